@@ -1,0 +1,165 @@
+"""The waist: what every session offers, whatever protocol it speaks.
+
+A session is sans-IO: it neither reads a clock nor a socket. A driver moves bytes and time, like this::
+
+    session.link_up(now)                        # a link is open
+    session.receive(data, now)                  # bytes came in: call it for each piece, in order
+    session.handle_timer(now)                   # the time that next_timer() named has come
+    session.link_down(now, error)               # the link broke, or was closed
+
+and after each of these, and after the verbs, it looks at what the session has to say::
+
+    for event in session.take_events(): ...     # what happened
+    for chunk in session.take_output(): ...     # bytes to write, in order
+    session.next_timer()                        # when to call handle_timer
+    session.link_wanted                         # False: close the link once the output is written
+
+All times are seconds of one monotonic clock. Below `transports` nothing else knows the time.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Protocol
+
+from .events import Event
+from .kinds import Kind
+from .payload import Payload, PayloadRun
+
+__all__ = ["Acceptor", "Session"]
+
+
+class Session(Protocol):
+    """The state of one conversation with one peer; it may outlive the links that carry it.
+
+    `receive`, `link_down` and `handle_timer` never raise for what a peer or the network did: that becomes
+    events. The verbs raise :exc:`~penstock.LocalError` when they are misused.
+    """
+
+    link_wanted: bool
+    """Whether the session has use for a link: the driver closes the link, or opens one, accordingly."""
+    open_streams: int
+    """How many streams are open, of both sides."""
+
+    @abstractmethod
+    def link_up(self, now: float) -> None:
+        """A link is open; output made from now on belongs on it."""
+
+    @abstractmethod
+    def receive(self, data: bytes, now: float) -> None:
+        """Take what the link brought. It may be cut anywhere."""
+
+    @abstractmethod
+    def link_down(self, now: float, error: Exception | None) -> None:
+        """The link is gone; `error` says why unless it ended in order."""
+
+    @abstractmethod
+    def next_timer(self) -> float | None:
+        """Return when to call `handle_timer`, or None. It may be early, never late."""
+
+    @abstractmethod
+    def handle_timer(self, now: float) -> None:
+        """Do what is due by now."""
+
+    @abstractmethod
+    def take_output(self) -> list[bytes]:
+        """Return the bytes to write, in pieces fit for a socket, and forget them."""
+
+    @abstractmethod
+    def take_events(self) -> list[Event]:
+        """Return what happened since the last call, in order, and forget it."""
+
+    @abstractmethod
+    def open(self, kind: Kind, route: str, payload: Payload, credit: int = 0, *, done: bool = False) -> int:
+        """Open a stream and return its id.
+
+        Args:
+            kind: What travels each way.
+            route: The handler on the other side; empty for none.
+            payload: The request; for UPLOAD and CHANNEL also the first item.
+            credit: Items that the peer may send at once, at least 1 for STREAM and CHANNEL.
+            done: For UPLOAD and CHANNEL: there are no further items.
+
+        Raises:
+            UnsupportedKind: The protocol cannot carry `kind`.
+            SessionClosed: The session takes no new streams.
+
+        """
+
+    @abstractmethod
+    def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
+        """Send an item, which may be the last, and return the credit that is left.
+
+        Raises:
+            CreditExceeded: The peer has not asked for it yet; wait for `CreditGranted`.
+            StreamClosed: Our half is over.
+
+        """
+
+    @abstractmethod
+    def send_run(self, stream_id: int, run: PayloadRun, start: int = 0) -> int:
+        """Send the items of `run` from index `start`, as far as credit goes; return how many that were.
+
+        Raises:
+            StreamClosed: Our half is over.
+
+        """
+
+    @abstractmethod
+    def complete(self, stream_id: int) -> None:
+        """End our half: no more items come. A half that is over already is left alone."""
+
+    @abstractmethod
+    def fail(self, stream_id: int, error: Exception) -> None:
+        """End the stream, both halves, with an error.
+
+        Only an :exc:`~penstock.ApplicationError` tells the peer its text; any other error travels as
+        one fixed sentence, because its text may hold secrets.
+        """
+
+    @abstractmethod
+    def request(self, stream_id: int, count: int) -> None:
+        """Ask the peer for `count` more items. A stream that is over is left alone."""
+
+    @abstractmethod
+    def cancel(self, stream_id: int) -> None:
+        """Want no more items. A stream that is over is left alone."""
+
+    @abstractmethod
+    def credit(self, stream_id: int) -> int:
+        """Return how many items `send` may still take; 0 for a stream that is over."""
+
+    @abstractmethod
+    def push(self, metadata: bytes) -> None:
+        """Send metadata that belongs to the whole connection.
+
+        Raises:
+            UnsupportedKind: The protocol has no such thing.
+
+        """
+
+    @abstractmethod
+    def close(self, now: float, error: Exception | None = None) -> None:
+        """End the session: at once with `error`, else when the streams that are open have ended."""
+
+
+class Acceptor(Protocol):
+    """Reads the first bytes of a new link until it knows whose they are."""
+
+    @abstractmethod
+    def receive(self, data: bytes, now: float) -> Session | None:
+        """Take what the link brought; return the session it belongs to, or None while that is unknown.
+
+        The session has been told of the link and of the bytes: go on with its events and output.
+
+        Raises:
+            ProtocolError: The bytes belong to no protocol that is served here. Write `farewell`, then close.
+
+        """
+
+    @abstractmethod
+    def next_timer(self) -> float | None:
+        """Return when the peer must have said who it is."""
+
+    farewell: bytes
+    """What to write before the link is closed after `receive` raised; often nothing."""

@@ -1,0 +1,97 @@
+"""Every limit, timeout and default of a session, in one frozen object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .errors import LocalError
+
+__all__ = ["DEFAULT_SETTINGS", "Settings"]
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Limits and timeouts. Times are in seconds, sizes in bytes, and every one of them trips loudly.
+
+    Change some of them with :func:`dataclasses.replace`, or name them when you make one::
+
+        penstock.connect(url, settings=Settings(credit=4096))
+    """
+
+    # What flows.
+    credit: int = 256
+    """Items that a consumer asks for ahead: enough to hide a 1 ms round trip at 100,000 items/s."""
+    batch_rows: int = 65_536
+    """Rows of a ``batches()`` record batch at most; it is handed out earlier when the network pauses."""
+    batch_bytes: int = 8 * MIB
+    """Payload bytes of a ``batches()`` record batch at most: Spark must hold a batch twice."""
+
+    # What the peer may make us hold.
+    max_frame_bytes: int = 16 * MIB - 1
+    """One frame: the most that a 24-bit length can say."""
+    max_setup_frame_bytes: int = 1 * MIB
+    """One frame before the set-up is accepted: nobody has said yet who they are."""
+    max_payload_bytes: int = 64 * MIB
+    """One reassembled item or request, metadata and data together."""
+    max_fragments: int = 65_536
+    """Fragments of one item."""
+    max_empty_fragments: int = 16
+    """Empty fragments in a row: they carry nothing, so only an attacker sends many."""
+    max_reassembly_bytes: int = 128 * MIB
+    """Unfinished items of a connection together."""
+    reassembly_timeout: float = 60.0
+    """How long one item may take from its first fragment to its last."""
+    max_metadata_bytes: int = 1 * MIB
+    """Metadata of one item."""
+    max_metadata_entries: int = 256
+    """Entries of one composite metadata."""
+    max_streams: int = 1_000
+    """Streams that the peer may have open at once."""
+    max_open_rate: int = 0
+    """Streams that the peer may open in a second, with twice as many in a burst; 0: as many as it likes,
+    because calls are streams and a fast client opens hundreds of thousands."""
+    max_rapid_resets: int = 2_000
+    """Streams that the peer may cancel within a second of opening them, per 30 s ("rapid reset")."""
+    max_stray_frames: int = 100_000
+    """Frames for streams that do not exist, per 30 s: some are races, many are an attack."""
+    max_control_frames: int = 1_000
+    """Answers to control frames waiting to be sent; beyond it we stop reading."""
+    max_keepalive_bytes: int = 16 * KIB
+    """Data of a KEEPALIVE, which we must send back."""
+    max_output_bytes: int = 64 * MIB
+    """Output that waits for a peer which does not read; beyond it the connection is given up."""
+
+    # Time.
+    connect_timeout: float = 10.0
+    """From the first packet to an open link, with TLS and the transport's own handshake."""
+    first_frame_timeout: float = 10.0
+    """From an accepted link to a whole first frame."""
+    keepalive_interval: float = 20.0
+    """Between the KEEPALIVE frames of a client."""
+    keepalive_lifetime: float = 90.0
+    """Silence after which a peer is taken for dead."""
+    close_grace: float = 5.0
+    """How long calls in flight may finish when a connection or a server closes."""
+
+    # Output.
+    fragment_bytes: int = 64 * KIB
+    """Items larger than this travel in fragments, so that they do not hold up the other streams."""
+    data_mime: str = "application/octet-stream"
+    """What the data of this connection is, as its set-up says; nobody but handlers interprets it."""
+
+    def __post_init__(self) -> None:
+        for name in ("credit", "batch_rows", "max_streams", "max_frame_bytes"):
+            if getattr(self, name) < 1:
+                raise LocalError(f"Settings.{name} is {getattr(self, name)}; it must be at least 1")
+        if not 64 <= self.fragment_bytes <= self.max_frame_bytes:
+            raise LocalError(f"Settings.fragment_bytes is {self.fragment_bytes}; it must lie between 64 and max_frame_bytes")
+        for name in ("keepalive_interval", "keepalive_lifetime"):
+            # RSocket 1.0, SETUP: both are 31-bit milliseconds and more than 0.
+            if not 0.001 <= getattr(self, name) <= 2_147_483:
+                raise LocalError(f"Settings.{name} is {getattr(self, name)}; it must lie between 0.001 and 2147483 seconds")
+
+
+DEFAULT_SETTINGS = Settings()

@@ -1,0 +1,271 @@
+"""Frames of the RSocket family, decoded: one class per layout, the same for the three dialects.
+
+A frame never leaves `wire` and its family. Names of fields are those of RSocket 1.0's document; every
+one that a dialect lacks keeps its default there.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = [
+    "COMPLETE",
+    "FOLLOWS",
+    "IGNORE",
+    "LEASE",
+    "METADATA",
+    "NEXT",
+    "RESPOND",
+    "RESUME",
+    "STRICT",
+    "ErrorFrame",
+    "ExtFrame",
+    "Frame",
+    "FrameType",
+    "KeepaliveFrame",
+    "LeaseFrame",
+    "RequestNFrame",
+    "ResumeFrame",
+    "ResumeOkFrame",
+    "SetupFrame",
+]
+
+# RSocket 1.0, Frame Header Format and the picture of each frame. The same bit means different things on
+# different frames; ReactiveSocket 0.0's codec translates its own bits to these.
+IGNORE = 0x200
+METADATA = 0x100
+FOLLOWS = 0x80
+"""Requests and PAYLOAD: more fragments of this item come."""
+RESUME = 0x80
+"""SETUP: the client can resume."""
+RESPOND = 0x80
+"""KEEPALIVE: answer this."""
+COMPLETE = 0x40
+"""REQUEST_CHANNEL and PAYLOAD: the sender's half is over."""
+LEASE = 0x40
+"""SETUP: requests wait for leases."""
+NEXT = 0x20
+"""PAYLOAD: there is an item in it."""
+STRICT = 0x20
+"""ReactiveSocket 0.2's SETUP: refuse what you do not understand."""
+
+
+class FrameType(IntEnum):
+    """RSocket 1.0, Frame Types. REQUEST_SUB is ReactiveSocket 0.0's alone and has no number in 1.0."""
+
+    SETUP = 0x01
+    LEASE = 0x02
+    KEEPALIVE = 0x03
+    REQUEST_RESPONSE = 0x04
+    REQUEST_FNF = 0x05
+    REQUEST_STREAM = 0x06
+    REQUEST_CHANNEL = 0x07
+    REQUEST_N = 0x08
+    CANCEL = 0x09
+    PAYLOAD = 0x0A
+    ERROR = 0x0B
+    METADATA_PUSH = 0x0C
+    RESUME = 0x0D
+    RESUME_OK = 0x0E
+    EXT = 0x3F
+
+
+class Frame:
+    """The header, metadata and data: all there is to requests, PAYLOAD, CANCEL and METADATA_PUSH.
+
+    Attributes:
+        type: One of :class:`FrameType`, or the number of a type that nobody knows.
+        stream_id: 0 for the connection.
+        flags: The flags above; METADATA says whether `metadata` is there.
+        request_n: Initial request-n of REQUEST_STREAM and REQUEST_CHANNEL; else 0.
+        metadata: None when it is absent, which is not the same as empty.
+        data: The rest of the frame.
+
+    """
+
+    __slots__ = ("data", "flags", "metadata", "request_n", "stream_id", "type")
+
+    def __init__(
+        self,
+        type: int,
+        stream_id: int = 0,
+        flags: int = 0,
+        request_n: int = 0,
+        metadata: bytes | None = None,
+        data: bytes = b"",
+    ) -> None:
+        self.type = type
+        self.stream_id = stream_id
+        self.flags = flags if metadata is None else flags | METADATA
+        self.request_n = request_n
+        self.metadata = metadata
+        self.data = data
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.field_names())
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.stream_id, self.flags, self.data))
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.field_names())
+        return f"{type(self).__name__}({fields})"
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """Return the names of all fields, of the base first."""
+        return ("type", "stream_id", "flags", "request_n", "metadata", "data")
+
+
+class SetupFrame(Frame):
+    """SETUP: what the client asks of the connection. `token` is None when it cannot resume."""
+
+    __slots__ = ("data_mime", "keepalive_ms", "lifetime_ms", "major", "metadata_mime", "minor", "token")
+
+    def __init__(
+        self,
+        flags: int = 0,
+        major: int = 1,
+        minor: int = 0,
+        keepalive_ms: int = 0,
+        lifetime_ms: int = 0,
+        token: bytes | None = None,
+        metadata_mime: bytes = b"",
+        data_mime: bytes = b"",
+        metadata: bytes | None = None,
+        data: bytes = b"",
+    ) -> None:
+        super().__init__(FrameType.SETUP, 0, flags if token is None else flags | RESUME, 0, metadata, data)
+        self.major = major
+        self.minor = minor
+        self.keepalive_ms = keepalive_ms
+        self.lifetime_ms = lifetime_ms
+        self.token = token
+        self.metadata_mime = metadata_mime
+        self.data_mime = data_mime
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """Return the names of all fields, of the base first."""
+        own = ("major", "minor", "keepalive_ms", "lifetime_ms", "token", "metadata_mime", "data_mime")
+        return super().field_names() + own
+
+
+class LeaseFrame(Frame):
+    """LEASE: leave for `number_of_requests` requests within `ttl_ms` (ReactiveSocket 0.0: `ttl_ns`)."""
+
+    __slots__ = ("number_of_requests", "ttl_ms", "ttl_ns")
+
+    def __init__(
+        self, ttl_ms: int = 0, number_of_requests: int = 0, metadata: bytes | None = None, ttl_ns: int = 0
+    ) -> None:
+        super().__init__(FrameType.LEASE, 0, 0, 0, metadata)
+        self.ttl_ms = ttl_ms
+        self.ttl_ns = ttl_ns
+        self.number_of_requests = number_of_requests
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """Return the names of all fields, of the base first."""
+        return (*super().field_names(), "ttl_ms", "ttl_ns", "number_of_requests")
+
+
+class KeepaliveFrame(Frame):
+    """KEEPALIVE: the sender lives, and has received everything before `position`."""
+
+    __slots__ = ("position",)
+
+    def __init__(self, flags: int = 0, position: int = 0, data: bytes = b"") -> None:
+        super().__init__(FrameType.KEEPALIVE, 0, flags, 0, None, data)
+        self.position = position
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """Return the names of all fields, of the base first."""
+        return (*super().field_names(), "position")
+
+
+class RequestNFrame(Frame):
+    """REQUEST_N: leave for `request_n` more items."""
+
+    __slots__ = ()
+
+    def __init__(self, stream_id: int = 0, request_n: int = 0, flags: int = 0) -> None:
+        super().__init__(FrameType.REQUEST_N, stream_id, flags, request_n)
+
+
+class ErrorFrame(Frame):
+    """ERROR: the stream, or on stream 0 the connection, has failed; `data` is the text."""
+
+    __slots__ = ("code",)
+
+    def __init__(
+        self, stream_id: int = 0, code: int = 0, data: bytes = b"", flags: int = 0, metadata: bytes | None = None
+    ) -> None:
+        super().__init__(FrameType.ERROR, stream_id, flags, 0, metadata, data)
+        self.code = code
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """Return the names of all fields, of the base first."""
+        return (*super().field_names(), "code")
+
+
+class ResumeFrame(Frame):
+    """RESUME: go on with the session of `token`, from these positions."""
+
+    __slots__ = ("first_available_client_position", "last_received_server_position", "major", "minor", "token")
+
+    def __init__(
+        self,
+        token: bytes = b"",
+        last_received_server_position: int = 0,
+        first_available_client_position: int = 0,
+        major: int = 1,
+        minor: int = 0,
+        flags: int = 0,
+    ) -> None:
+        super().__init__(FrameType.RESUME, 0, flags)
+        self.major = major
+        self.minor = minor
+        self.token = token
+        self.last_received_server_position = last_received_server_position
+        self.first_available_client_position = first_available_client_position
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """Return the names of all fields, of the base first."""
+        own = ("major", "minor", "token", "last_received_server_position", "first_available_client_position")
+        return super().field_names() + own
+
+
+class ResumeOkFrame(Frame):
+    """RESUME_OK: the server has received everything before this position."""
+
+    __slots__ = ("last_received_client_position",)
+
+    def __init__(self, last_received_client_position: int = 0, flags: int = 0) -> None:
+        super().__init__(FrameType.RESUME_OK, 0, flags)
+        self.last_received_client_position = last_received_client_position
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """Return the names of all fields, of the base first."""
+        return (*super().field_names(), "last_received_client_position")
+
+
+class ExtFrame(Frame):
+    """EXT: a frame of an extension; `data` is all behind the extended type, metadata included."""
+
+    __slots__ = ("extended_type",)
+
+    def __init__(self, stream_id: int = 0, extended_type: int = 0, data: bytes = b"", flags: int = 0) -> None:
+        super().__init__(FrameType.EXT, stream_id, flags, 0, None, data)
+        self.extended_type = extended_type
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """Return the names of all fields, of the base first."""
+        return (*super().field_names(), "extended_type")
