@@ -1,0 +1,58 @@
+"""Which build runs: compiled extension modules, or the plain Python sources they are made from.
+
+With ``PENSTOCK_PURE=1`` in the environment every module of the package is imported from its source, even
+where a compiled one lies beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+
+__all__ = ["ACCELERATED", "SourceFinder", "compiled_modules", "install"]
+
+PACKAGE = __name__.partition(".")[0]
+PURE = os.environ.get("PENSTOCK_PURE") == "1"
+
+
+class SourceFinder:
+    """Finds the modules of this package as sources, and hides the compiled ones."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Return where the source of module `name` is; None for modules of others."""
+        if path is None or not name.startswith(PACKAGE + "."):
+            return None
+        for folder in path:
+            spec = FileFinder(folder, (SourceFileLoader, SOURCE_SUFFIXES)).find_spec(name)
+            if spec is not None:
+                return spec
+        # To return None would let the next finder come up with the compiled module.
+        raise ModuleNotFoundError(f"{name} has no source: it exists only compiled", name=name)
+
+
+def install() -> None:
+    """Make every later import of the package obey PENSTOCK_PURE."""
+    if PURE and SourceFinder not in sys.meta_path:
+        sys.meta_path.insert(0, SourceFinder)
+
+
+def compiled_modules() -> list[str]:
+    """Return the names of the modules that this interpreter imports compiled, sorted."""
+    if PURE:
+        return []
+    root = Path(__file__).parent
+    files = (path for suffix in EXTENSION_SUFFIXES for path in root.rglob(f"*{suffix}"))
+    found = {
+        (path.parent / path.name.partition(".")[0]).relative_to(root.parent)
+        for path in files
+        if "." + path.name.partition(".")[2] in EXTENSION_SUFFIXES
+    }
+    return sorted(".".join(path.parts) for path in found)
+
+
+ACCELERATED: bool = bool(compiled_modules())

@@ -1,0 +1,1 @@
+"""The RSocket family: one engine for three dialects. May import the top files, `wire` and `core`."""

@@ -1,0 +1,1 @@
+"""Spark source and sink. May import the top files and `journal`; `aio` only inside functions."""
