@@ -1,0 +1,101 @@
+"""Both builds of the package, compiled and plain, in one process.
+
+A test that must hold for both asks for the fixture `build` and takes everything of ours from it::
+
+    def test_length_is_checked(build):
+        framing = build.module("penstock.wire.framing")
+        errors = build.module("penstock.errors")
+        with pytest.raises(errors.FrameError):
+            framing.decode(b"")
+
+It runs once as ``[compiled]`` and once as ``[plain]``. The builds share no class: an error or a payload of
+one is a stranger to the other, so nothing of ours may be imported at the top of such a test file.
+While the test runs, `import penstock...` in it, or inside a function under test, means its build as well.
+
+A test that compares the two asks for `builds`, which has all that there are, by name::
+
+    @given(st.binary())
+    def test_builds_agree(builds, data):
+        results = [attempt(build.module("penstock.wire.columns").decode, data) for build in builds.values()]
+        assert all(result == results[0] for result in results)
+
+Without compiled modules there is only the plain build, unless PENSTOCK_REQUIRE_EXTENSIONS=1 says that this is
+a failure. With PENSTOCK_PURE=1 there is only the plain build, too.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+
+from penstock import _build
+
+__all__ = ["Build", "available", "load"]
+
+
+class Build:
+    """One build of the package.
+
+    Args:
+        name: "compiled" or "plain".
+        own_copy: Whether to keep a second copy of the package, made from its sources. Else the build is
+            what the interpreter imports anyway.
+
+    """
+
+    def __init__(self, name: str, own_copy: bool) -> None:
+        self.name = name
+        self._own_copy = own_copy
+        self._modules: dict[str, ModuleType] = {}
+
+    def __repr__(self) -> str:
+        return f"<{self.name} build>"
+
+    def module(self, name: str) -> ModuleType:
+        """Return this build's module, such as "penstock.wire.framing"."""
+        with self.active():
+            return import_module(name)
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Make `import penstock...` mean this build, until the block is left."""
+        if not self._own_copy:
+            yield
+            return
+        others = _take_modules()
+        sys.modules.update(self._modules)
+        sys.meta_path.insert(0, _build.SourceFinder)
+        try:
+            yield
+        finally:
+            sys.meta_path.remove(_build.SourceFinder)
+            self._modules = _take_modules()
+            sys.modules.update(others)
+
+
+def _take_modules() -> dict[str, ModuleType]:
+    """Remove the package from `sys.modules` and return what was there of it."""
+    names = [name for name in sys.modules if name == "penstock" or name.startswith("penstock.")]
+    return {name: sys.modules.pop(name) for name in names}
+
+
+def available() -> list[str]:
+    """Return the names of the builds that tests run on."""
+    compiled = _build.compiled_modules() or os.environ.get("PENSTOCK_REQUIRE_EXTENSIONS") == "1"
+    return ["compiled", "plain"] if compiled and not _build.PURE else ["plain"]
+
+
+def load(name: str) -> Build:
+    """Return the build of that name.
+
+    Raises:
+        RuntimeError: The compiled build is asked for, and there is none.
+
+    """
+    if name == "compiled" and not _build.compiled_modules():
+        raise RuntimeError("PENSTOCK_REQUIRE_EXTENSIONS=1, but nothing is compiled: run make install")
+    return Build(name, own_copy=name == "plain" and bool(_build.compiled_modules()))

@@ -1,0 +1,64 @@
+"""Fixtures and rules for all tests: the two builds, and coroutine tests."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from collections.abc import Generator
+
+import hypothesis
+import pytest
+from tests import builds as both_builds
+from tests.builds import Build
+
+ASYNC_TEST_SECONDS = 60.0
+"""A coroutine test that takes longer hangs: it is cancelled, and fails where it waits."""
+
+# Machines are shared, so no example has a deadline; CI tries the same examples each time.
+hypothesis.settings.register_profile("local", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(scope="session")
+def builds() -> dict[str, Build]:
+    """All builds that there are, by name."""
+    return {name: both_builds.load(name) for name in both_builds.available()}
+
+
+@pytest.fixture(scope="session", params=both_builds.available())
+def build(request: pytest.FixtureRequest, builds: dict[str, Build]) -> Build:
+    """Each build in turn; see tests/builds.py."""
+    return builds[request.param]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Let imports inside a test that uses `build` mean that build."""
+    build = getattr(item, "funcargs", {}).get("build")
+    if not isinstance(build, Build):
+        return (yield)
+    with build.active():
+        return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine function in an event loop of its own, for a minute at most."""
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}
+
+    async def run() -> None:
+        async with asyncio.timeout(ASYNC_TEST_SECONDS):
+            await test(**arguments)
+
+    asyncio.run(run())
+    return True
+
+
+def pytest_report_header() -> str:
+    """Say which builds are tested."""
+    return f"penstock builds: {', '.join(both_builds.available())}"
