@@ -9,6 +9,7 @@ from collections.abc import Generator
 
 import hypothesis
 import pytest
+
 from tests import builds as both_builds
 from tests.builds import Build
 
