@@ -127,13 +127,22 @@ class ApplicationError(PenstockError):
 class Rejected(ApplicationError):
     """The other side refused the request and did nothing with it: it is safe to try again."""
 
+    def __init__(self, code: int | str = 0x202, message: str = "", data: bytes | None = None) -> None:
+        super().__init__(code, message, data)
+
 
 class Canceled(ApplicationError):
     """The other side gave the request up; it may have done part of it."""
 
+    def __init__(self, code: int | str = 0x203, message: str = "", data: bytes | None = None) -> None:
+        super().__init__(code, message, data)
+
 
 class Invalid(ApplicationError):
     """The other side says that the request was not valid."""
+
+    def __init__(self, code: int | str = 0x204, message: str = "", data: bytes | None = None) -> None:
+        super().__init__(code, message, data)
 
 
 class SessionError(PenstockError):

@@ -147,6 +147,10 @@ class Acceptor(Protocol):
     """Reads the first bytes of a new link until it knows whose they are."""
 
     @abstractmethod
+    def link_up(self, now: float) -> None:
+        """A link was accepted: the peer must say who it is before `next_timer`."""
+
+    @abstractmethod
     def receive(self, data: bytes, now: float) -> Session | None:
         """Take what the link brought; return the session it belongs to, or None while that is unknown.
 

@@ -63,6 +63,13 @@ class Settings:
     """Data of a KEEPALIVE, which we must send back."""
     max_output_bytes: int = 64 * MIB
     """Output that waits for a peer which does not read; beyond it the connection is given up."""
+    output_high_bytes: int = 256 * KIB
+    """Output waiting in a link at which producers pause: some write calls, so that the socket never runs dry;
+    at four times as much we read no more requests either."""
+    max_connections: int = 10_000
+    """Connections of a server together: each costs a file descriptor and some 20 KiB."""
+    max_connections_per_address: int = 100
+    """Connections of a server from one address: one client needs one, and many hide behind one address."""
 
     # Time.
     connect_timeout: float = 10.0
@@ -77,13 +84,16 @@ class Settings:
     """How long calls in flight may finish when a connection or a server closes."""
 
     # Output.
-    fragment_bytes: int = 64 * KIB
-    """Items larger than this travel in fragments, so that they do not hold up the other streams."""
+    fragment_bytes: int = 1 * MIB
+    """Items larger than this travel in fragments, so that they do not hold up the other streams for more than
+    about a millisecond; not smaller, because some living peers cannot put fragments together."""
+    metadata_mime: str = ""
+    """What the metadata of this connection is; empty: what the protocol's routing needs."""
     data_mime: str = "application/octet-stream"
     """What the data of this connection is, as its set-up says; nobody but handlers interprets it."""
 
     def __post_init__(self) -> None:
-        for name in ("credit", "batch_rows", "max_streams", "max_frame_bytes"):
+        for name in ("credit", "batch_rows", "max_streams", "max_frame_bytes", "output_high_bytes"):
             if getattr(self, name) < 1:
                 raise LocalError(f"Settings.{name} is {getattr(self, name)}; it must be at least 1")
         if not 64 <= self.fragment_bytes <= self.max_frame_bytes:

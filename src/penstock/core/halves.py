@@ -1,0 +1,59 @@
+"""The state of a stream: two halves, each IDLE, then OPEN, then DONE.
+
+A *half* is one direction. Every stream has a requester's half, in which items travel from the side that
+opened it, and a responder's half. Rule 1: all that changes the state of a half stands in the two tables
+of this file. Rule 2: this file does not know which of the two sides we are.
+
+    kind      requester's half      responder's half
+    CALL      the request itself    one item
+    FIRE      the request itself    nothing
+    STREAM    the request itself    items
+    CHANNEL   items                 items
+    UPLOAD    items                 one item
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+from ..kinds import Kind
+
+__all__ = ["DONE", "IDLE", "INITIAL", "OPEN", "TERMINAL", "Signal"]
+
+# Plain integers, because the compiled engine compares them for every frame.
+IDLE: Final = 0
+OPEN: Final = 1
+DONE: Final = 2
+
+
+class Signal(IntEnum):
+    """What ends a half."""
+
+    COMPLETE = 1
+    FAIL = 2
+    CANCEL = 3
+
+
+INITIAL: Final[dict[Kind, tuple[int, int]]] = {
+    # kind: (requester's half, responder's half), once the request is sent
+    Kind.CALL: (DONE, OPEN),
+    Kind.FIRE: (DONE, DONE),
+    Kind.STREAM: (DONE, OPEN),
+    Kind.CHANNEL: (OPEN, OPEN),
+    Kind.UPLOAD: (OPEN, OPEN),
+}
+
+TERMINAL: Final[dict[tuple[Signal, bool], tuple[bool, bool]]] = {
+    # (signal, sent by the requester): (ends the requester's half, ends the responder's half)
+    (Signal.COMPLETE, True): (True, False),
+    (Signal.COMPLETE, False): (False, True),
+    # RSocket 1.0, Request Channel: an error of either side ends both halves.
+    (Signal.FAIL, True): (True, True),
+    (Signal.FAIL, False): (True, True),
+    # RSocket 1.0, Request Channel: the requester's CANCEL ends the stream; the responder's only says that
+    # it wants no more items.
+    (Signal.CANCEL, True): (True, True),
+    (Signal.CANCEL, False): (True, False),
+}
+"""ReactiveSocket 0.2 has no half-close: there the responder's COMPLETE counts as FAIL does here."""

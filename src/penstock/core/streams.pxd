@@ -1,0 +1,36 @@
+import cython
+
+
+cdef class Stream:
+    cdef public object id
+    cdef public object kind
+    cdef public bint ours
+    cdef public int inbound
+    cdef public int outbound
+    cdef public Py_ssize_t granted
+    cdef public Py_ssize_t credit
+    cdef public Py_ssize_t unrequested
+    cdef public double opened
+
+    @cython.locals(requester=bint, responder=bint)
+    cpdef bint end(self, signal, bint from_us)
+
+
+cdef class StreamTable:
+    cdef dict _streams
+    cdef Py_ssize_t _first_id
+    cdef Py_ssize_t _next_id
+    cdef Py_ssize_t _limit
+    cdef public Py_ssize_t remote
+    cdef public bint wrapped
+
+    cpdef Stream get(self, stream_id)
+    cpdef bint full(self)
+    @cython.locals(stream_id=Py_ssize_t, stream=Stream)
+    cpdef Stream open_ours(self, kind)
+    @cython.locals(stream=Stream)
+    cpdef Stream open_theirs(self, stream_id, kind, double now)
+    cpdef bint may_be_theirs(self, Py_ssize_t stream_id)
+    cpdef bint was_ours(self, Py_ssize_t stream_id)
+    cpdef void close(self, Stream stream)
+    cdef Py_ssize_t _after(self, Py_ssize_t stream_id)

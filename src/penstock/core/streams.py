@@ -1,0 +1,141 @@
+"""The streams of a session, and who may number them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..kinds import Kind
+from .halves import DONE, INITIAL, TERMINAL, Signal
+
+__all__ = ["MAX_STREAM_ID", "Stream", "StreamTable"]
+
+MAX_STREAM_ID: Final = 0x7FFFFFFF
+"""RSocket 1.0, Stream Identifiers: 31 bits."""
+
+
+class Stream:
+    """One interaction.
+
+    Attributes:
+        id: Its number on the wire.
+        kind: What travels each way.
+        ours: Whether we opened it.
+        inbound: The state of the half in which the peer sends, of :mod:`penstock.core.halves`.
+        outbound: The state of the half in which we send.
+        granted: Items that the peer may still send.
+        credit: Items that we may still send.
+        unrequested: Items that came before they were asked for, to be taken off the next request:
+            the payload that opens a channel.
+        opened: When it was opened; only known for the peer's streams.
+
+    """
+
+    __slots__ = ("credit", "granted", "id", "inbound", "kind", "opened", "ours", "outbound", "unrequested")
+
+    def __init__(self, id: int, kind: Kind, ours: bool) -> None:
+        requester, responder = INITIAL[kind]
+        self.id = id
+        self.kind = kind
+        self.ours = ours
+        self.inbound = responder if ours else requester
+        self.outbound = requester if ours else responder
+        self.granted = 0
+        self.credit = 0
+        self.unrequested = 0
+        self.opened = 0.0
+
+    @property
+    def over(self) -> bool:
+        """Whether both halves are done."""
+        return self.inbound == DONE and self.outbound == DONE
+
+    def end(self, signal: Signal, from_us: bool) -> bool:
+        """End the halves that `signal` ends; return whether the stream is over."""
+        requester, responder = TERMINAL[signal, from_us == self.ours]
+        if requester:
+            if self.ours:
+                self.outbound = DONE
+            else:
+                self.inbound = DONE
+        if responder:
+            if self.ours:
+                self.inbound = DONE
+            else:
+                self.outbound = DONE
+        return self.inbound == DONE and self.outbound == DONE
+
+
+class StreamTable:
+    """The streams that are open, of both sides.
+
+    Args:
+        first_id: The first number that we give out; we count on in steps of two.
+        limit: How many streams the peer may have open.
+
+    """
+
+    __slots__ = ("_first_id", "_limit", "_next_id", "_streams", "remote", "wrapped")
+
+    def __init__(self, first_id: int, limit: int) -> None:
+        self._streams: dict[int, Stream] = {}
+        self._first_id = first_id
+        self._next_id = first_id
+        self._limit = limit
+        self.remote = 0
+        self.wrapped = False
+
+    def __len__(self) -> int:
+        return len(self._streams)
+
+    def get(self, stream_id: int) -> Stream | None:
+        """Return the open stream of that number."""
+        return self._streams.get(stream_id)
+
+    def full(self) -> bool:
+        """Whether the peer has as many streams open as it may."""
+        return self.remote >= self._limit
+
+    def open_ours(self, kind: Kind) -> Stream:
+        """Open a stream of ours, with the next free number.
+
+        RSocket 1.0, Stream Identifiers, Lifetime: after the last number, numbers begin anew and those in
+        use are skipped.
+        """
+        stream_id = self._next_id
+        while stream_id in self._streams:
+            stream_id = self._after(stream_id)
+        self._next_id = self._after(stream_id)
+        stream = Stream(stream_id, kind, True)
+        self._streams[stream_id] = stream
+        return stream
+
+    def open_theirs(self, stream_id: int, kind: Kind, now: float) -> Stream:
+        """Open a stream of the peer's."""
+        stream = Stream(stream_id, kind, False)
+        stream.opened = now
+        self._streams[stream_id] = stream
+        self.remote += 1
+        return stream
+
+    def may_be_theirs(self, stream_id: int) -> bool:
+        """Whether the peer may open a stream of that number: it has its own parity."""
+        return stream_id > 0 and (stream_id ^ self._first_id) & 1 == 1
+
+    def was_ours(self, stream_id: int) -> bool:
+        """Whether a stream of that number may once have been opened by us, and be over."""
+        return (stream_id ^ self._first_id) & 1 == 0 and (self.wrapped or 0 < stream_id < self._next_id)
+
+    def close(self, stream: Stream) -> None:
+        """Forget a stream that is over."""
+        if self._streams.pop(stream.id, None) is not None and not stream.ours:
+            self.remote -= 1
+
+    def all(self) -> list[Stream]:
+        """Return the open streams, in the order in which they were opened."""
+        return list(self._streams.values())
+
+    def _after(self, stream_id: int) -> int:
+        if stream_id + 2 <= MAX_STREAM_ID:
+            return stream_id + 2
+        self.wrapped = True
+        return self._first_id

@@ -1,0 +1,56 @@
+"""A session's timers: a handful of deadlines, each with a name."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = ["Timer", "TimerTable"]
+
+
+class Timer(IntEnum):
+    """The timers that a session may have."""
+
+    FIRST_FRAME = 0
+    """The peer must have said who it is."""
+    KEEPALIVE = 1
+    """The next KEEPALIVE of ours is due."""
+    SILENCE = 2
+    """The peer is taken for dead unless it is heard before."""
+    REASSEMBLY = 3
+    """The oldest unfinished item must be whole."""
+    DRAIN = 4
+    """Streams that are still open when the session closes are failed."""
+    EXPIRY = 5
+    """A session without a link is forgotten."""
+
+
+class TimerTable:
+    """Deadlines by name."""
+
+    __slots__ = ("_deadlines",)
+
+    def __init__(self) -> None:
+        self._deadlines: dict[Timer, float] = {}
+
+    def set(self, timer: Timer, when: float) -> None:
+        """Let `timer` go off at `when`, and not at the time set before."""
+        self._deadlines[timer] = when
+
+    def stop(self, timer: Timer) -> None:
+        """Forget `timer`."""
+        self._deadlines.pop(timer, None)
+
+    def clear(self) -> None:
+        """Forget all timers."""
+        self._deadlines.clear()
+
+    def next(self) -> float | None:
+        """Return the earliest deadline."""
+        return min(self._deadlines.values(), default=None)
+
+    def expired(self, now: float) -> list[Timer]:
+        """Return the timers that are due, earliest first, and forget them."""
+        due = sorted((when, timer) for timer, when in self._deadlines.items() if when <= now)
+        for _, timer in due:
+            del self._deadlines[timer]
+        return [timer for _, timer in due]

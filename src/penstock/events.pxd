@@ -1,0 +1,56 @@
+from .payload cimport Payload, PayloadRun
+
+
+cdef class Event:
+    cdef public object stream_id
+
+
+cdef class Established(Event):
+    cdef public object payload
+    cdef public object metadata_mime
+    cdef public object data_mime
+
+
+cdef class Requested(Event):
+    cdef public object kind
+    cdef public str route
+    cdef public Payload payload
+    cdef public object credit
+    cdef public bint done
+
+
+cdef class ItemReceived(Event):
+    cdef public Payload payload
+    cdef public bint done
+
+
+cdef class RunReceived(Event):
+    cdef public PayloadRun run
+
+
+cdef class Completed(Event):
+    pass
+
+
+cdef class Failed(Event):
+    cdef public object error
+
+
+cdef class Canceled(Event):
+    cdef public bint done
+
+
+cdef class CreditGranted(Event):
+    cdef public object count
+
+
+cdef class MetadataPushed(Event):
+    cdef public bytes metadata
+
+
+cdef class Draining(Event):
+    pass
+
+
+cdef class Closed(Event):
+    cdef public object error

@@ -1,0 +1,69 @@
+"""Error codes of RSocket 1.0 (ERROR Frame, Error Codes), to exceptions and back."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+from ..errors import ApplicationError, Canceled, Invalid, Rejected
+
+__all__ = ["HANDLER_FAILED", "SETUP_CODES", "Code", "error_of", "name_of", "wire_of"]
+
+HANDLER_FAILED: Final = "the handler failed; its log says why"
+"""What a peer learns of an error that was not meant for it."""
+
+
+class Code(IntEnum):
+    """The codes that the document names."""
+
+    INVALID_SETUP = 0x001
+    UNSUPPORTED_SETUP = 0x002
+    REJECTED_SETUP = 0x003
+    REJECTED_RESUME = 0x004
+    CONNECTION_ERROR = 0x101
+    CONNECTION_CLOSE = 0x102
+    APPLICATION_ERROR = 0x201
+    REJECTED = 0x202
+    CANCELED = 0x203
+    INVALID = 0x204
+
+
+SETUP_CODES: Final = frozenset(
+    {Code.INVALID_SETUP, Code.UNSUPPORTED_SETUP, Code.REJECTED_SETUP, Code.REJECTED_RESUME}
+)
+"""Only a server sends them, and only before the session is established."""
+
+STREAM_CODES: Final = frozenset({Code.APPLICATION_ERROR, Code.REJECTED, Code.CANCELED, Code.INVALID})
+FIRST_APPLICATION_CODE: Final = 0x301
+RESERVED_CODE: Final = 0xFFFFFFFF
+
+_CLASSES: Final[dict[int, type[ApplicationError]]] = {
+    Code.REJECTED: Rejected,
+    Code.CANCELED: Canceled,
+    Code.INVALID: Invalid,
+}
+
+
+def name_of(code: int) -> str:
+    """Return the document's name of a code, or its number."""
+    try:
+        return Code(code).name
+    except ValueError:
+        return f"0x{code:08X}"
+
+
+def error_of(code: int, data: bytes) -> ApplicationError:
+    """Return the exception that a stream's ERROR stands for. Unknown codes stay numbers."""
+    # RSocket 1.0, ERROR Frame: the data SHOULD be UTF-8; what is not is shown replaced, and kept raw.
+    return _CLASSES.get(code, ApplicationError)(code, data.decode("utf-8", "replace"), data)
+
+
+def wire_of(error: Exception) -> tuple[int, bytes]:
+    """Return the code and data by which `error` travels on a stream."""
+    if not isinstance(error, ApplicationError):
+        return Code.APPLICATION_ERROR, HANDLER_FAILED.encode()
+    code = error.code
+    if isinstance(code, int) and (code in STREAM_CODES or FIRST_APPLICATION_CODE <= code < RESERVED_CODE):
+        return code, error.data
+    # A code that no application may send, or a word (River has words): the text keeps it.
+    return Code.APPLICATION_ERROR, str(error).encode()

@@ -1,0 +1,364 @@
+"""What arrives on streams: each frame judged by the state of its stream, and turned into events.
+
+RSocket 1.0, Handling the Unexpected: what makes no sense where it comes is ignored. We count it all the
+same, because a peer that sends little else is an attack.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..core.credit import MAX_REQUEST_N, add
+from ..core.fragments import Reassembly
+from ..core.halves import OPEN, Signal
+from ..core.rates import Rate
+from ..core.streams import Stream, StreamTable
+from ..errors import FrameError, LimitExceeded, ProtocolError
+from ..events import (
+    Canceled,
+    Completed,
+    CreditGranted,
+    Event,
+    Failed,
+    ItemReceived,
+    Requested,
+    RunReceived,
+)
+from ..kinds import Kind
+from ..payload import Payload, PayloadRun
+from ..settings import Settings
+from ..wire.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, FrameType
+from .codes import Code, error_of
+from .metadata import Router
+from .outbound import Outbound
+
+__all__ = ["KINDS", "Inbound"]
+
+KINDS: Final[dict[int, Kind]] = {
+    FrameType.REQUEST_RESPONSE: Kind.CALL,
+    FrameType.REQUEST_FNF: Kind.FIRE,
+    FrameType.REQUEST_STREAM: Kind.STREAM,
+    FrameType.REQUEST_CHANNEL: Kind.CHANNEL,
+}
+
+RAPID: Final = 1.0
+"""A stream that its opener cancels within this many seconds counts as a rapid reset."""
+RATE_SECONDS: Final = 30.0
+
+_PAYLOAD = int(FrameType.PAYLOAD)
+_REQUEST_N = int(FrameType.REQUEST_N)
+_CANCEL = int(FrameType.CANCEL)
+_ERROR = int(FrameType.ERROR)
+_REQUEST_RESPONSE = int(FrameType.REQUEST_RESPONSE)
+_REQUEST_CHANNEL = int(FrameType.REQUEST_CHANNEL)
+_CALL = int(Kind.CALL)
+
+
+class Inbound:
+    """The receiving side of all streams of a session.
+
+    Args:
+        settings: Limits.
+        streams: The session's streams.
+        outbound: For the frames that answer.
+        events: Where to put what happened.
+
+    Attributes:
+        router: Reads routes; set once the set-up says what metadata is.
+        draining: No new streams of the peer's are taken.
+        reassembly: Items of which not all fragments are here.
+
+    """
+
+    __slots__ = (
+        "_events",
+        "_late",
+        "_opens",
+        "_outbound",
+        "_resets",
+        "_settings",
+        "_stray",
+        "_streams",
+        "draining",
+        "reassembly",
+        "router",
+    )
+
+    def __init__(self, settings: Settings, streams: StreamTable, outbound: Outbound, events: list[Event]) -> None:
+        self._settings = settings
+        self._streams = streams
+        self._outbound = outbound
+        self._events = events
+        self._opens = Rate(2 * settings.max_open_rate, 2.0)
+        self._resets = Rate(settings.max_rapid_resets, RATE_SECONDS)
+        self._late = 0
+        self._stray = Rate(settings.max_stray_frames, RATE_SECONDS)
+        self.reassembly = Reassembly(settings)
+        self.router = Router()
+        self.draining = False
+
+    def frame(self, frame: Frame, now: float) -> None:
+        """Take a frame with a stream id above 0.
+
+        Raises:
+            LimitExceeded: The peer floods us; the session must end.
+
+        """
+        type = frame.type
+        if type == _PAYLOAD:
+            self._payload(frame, now)
+        elif _REQUEST_RESPONSE <= type <= _REQUEST_CHANNEL:
+            self._request(frame, now)
+        elif type == _REQUEST_N:
+            self._request_n(frame, now)
+        elif type == _CANCEL:
+            self._cancel(frame.stream_id, now)
+        elif type == _ERROR:
+            self._error(frame, now)
+        else:
+            # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or a type to be ignored.
+            self.stray(now)
+
+    def run(self, stream_id: int, run: PayloadRun, now: float) -> None:
+        """Take consecutive whole items of one stream. Raises LimitExceeded as `frame` does."""
+        stream = self._streams.get(stream_id)
+        if stream is None or stream.inbound != OPEN:
+            self.stray(now, len(run))
+            return
+        if stream.kind == _CALL or stream_id in self.reassembly:
+            for payload in run.payloads():
+                self._payload(Frame(_PAYLOAD, stream_id, NEXT, 0, payload.metadata, payload.data), now)
+            return
+        count = len(run)
+        if count > stream.granted:
+            if stream.granted:
+                self._events.append(RunReceived(stream_id, run.head(stream.granted)))
+            self._overrun(stream)
+            return
+        stream.granted -= count
+        self._events.append(RunReceived(stream_id, run))
+
+    def stray(self, now: float, count: int = 1) -> None:
+        """Ignore frames that make no sense where they came.
+
+        Raises:
+            LimitExceeded: There are too many of them.
+
+        """
+        if self._late >= count:
+            self._late -= count
+        elif self._stray.hit(now, count):
+            raise LimitExceeded(f"more than max_stray_frames ({self._settings.max_stray_frames}) frames for no stream")
+
+    def expect_late(self, stream: Stream) -> None:
+        """Expect what the peer may send on a stream before it learns that we canceled it."""
+        self._late = add(self._late, stream.granted)
+
+    def forget(self, stream: Stream) -> None:
+        """Drop all that is held for a stream that is over."""
+        self._streams.close(stream)
+        self.reassembly.drop(stream.id)
+
+    def refuse(self, stream: Stream, code: int, error: Exception) -> None:
+        """End a stream because of what the peer did on it, and tell both sides."""
+        if stream.ours and stream.outbound != OPEN:
+            # RSocket 1.0, Request Stream: a requester has no ERROR to send, only CANCEL.
+            self._outbound.cancel(stream.id)
+            self.expect_late(stream)
+        else:
+            self._outbound.error(stream.id, code, str(error).encode())
+        self._fail(stream, error)
+
+    def overdue(self, now: float) -> None:
+        """Give up the items whose fragments have taken too long."""
+        for stream_id in self.reassembly.overdue(now):
+            self._drop_partial(
+                stream_id,
+                LimitExceeded(f"an item's fragments took longer than {self._settings.reassembly_timeout:g} s"),
+            )
+
+    # Requests.
+
+    def _request(self, frame: Frame, now: float) -> None:
+        stream_id = frame.stream_id
+        # RSocket 1.0, Handling the Unexpected 9.1: a request on a stream that is in use is ignored.
+        if (
+            not self._streams.may_be_theirs(stream_id)
+            or self._streams.get(stream_id) is not None
+            or stream_id in self.reassembly
+        ):
+            self.stray(now)
+        elif self.draining:
+            self._reject(stream_id, "this side is closing the connection", now)
+        elif self._streams.full() or len(self.reassembly) > self._settings.max_streams:
+            self._reject(stream_id, f"more than max_streams ({self._settings.max_streams}) streams are open", now)
+        elif self._settings.max_open_rate and self._opens.hit(now):
+            self._reject(stream_id, f"streams are opened faster than max_open_rate ({self._settings.max_open_rate}/s)", now)
+        elif frame.flags & FOLLOWS:
+            self._begin(stream_id, frame, now)
+        else:
+            self._open(frame, Payload(frame.data, frame.metadata), now)
+
+    def _reject(self, stream_id: int, why: str, now: float) -> None:
+        self.stray(now)
+        self._outbound.error(stream_id, Code.REJECTED, why.encode())
+
+    def _open(self, frame: Frame, payload: Payload, now: float) -> None:
+        """Open the stream that a whole request asks for."""
+        stream_id = frame.stream_id
+        kind = KINDS[frame.type]
+        try:
+            self._check_metadata(payload)
+            route = self.router.route(payload.metadata)
+        except (FrameError, LimitExceeded) as error:
+            # The request alone is wrong: the connection is sound.
+            self.stray(now)
+            if kind != Kind.FIRE:
+                self._outbound.error(stream_id, Code.INVALID, str(error).encode())
+            return
+        done = kind != Kind.CHANNEL or bool(frame.flags & COMPLETE)
+        if kind == Kind.FIRE:
+            self._events.append(Requested(stream_id, kind, route, payload, 0, True))
+            return
+        credit = 1 if kind == Kind.CALL else frame.request_n
+        if credit == 0:
+            # RSocket 1.0, REQUEST_STREAM Frame: the initial request-n MUST be more than 0.
+            self._outbound.error(stream_id, Code.INVALID, b"initial request-n must be more than 0")
+            return
+        stream = self._streams.open_theirs(stream_id, kind, now)
+        stream.credit = credit
+        if kind == Kind.CHANNEL:
+            # The payload that opens a channel is its first item, and counts as one that was asked for.
+            stream.unrequested = 1
+            if done:
+                stream.end(Signal.COMPLETE, False)
+        self._events.append(Requested(stream_id, kind, route, payload, credit, done))
+
+    # Items.
+
+    def _payload(self, frame: Frame, now: float) -> None:
+        stream_id = frame.stream_id
+        flags = frame.flags
+        # RSocket 1.0, Handling the Unexpected 7: COMPLETE overrules FOLLOWS.
+        if flags & COMPLETE:
+            flags &= ~FOLLOWS
+        if stream_id in self.reassembly:
+            self._continue(stream_id, frame, flags, now)
+            return
+        stream = self._streams.get(stream_id)
+        if stream is None or stream.inbound != OPEN:
+            self.stray(now)
+        elif flags & FOLLOWS:
+            if stream.granted == 0:
+                self._overrun(stream)
+            else:
+                self._begin(stream_id, frame, now)
+        elif flags & NEXT:
+            self._item(stream, Payload(frame.data, frame.metadata), flags & COMPLETE != 0)
+        elif flags & COMPLETE:
+            if stream.end(Signal.COMPLETE, False):
+                self.forget(stream)
+            self._events.append(Completed(stream_id))
+        else:
+            # RSocket 1.0, PAYLOAD Frame: neither NEXT nor COMPLETE means nothing at all.
+            self.stray(now)
+
+    def _item(self, stream: Stream, payload: Payload, done: bool) -> None:
+        """Deliver a whole item."""
+        if stream.granted == 0:
+            self._overrun(stream)
+            return
+        stream.granted -= 1
+        # RSocket 1.0, Handling the Unexpected 5: the answer to a call is its only one, whatever it says.
+        if stream.kind == _CALL:
+            done = True
+        if done and stream.end(Signal.COMPLETE, False):
+            self.forget(stream)
+        self._events.append(ItemReceived(stream.id, payload, done))
+
+    def _overrun(self, stream: Stream) -> None:
+        self.refuse(stream, Code.INVALID, ProtocolError(f"stream {stream.id} brought more items than were asked for"))
+
+    # Fragments.
+
+    def _begin(self, stream_id: int, frame: Frame, now: float) -> None:
+        try:
+            self.reassembly.begin(stream_id, frame, frame.metadata, frame.data, now)
+        except LimitExceeded as error:
+            self._drop_partial(stream_id, error)
+
+    def _continue(self, stream_id: int, frame: Frame, flags: int, now: float) -> None:
+        try:
+            self.reassembly.add(stream_id, frame.metadata, frame.data)
+        except LimitExceeded as error:
+            self._drop_partial(stream_id, error)
+            return
+        if flags & FOLLOWS:
+            return
+        partial = self.reassembly.finish(stream_id)
+        head = partial.head
+        payload = partial.payload()
+        if head.type != _PAYLOAD:
+            # REQUEST_CHANNEL completes in its last fragment, or in the first as some peers have it.
+            head.flags |= flags & COMPLETE
+            self._open(head, payload, now)
+            return
+        stream = self._streams.get(stream_id)
+        if stream is not None and stream.inbound == OPEN:
+            self._item(stream, payload, flags & COMPLETE != 0)
+
+    def _drop_partial(self, stream_id: int, error: Exception) -> None:
+        """Give up an unfinished item, and with it its stream, open already or not yet."""
+        self.reassembly.drop(stream_id)
+        stream = self._streams.get(stream_id)
+        if stream is not None:
+            self.refuse(stream, Code.INVALID, error)
+        else:
+            self._outbound.error(stream_id, Code.REJECTED, str(error).encode())
+
+    def _check_metadata(self, payload: Payload) -> None:
+        limit = self._settings.max_metadata_bytes
+        if payload.metadata is not None and len(payload.metadata) > limit:
+            raise LimitExceeded(f"metadata of {len(payload.metadata)} bytes exceeds max_metadata_bytes ({limit})")
+
+    # Signals.
+
+    def _request_n(self, frame: Frame, now: float) -> None:
+        stream = self._streams.get(frame.stream_id)
+        if stream is None or stream.outbound != OPEN or stream.kind == _CALL:
+            self.stray(now)
+        elif frame.request_n == 0:
+            # RSocket 1.0, REQUEST_N Frame: the value MUST be more than 0.
+            self.refuse(stream, Code.INVALID, ProtocolError("request-n must be more than 0"))
+        else:
+            stream.credit = add(stream.credit, frame.request_n)
+            self._events.append(CreditGranted(stream.id, min(frame.request_n, MAX_REQUEST_N)))
+
+    def _cancel(self, stream_id: int, now: float) -> None:
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            if stream_id in self.reassembly:
+                # RSocket 1.0, Fragmentation: CANCEL may come before the last fragment.
+                self.reassembly.drop(stream_id)
+            self.stray(now)
+            return
+        if not stream.ours and now - stream.opened < RAPID and self._resets.hit(now):
+            limit = self._settings.max_rapid_resets
+            raise LimitExceeded(f"more than max_rapid_resets ({limit}) streams were canceled as soon as opened")
+        over = stream.end(Signal.CANCEL, False)
+        if over:
+            self.forget(stream)
+        self._events.append(Canceled(stream_id, over))
+
+    def _error(self, frame: Frame, now: float) -> None:
+        stream = self._streams.get(frame.stream_id)
+        if stream is None or not isinstance(frame, ErrorFrame):
+            self.reassembly.drop(frame.stream_id)
+            self.stray(now)
+            return
+        self._fail(stream, error_of(frame.code, frame.data))
+
+    def _fail(self, stream: Stream, error: Exception) -> None:
+        stream.end(Signal.FAIL, False)
+        self.forget(stream)
+        self._events.append(Failed(stream.id, error))

@@ -1,0 +1,30 @@
+import cython
+
+from ..core.outbox cimport Outbox
+from ..payload cimport Payload, PayloadRun
+from ..wire.codec cimport Codec
+
+
+cdef class Outbound:
+    cdef public Codec codec
+    cdef public Py_ssize_t fragment_bytes
+    cdef public Outbox outbox
+    cdef public long long position
+    cdef public Py_ssize_t prefix_bytes
+
+    cpdef control(self, frame)
+    @cython.locals(first=bint, begun=int)
+    cpdef request(self, int type, long long stream_id, int flags, long long request_n, Payload payload)
+    @cython.locals(complete=int, size=Py_ssize_t, data=bytes)
+    cpdef item(self, long long stream_id, Payload payload, bint done)
+    @cython.locals(at=Py_ssize_t, fitting=Py_ssize_t, frames=Py_ssize_t, pieces=list, piece=bytes)
+    cpdef run(self, long long stream_id, PayloadRun run, Py_ssize_t start, Py_ssize_t stop)
+    cpdef complete(self, long long stream_id)
+    cpdef request_n(self, long long stream_id, long long count)
+    cpdef cancel(self, long long stream_id)
+    cpdef error(self, long long stream_id, long long code, bytes data)
+    @cython.locals(size=Py_ssize_t)
+    cdef bint _fits(self, Payload payload)
+    cdef _fragment(self, long long stream_id, int complete, bytes metadata, bytes data, bint follows)
+    cdef _by_reference(self, long long stream_id, int flags, bytes metadata, bytes data)
+    cdef _count(self, bytes piece, Py_ssize_t frames)

@@ -1,0 +1,130 @@
+"""What leaves: frames of streams, cut into fragments where they are large, counted where resuming needs it."""
+
+from __future__ import annotations
+
+from ..core.fragments import fragments
+from ..core.outbox import BY_REFERENCE_BYTES, Outbox
+from ..payload import Payload, PayloadRun
+from ..wire.codec import Codec
+from ..wire.frames import COMPLETE, FOLLOWS, METADATA, NEXT, ErrorFrame, Frame, FrameType
+
+__all__ = ["Outbound"]
+
+_PAYLOAD = int(FrameType.PAYLOAD)
+
+
+class Outbound:
+    """Writes frames to the outbox.
+
+    Args:
+        codec: Of the dialect.
+        prefix_bytes: Bytes of the length prefix, which positions leave out.
+        fragment_bytes: Metadata and data of one frame together at most.
+
+    Attributes:
+        outbox: Where the frames wait for the link.
+        position: Bytes of counted frames sent in this session (RSocket 1.0, Implied Position).
+
+    """
+
+    __slots__ = ("codec", "fragment_bytes", "outbox", "position", "prefix_bytes")
+
+    def __init__(self, codec: Codec, prefix_bytes: int, fragment_bytes: int) -> None:
+        self.codec = codec
+        self.prefix_bytes = prefix_bytes
+        self.fragment_bytes = fragment_bytes
+        self.outbox = Outbox()
+        self.position = 0
+
+    def control(self, frame: Frame) -> None:
+        """Send a frame of the connection; it has no position."""
+        self.outbox.write(self.codec.frame(frame))
+
+    def request(self, type: int, stream_id: int, flags: int, request_n: int, payload: Payload) -> None:
+        """Send a REQUEST_* frame; a large payload goes on in PAYLOAD frames."""
+        if self._fits(payload):
+            self._count(
+                self.codec.request_frame(type, stream_id, flags, request_n, payload.metadata, payload.data), 1
+            )
+            return
+        first = True
+        for metadata, data, follows in fragments(payload, self.fragment_bytes):
+            if first:
+                # RSocket 1.0, Fragmentation: the last frame completes, not the one that says FOLLOWS.
+                begun = (flags & ~COMPLETE) | FOLLOWS
+                self._count(self.codec.request_frame(type, stream_id, begun, request_n, metadata, data), 1)
+            else:
+                self._fragment(stream_id, flags & COMPLETE, metadata, data, follows)
+            first = False
+
+    def item(self, stream_id: int, payload: Payload, done: bool) -> None:
+        """Send an item; `done`: and complete."""
+        complete = COMPLETE if done else 0
+        data = payload.data
+        size = len(data)
+        if payload.metadata is not None:
+            size += len(payload.metadata)
+        if size > self.fragment_bytes:
+            for metadata, piece, follows in fragments(payload, self.fragment_bytes):
+                self._fragment(stream_id, complete, metadata, piece, follows)
+        elif len(data) < BY_REFERENCE_BYTES:
+            self._count(self.codec.payload_frame(stream_id, NEXT | complete, payload.metadata, data), 1)
+        else:
+            self._by_reference(stream_id, NEXT | complete, payload.metadata, data)
+
+    def run(self, stream_id: int, run: PayloadRun, start: int, stop: int) -> None:
+        """Send the items of `run` from `start` up to `stop`."""
+        at = start
+        while at < stop:
+            fitting = at + self.codec.fits(run, at, stop, self.fragment_bytes)
+            if fitting > at:
+                pieces = self.codec.run_frames(stream_id, run, at, fitting)
+                frames = fitting - at
+                for piece in pieces:
+                    self._count(piece, frames)
+                    frames = 0
+                at = fitting
+            else:
+                self.item(stream_id, run.item(at), False)
+                at += 1
+
+    def complete(self, stream_id: int) -> None:
+        """Send COMPLETE alone."""
+        self._count(self.codec.payload_frame(stream_id, COMPLETE, None, b""), 1)
+
+    def request_n(self, stream_id: int, count: int) -> None:
+        """Send REQUEST_N."""
+        self._count(self.codec.request_n_frame(stream_id, count), 1)
+
+    def cancel(self, stream_id: int) -> None:
+        """Send CANCEL."""
+        self._count(self.codec.cancel_frame(stream_id), 1)
+
+    def error(self, stream_id: int, code: int, data: bytes) -> None:
+        """Send ERROR on a stream."""
+        # An error is words, not a payload: there are no fragments of it.
+        frame = ErrorFrame(stream_id, code, data[: self.fragment_bytes])
+        self._count(self.codec.frame(frame), 1)
+
+    def _fits(self, payload: Payload) -> bool:
+        size = len(payload.data) + (0 if payload.metadata is None else len(payload.metadata))
+        return size <= self.fragment_bytes
+
+    def _fragment(self, stream_id: int, complete: int, metadata: bytes | None, data: bytes, follows: bool) -> None:
+        # Continuations carry NEXT, as every living peer sends them.
+        flags = NEXT | (FOLLOWS if follows else complete)
+        if len(data) < BY_REFERENCE_BYTES:
+            self._count(self.codec.payload_frame(stream_id, flags, metadata, data), 1)
+        else:
+            self._by_reference(stream_id, flags, metadata, data)
+
+    def _by_reference(self, stream_id: int, flags: int, metadata: bytes | None, data: bytes) -> None:
+        if metadata is not None:
+            flags |= METADATA
+        self._count(self.codec.payload_head(stream_id, flags, metadata, len(data)), 1)
+        self._count(data, 0)
+
+    def _count(self, piece: bytes, frames: int) -> None:
+        """Write `piece`, in which `frames` frames begin."""
+        self.position += len(piece) - self.prefix_bytes * frames
+        self.outbox.write(piece)

@@ -1,0 +1,63 @@
+"""SETUP: what a client says of a connection, and whether a server takes it."""
+
+from __future__ import annotations
+
+from ..errors import LocalError, SetupRejected
+from ..payload import Payload
+from ..settings import Settings
+from ..wire.frames import LEASE, RESUME, Frame, FrameType, SetupFrame
+from .codes import Code
+from .dialect import Dialect
+from .mimes import COMPOSITE
+
+__all__ = ["check", "setup_frame"]
+
+
+def setup_frame(dialect: Dialect, settings: Settings, payload: Payload) -> SetupFrame:
+    """Return the SETUP that a client opens a connection with.
+
+    Raises:
+        LocalError: A MIME type is no ASCII, or longer than its length byte can say.
+
+    """
+    major, minor = dialect.version
+    return SetupFrame(
+        major=major,
+        minor=minor,
+        keepalive_ms=max(1, round(settings.keepalive_interval * 1000)),
+        lifetime_ms=max(1, round(settings.keepalive_lifetime * 1000)),
+        metadata_mime=_mime(settings.metadata_mime or COMPOSITE),
+        data_mime=_mime(settings.data_mime),
+        metadata=payload.metadata,
+        data=payload.data,
+    )
+
+
+def check(frame: Frame, dialect: Dialect) -> SetupFrame:
+    """Return `frame` as the SETUP of a session that can begin.
+
+    Raises:
+        SetupRejected: It cannot; the code says why, and is what the ERROR must carry.
+
+    """
+    # RSocket 1.0, Connection Establishment: the first frame is SETUP or RESUME, on stream 0.
+    if not isinstance(frame, SetupFrame) or frame.stream_id != 0:
+        name = FrameType(frame.type).name if frame.type in FrameType.__members__.values() else f"type {frame.type}"
+        raise SetupRejected(f"the first frame is {name} on stream {frame.stream_id}, not SETUP", Code.INVALID_SETUP)
+    if (frame.major, frame.minor) not in dialect.accepted:
+        raise SetupRejected(f"version {frame.major}.{frame.minor} is not served here", Code.INVALID_SETUP)
+    # RSocket 1.0, SETUP Frame: both MUST be more than 0.
+    if frame.keepalive_ms <= 0 or frame.lifetime_ms <= 0:
+        raise SetupRejected("keepalive interval and lifetime must be more than 0", Code.INVALID_SETUP)
+    # RSocket 1.0, SETUP Frame: a server that cannot resume MUST reject.
+    if frame.flags & RESUME:
+        raise SetupRejected("this server does not resume sessions", Code.REJECTED_SETUP)
+    if frame.flags & LEASE:
+        raise SetupRejected("this server grants no leases", Code.REJECTED_SETUP)
+    return frame
+
+
+def _mime(name: str) -> bytes:
+    if not name.isascii() or len(name) > 255:
+        raise LocalError(f"MIME type {name[:40]!r} must be at most 255 ASCII characters")
+    return name.encode()
