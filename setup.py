@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import product
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -19,7 +20,7 @@ from setuptools.errors import CCompilerError, CompileError, ExecError, LinkError
 
 SOURCE = Path("src")
 REQUIRED = os.environ.get("PENSTOCK_REQUIRE_EXTENSIONS") == "1"
-BUILD_ERRORS = (CCompilerError, CompileError, ExecError, LinkError, PlatformError)
+BUILD_ERRORS = (ImportError, CCompilerError, CompileError, ExecError, LinkError, PlatformError)
 
 DIRECTIVES = {
     "language_level": 3,
@@ -35,15 +36,13 @@ DIRECTIVES = {
 }
 
 
-def notice(reason: object) -> None:
-    """Say that the plain build is what there will be, and why."""
-    print(f"penstock: no compiled extensions, the plain Python modules serve instead ({reason})", file=sys.stderr)
-
-
 def extensions() -> list[Extension]:
-    """Return what is to be compiled."""
-    sources = [path for path in sorted(SOURCE.rglob("*.py")) if path.with_suffix(".pxd").exists()]
-    sources += sorted(SOURCE.rglob("*.pyx"))
+    """Return what is to be compiled: a `.pyx` goes before the plain twin that lies beside it."""
+    if os.environ.get("PENSTOCK_NO_EXTENSIONS") == "1":
+        return []
+    pointers = sorted(SOURCE.rglob("*.pyx"))
+    shared = [path for path in sorted(SOURCE.rglob("*.py")) if path.with_suffix(".pxd").exists()]
+    sources = pointers + [path for path in shared if path.with_suffix(".pyx") not in pointers]
     flags = [] if sys.platform == "win32" else ["-O3", "-Wno-unreachable-code"]
     return [
         Extension(".".join(path.relative_to(SOURCE).with_suffix("").parts), [str(path)], extra_compile_args=flags)
@@ -51,47 +50,47 @@ def extensions() -> list[Extension]:
     ]
 
 
-def translated() -> list[Extension]:
-    """Return the extensions as C, or none where Cython is absent or unwanted."""
-    wanted = extensions()
-    if os.environ.get("PENSTOCK_NO_EXTENSIONS") == "1" or not wanted:
-        return []
+def translate(wanted: list[Extension]) -> None:
+    """Let Cython make C of what has changed.
+
+    Raises:
+        ImportError: There is no Cython.
+        CompileError: It cannot make anything of a source.
+
+    """
+    from Cython.Build import cythonize
+    from Cython.Compiler.Errors import CompileError as CythonError
+
     try:
-        from Cython.Build import cythonize
-        from Cython.Compiler.Errors import CompileError as CythonError
-    except ImportError as error:
-        if REQUIRED:
-            raise
-        notice(error)
-        return []
-    try:
-        return cythonize(wanted, compiler_directives=DIRECTIVES, nthreads=2, quiet=False)
+        made = cythonize(wanted, compiler_directives=DIRECTIVES, nthreads=2)
     except CythonError as error:
-        if REQUIRED:
-            raise
-        notice(f"Cython: {error}")
-        return []
+        raise CompileError(f"Cython: {error}") from error
+    c_sources = {extension.name: extension.sources for extension in made}
+    for extension in wanted:
+        extension.sources = c_sources[extension.name]
 
 
 class OptionalBuildExt(build_ext):
     """Build all extensions, or none."""
 
-    def finalize_options(self) -> None:
-        """Compile two at a time."""
-        super().finalize_options()
-        self.parallel = self.parallel or 2
-
     def run(self) -> None:
-        """Build; where that fails, remove what was built before the failure."""
+        """Note where the extensions go, then build them."""
+        self.places = [self.build_lib, SOURCE] if self.inplace else [self.build_lib]
+        self.parallel = self.parallel or 2
+        super().run()
+
+    def build_extensions(self) -> None:
+        """Build; where that fails, remove what there is, also of older builds, and say why."""
         try:
-            super().run()
+            translate(self.extensions)
+            super().build_extensions()
         except BUILD_ERRORS as error:
             if REQUIRED:
                 raise
-            notice(error)
-            for extension in self.extensions:
-                Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
+            for place, extension in product(self.places, self.extensions):
+                Path(place, self.get_ext_filename(extension.name)).unlink(missing_ok=True)
             self.extensions = []
+            print(f"penstock: nothing is compiled, the plain Python modules serve instead ({error})", file=sys.stderr)
 
 
-setup(ext_modules=translated(), cmdclass={"build_ext": OptionalBuildExt})
+setup(ext_modules=extensions(), cmdclass={"build_ext": OptionalBuildExt})
