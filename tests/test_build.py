@@ -1,0 +1,174 @@
+"""The two builds: which one runs, how to choose, and that neither a compiler nor Cython is needed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import pytest
+
+from penstock import _build
+from tests.builds import Build
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "penstock"
+SUFFIX = EXTENSION_SUFFIXES[0]
+PROJECT = """
+[project]
+name = "penstock"
+version = "1"
+
+[tool.setuptools]
+package-dir = { "" = "src" }
+"""
+
+
+def run_python(*arguments: str, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run this interpreter with more environment variables, but with no choice of build among them."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")} | variables
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=120
+    )
+
+
+def source_of(module: str) -> Path:
+    """Return the file of a compiled module, without its ending."""
+    return ROOT.joinpath("src", *module.split("."))
+
+
+# --- which build runs ---
+
+
+def test_accelerated_says_whether_anything_is_compiled() -> None:
+    assert _build.ACCELERATED == bool(_build.compiled_modules())
+
+
+def test_compiled_modules_are_what_is_imported(builds: dict[str, Build]) -> None:
+    for name in _build.compiled_modules():
+        assert str(builds["compiled"].module(name).__file__).endswith(tuple(EXTENSION_SUFFIXES))
+
+
+def test_all_are_compiled_or_none() -> None:
+    wanted = {path.with_suffix("") for path in PACKAGE.rglob("*.p*") if path.suffix in {".pxd", ".pyx"}}
+    compiled = {source_of(name) for name in _build.compiled_modules()}
+    assert compiled in (set(), wanted), "run make install"
+
+
+def test_no_extension_is_older_than_its_sources() -> None:
+    for name in _build.compiled_modules():
+        made = source_of(name).with_suffix(SUFFIX).stat().st_mtime
+        pointers = source_of(name).with_suffix(".pyx")
+        shared = source_of(name).with_suffix(".py")
+        sources = [pointers if pointers.exists() else shared, shared.with_suffix(".pxd")]
+        assert not [path for path in sources if path.exists() and path.stat().st_mtime > made], "run make install"
+
+
+def test_plain_build_is_made_of_sources(builds: dict[str, Build]) -> None:
+    for path in PACKAGE.rglob("*.pxd"):
+        name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        if path.with_suffix(".py").exists():
+            assert builds["plain"].module(name).__file__ == str(path.with_suffix(".py"))
+
+
+def test_builds_share_no_module(builds: dict[str, Build]) -> None:
+    modules = [build.module("penstock.errors") for build in builds.values()]
+    assert len({id(module) for module in modules}) == len(modules)
+
+
+def test_import_within_a_test_means_its_build(build: Build) -> None:
+    from penstock import errors
+
+    assert errors is build.module("penstock.errors")
+
+
+# --- PENSTOCK_PURE ---
+
+
+def test_pure_imports_no_extension() -> None:
+    names = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in PACKAGE.rglob("*.pxd")]
+    code = (
+        "import importlib, sys, penstock\n"
+        f"for name in {names}: importlib.import_module(name)\n"
+        "ours = [m for n, m in sys.modules.items() if n.partition('.')[0] == 'penstock']\n"
+        "print(penstock.ACCELERATED, {m.__file__.rpartition('.')[2] for m in ours})"
+    )
+    assert run_python("-c", code, PENSTOCK_PURE="1").stdout == "False {'py'}\n"
+
+
+def test_source_finder_hides_what_is_only_compiled(tmp_path: Path) -> None:
+    (tmp_path / f"ghost{SUFFIX}").touch()
+    with pytest.raises(ModuleNotFoundError, match="has no source"):
+        _build.SourceFinder.find_spec("penstock.ghost", [str(tmp_path)])
+
+
+def test_source_finder_leaves_others_alone(tmp_path: Path) -> None:
+    (tmp_path / "ghost.py").touch()
+    assert _build.SourceFinder.find_spec("penstock_ghost", [str(tmp_path)]) is None
+    assert _build.SourceFinder.find_spec("penstock", None) is None
+
+
+# --- setup.py ---
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a copy of setup.py above a package of one module that can be compiled."""
+    shutil.copy(ROOT / "setup.py", tmp_path)
+    package = tmp_path / "src" / "penstock"
+    package.mkdir(parents=True)
+    (tmp_path / "pyproject.toml").write_text(PROJECT)
+    (package / "__init__.py").touch()
+    (package / "one.py").write_text("def one():\n    return 1\n")
+    (package / "one.pxd").write_text("cpdef int one()\n")
+    return tmp_path
+
+
+def built(project: Path) -> bool:
+    """Return whether the module lies compiled beside its source."""
+    return (project / "src" / "penstock" / f"one{SUFFIX}").exists()
+
+
+def test_no_compiler_leaves_the_plain_build(project: Path) -> None:
+    # What an older build left must go: compiled modules look into each other.
+    (project / "src" / "penstock" / f"one{SUFFIX}").touch()
+    result = run_python("setup.py", "build_ext", "--inplace", cwd=project, CC="/bin/false")
+    assert result.returncode == 0
+    assert "the plain Python modules serve instead" in result.stderr
+    assert not built(project)
+
+
+def test_no_cython_leaves_the_plain_build(project: Path) -> None:
+    (project / "Cython.py").write_text("raise ImportError('no Cython here')")
+    result = run_python("setup.py", "build_ext", "--inplace", cwd=project, PYTHONPATH=str(project))
+    assert result.returncode == 0
+    assert "serve instead (no Cython here)" in result.stderr
+
+
+def test_source_that_cython_refuses_leaves_the_plain_build(project: Path) -> None:
+    (project / "src" / "penstock" / "one.pxd").write_text("this is no Cython\n")
+    result = run_python("setup.py", "build_ext", "--inplace", cwd=project)
+    assert result.returncode == 0
+    assert "serve instead (Cython: " in result.stderr
+
+
+def test_required_extensions_fail_loudly(project: Path) -> None:
+    variables = {"CC": "/bin/false", "PENSTOCK_REQUIRE_EXTENSIONS": "1"}
+    result = run_python("setup.py", "build_ext", "--inplace", cwd=project, **variables)
+    assert result.returncode != 0
+
+
+def test_extensions_can_be_declined(project: Path) -> None:
+    result = run_python("setup.py", "build_ext", "--inplace", cwd=project, PENSTOCK_NO_EXTENSIONS="1")
+    assert result.returncode == 0
+    assert not built(project)
+
+
+@pytest.mark.skipif(os.environ.get("PENSTOCK_REQUIRE_EXTENSIONS") != "1", reason="there may be no compiler")
+def test_extension_is_built_where_it_can_be(project: Path) -> None:
+    result = run_python("setup.py", "build_ext", "--inplace", cwd=project)
+    assert result.returncode == 0, result.stderr
+    assert built(project)

