@@ -50,7 +50,7 @@ def extensions() -> list[Extension]:
     ]
 
 
-def translate(wanted: list[Extension]) -> None:
+def translate(wanted: list[Extension], quiet: bool) -> None:
     """Let Cython make C of what has changed.
 
     Raises:
@@ -62,7 +62,7 @@ def translate(wanted: list[Extension]) -> None:
     from Cython.Compiler.Errors import CompileError as CythonError
 
     try:
-        made = cythonize(wanted, compiler_directives=DIRECTIVES, nthreads=2)
+        made = cythonize(wanted, compiler_directives=DIRECTIVES, nthreads=2, quiet=quiet)
     except CythonError as error:
         raise CompileError(f"Cython: {error}") from error
     c_sources = {extension.name: extension.sources for extension in made}
@@ -82,7 +82,7 @@ class OptionalBuildExt(build_ext):
     def build_extensions(self) -> None:
         """Build; where that fails, remove what there is, also of older builds, and say why."""
         try:
-            translate(self.extensions)
+            translate(self.extensions, quiet=not self.verbose)
             super().build_extensions()
         except BUILD_ERRORS as error:
             if REQUIRED:

@@ -97,5 +97,5 @@ def load(name: str) -> Build:
 
     """
     if name == "compiled" and not _build.compiled_modules():
-        raise RuntimeError("PENSTOCK_REQUIRE_EXTENSIONS=1, but nothing is compiled: run make install")
+        raise RuntimeError("PENSTOCK_REQUIRE_EXTENSIONS=1, but nothing is compiled: run make clean install")
     return Build(name, own_copy=name == "plain" and bool(_build.compiled_modules()))
