@@ -1,0 +1,63 @@
+"""What the Python clients share: a register of checks, and the run that prints one JSON object."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+
+__all__ = ["ANSWER_TIMEOUT", "CHECK_TIMEOUT", "MEGABYTES_20", "Check", "check", "expect", "numbers", "run_all"]
+
+MEGABYTES_20 = 20 * 1024 * 1024
+"""More than one frame can hold, so that it must travel in fragments."""
+ANSWER_TIMEOUT = 3.0
+"""Seconds in which a small answer must come."""
+CHECK_TIMEOUT = 10.0
+"""Seconds that a whole check may take."""
+
+Check = Callable[[str, int], Awaitable[None]]
+
+_checks: dict[str, Check] = {}
+
+
+def check(name: str) -> Callable[[Check], Check]:
+    """Register a check: it gets the server's host and port, and raises when something is not as it must be."""
+
+    def register(function: Check) -> Check:
+        _checks[name] = function
+        return function
+
+    return register
+
+
+def expect(found: object, wanted: object, what: str) -> None:
+    """Raise AssertionError, which tells both, where `found` is not `wanted`."""
+    if found != wanted:
+        raise AssertionError(f"{what}: {str(found)[:80]} instead of {str(wanted)[:80]}")
+
+
+def numbers(start: int, stop: int) -> list[bytes]:
+    """Return the ASCII integers from `start` up to but without `stop`."""
+    return [b"%d" % number for number in range(start, stop)]
+
+
+async def _result_of(run: Check, host: str, port: int) -> str:
+    try:
+        await asyncio.wait_for(run(host, port), CHECK_TIMEOUT)
+    except TimeoutError:
+        return f"not done within {CHECK_TIMEOUT:.0f} s"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "ok"
+
+
+async def run_all(peer: str, host: str, port: int) -> int:
+    """Run every check, one after another, and print the JSON object.
+
+    Returns:
+        The exit code: 0 when all are ok, else 1.
+
+    """
+    results = {name: await _result_of(run, host, port) for name, run in _checks.items()}
+    print(json.dumps({"peer": peer, "role": "client", "checks": results}), flush=True)
+    return 0 if set(results.values()) == {"ok"} else 1

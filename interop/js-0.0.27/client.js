@@ -1,0 +1,82 @@
+// The interop checks on rsocket-js 0.0.27: `node client.js HOST PORT` prints one JSON object.
+'use strict';
+
+const {BufferEncoders, RSocketClient, TEXT_PLAIN, MESSAGE_RSOCKET_ROUTING, MESSAGE_RSOCKET_COMPOSITE_METADATA, encodeCompositeMetadata, encodeRoute} = require('rsocket-core');
+const {Flowable} = require('rsocket-flowable');
+const RSocketTcpClient = require('rsocket-tcp-client').default;
+const {main} = require('../js-common/checks.js');
+
+const [host, port] = [process.argv[2], Number(process.argv[3])];
+
+function encode(route, note) {
+  const entries = [[MESSAGE_RSOCKET_ROUTING, encodeRoute(route)]];
+  if (note !== undefined) entries.push([TEXT_PLAIN, Buffer.from(note)]);
+  return encodeCompositeMetadata(entries);
+}
+
+// The library keeps the code in `source`; errors of the connection have none.
+function plain(error) {
+  if (error.source) Object.assign(error, {code: error.source.code, text: error.source.message});
+  return error;
+}
+
+function outgoing(payloads) {
+  return new Flowable((subscriber) => {
+    let at = 0;
+    subscriber.onSubscribe({
+      cancel: () => { at = payloads.length + 1; },
+      request: (n) => {
+        for (; n > 0 && at < payloads.length; n--) subscriber.onNext(payloads[at++]);
+        if (at === payloads.length) {
+          at += 1;
+          subscriber.onComplete();
+        }
+      },
+    });
+  });
+}
+
+const receiver = (collector) => ({
+  onNext: (payload) => collector.onNext(payload),
+  onComplete: () => collector.onComplete(),
+  onError: (error) => collector.onError(plain(error)),
+  onSubscribe: (subscription) => {
+    collector.subscription = subscription;
+    subscription.request(collector.window);
+  },
+});
+
+function adapt(socket) {
+  return {
+    call: (payload) => {
+      let cancel;
+      const answer = new Promise((resolve, reject) => socket.requestResponse(payload).subscribe({
+        onComplete: resolve,
+        onError: (error) => reject(plain(error)),
+        onSubscribe: (function_) => { cancel = function_; },
+      }));
+      return {answer, cancel: () => cancel()};
+    },
+    stream: (payload, collector) => socket.requestStream(payload).subscribe(receiver(collector)),
+    channel: (payload, items, collector) => {
+      const payloads = [payload, ...items.map((data) => ({data}))];
+      socket.requestChannel(outgoing(payloads)).subscribe(receiver(collector));
+    },
+    fire: (payload) => socket.fireAndForget(payload),
+    close: () => socket.close(),
+  };
+}
+
+const connect = ({keepAlive, lifetime}) => new Promise((resolve, reject) => {
+  new RSocketClient({
+    setup: {
+      keepAlive,
+      lifetime,
+      dataMimeType: 'application/octet-stream',
+      metadataMimeType: MESSAGE_RSOCKET_COMPOSITE_METADATA.string,
+    },
+    transport: new RSocketTcpClient({host, port}, BufferEncoders),
+  }).connect().subscribe({onComplete: (socket) => resolve(adapt(socket)), onError: reject});
+});
+
+main('js-0.0.27', connect, encode);

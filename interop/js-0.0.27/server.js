@@ -1,0 +1,148 @@
+// The interop service on rsocket-js 0.0.27: prints `LISTENING port` and serves until it is killed.
+// What each procedure does is told in interop/README.md.
+'use strict';
+
+const net = require('net');
+const {BufferEncoders, RSocketServer, MESSAGE_RSOCKET_ROUTING, decodeCompositeMetadata, decodeRoutes} = require('rsocket-core');
+const {Flowable, Single} = require('rsocket-flowable');
+const RSocketTCPServer = require('rsocket-tcp-server').default;
+
+const WINDOW = 8; // items that a channel asks for at a time
+
+function routeOf(payload) {
+  for (const entry of decodeCompositeMetadata(payload.metadata || Buffer.alloc(0))) {
+    if (entry.mimeType === MESSAGE_RSOCKET_ROUTING.string) return decodeRoutes(entry.content).next().value;
+  }
+  throw new Error('the request has no route');
+}
+
+function find(table, payload) {
+  const route = routeOf(payload);
+  if (!Object.hasOwn(table, route)) throw new Error(`no procedure ${route}`);
+  return table[route];
+}
+
+const text = (value) => Buffer.from(String(value));
+
+// A stream of `total` payloads, made one by one as they are asked for.
+function generated(total, make) {
+  return new Flowable((subscriber) => {
+    let at = 0;
+    subscriber.onSubscribe({
+      cancel: () => { at = total + 1; },
+      request: (n) => {
+        for (; n > 0 && at < total; n--) subscriber.onNext({data: make(at++)});
+        if (at === total) {
+          at += 1;
+          subscriber.onComplete();
+        }
+      },
+    });
+  });
+}
+
+// The outgoing half of a channel: what is pushed waits until it is asked for.
+class Outgoing {
+  constructor() {
+    this.items = [];
+    this.credit = 0;
+    this.over = false;
+  }
+
+  push(payload) {
+    this.items.push(payload);
+    this.flush();
+  }
+
+  complete() {
+    this.over = true;
+    this.flush();
+  }
+
+  request(n) {
+    this.credit += n;
+    this.flush();
+  }
+
+  flush() {
+    for (; this.credit > 0 && this.items.length > 0; this.credit--) this.subscriber.onNext(this.items.shift());
+    if (this.over && this.items.length === 0) this.subscriber.onComplete();
+  }
+}
+
+const calls = {
+  echo: (payload) => Single.of(payload),
+  // The library's responder has one error code for everything: 0x201.
+  fail: () => Single.error(new Error('boom')),
+  slow: (payload) => new Single((subscriber) => {
+    const timer = setTimeout(() => subscriber.onComplete({data: payload.data}), Number(payload.data));
+    subscriber.onSubscribe(() => clearTimeout(timer));
+  }),
+};
+
+const streams = {
+  count: (payload) => generated(Number(payload.data), text),
+  blob: (payload) => {
+    const [total, size] = payload.data.toString().split(',').map(Number);
+    return generated(total, () => Buffer.alloc(size));
+  },
+};
+
+const channels = {
+  sum: (outgoing) => {
+    let total = 0;
+    return {
+      next: (number) => { total += number; },
+      end: () => { outgoing.push({data: text(total)}); outgoing.complete(); },
+    };
+  },
+  double: (outgoing) => ({
+    next: (number) => outgoing.push({data: text(2 * number)}),
+    end: () => outgoing.complete(),
+  }),
+};
+
+const fires = {
+  log: (payload) => console.log(`LOG ${payload.data.length}`),
+};
+
+// The route is in the first payload, which the library hands out like the others.
+function channel(payloads) {
+  const outgoing = new Outgoing();
+  let incoming, handler, asked = WINDOW;
+  const receive = (payload) => {
+    handler = handler || find(channels, payload)(outgoing);
+    if (payload.data && payload.data.length > 0) handler.next(Number(payload.data));
+    if (--asked === 0) incoming.request(asked = WINDOW);
+  };
+  return new Flowable((subscriber) => {
+    outgoing.subscriber = subscriber;
+    subscriber.onSubscribe({
+      request: (n) => outgoing.request(n),
+      cancel: () => incoming.cancel(),
+    });
+    payloads.subscribe({
+      onSubscribe: (subscription) => { incoming = subscription; subscription.request(WINDOW); },
+      onNext: receive,
+      onComplete: () => handler.end(),
+      onError: (error) => subscriber.onError(error),
+    });
+  });
+}
+
+function listen(onConnection) {
+  const server = net.createServer(onConnection);
+  server.on('listening', () => console.log(`LISTENING ${server.address().port}`));
+  return server;
+}
+
+console.error = () => {}; // the library writes refused requests to the console
+new RSocketServer({
+  transport: new RSocketTCPServer({host: '127.0.0.1', port: 0, serverFactory: listen}, BufferEncoders),
+  getRequestHandler: () => ({
+    requestResponse: (payload) => find(calls, payload)(payload),
+    requestStream: (payload) => find(streams, payload)(payload),
+    requestChannel: channel,
+    fireAndForget: (payload) => find(fires, payload)(payload),
+  }),
+}).start();

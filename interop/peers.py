@@ -1,0 +1,134 @@
+"""The peers: how each is installed, started as a server, and run as a client."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["OURS", "PEERS", "Peer", "PeerMissing"]
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+INSTALL_TIMEOUT = 600.0
+"""Seconds for npm or Maven: the first run fetches everything."""
+
+NPM = "npm ci --omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund --loglevel=error".split()
+MAVEN = "mvn -q -B -Dstyle.color=never compile dependency:copy-dependencies".split()
+JAVA = "java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp java/target/classes:java/target/dependency/*".split()
+
+
+class PeerMissing(Exception):
+    """A peer cannot be installed here."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One implementation.
+
+    Args:
+        name: What ``--peer`` calls it.
+        title: What the report calls it.
+        server: The command that prints ``LISTENING port``, run in `folder`.
+        client: The command that takes a host and a port and prints the checks, run in `folder`.
+        folder: Where both run.
+        version: Returns which version it is.
+        install: Makes it ready; raises PeerMissing when that fails.
+
+    """
+
+    name: str
+    title: str
+    server: list[str]
+    client: list[str]
+    folder: Path
+    version: Callable[[], str]
+    install: Callable[[], None]
+
+
+def _run_installer(command: list[str], folder: Path) -> None:
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_TIMEOUT, check=False)
+    except FileNotFoundError:
+        raise PeerMissing(f"{command[0]} is not on PATH") from None
+    except subprocess.TimeoutExpired:
+        raise PeerMissing(f"{' '.join(command)} took longer than {INSTALL_TIMEOUT:.0f} s") from None
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()[0]
+        raise PeerMissing(f"{' '.join(command)} failed: {said}")
+
+
+def _is_newer(made: Path, sources: list[Path]) -> bool:
+    return made.exists() and made.stat().st_mtime >= max(source.stat().st_mtime for source in sources)
+
+
+def _javascript(name: str, version: str) -> Peer:
+    folder = HERE / name
+
+    def install() -> None:
+        if not _is_newer(folder / "node_modules" / ".package-lock.json", [folder / "package-lock.json"]):
+            _run_installer(NPM, folder)
+
+    def installed() -> str:
+        package = folder / "node_modules" / "rsocket-core" / "package.json"
+        return str(json.loads(package.read_text())["version"])
+
+    return Peer(name, f"rsocket-js {version}", ["node", "server.js"], ["node", "client.js"], folder, installed, install)
+
+
+def _java() -> Peer:
+    folder = HERE / "java"
+    built = folder / "target" / "classes" / "interop"
+
+    def install() -> None:
+        sources = [folder / "pom.xml", *sorted(folder.glob("src/**/*.java"))]
+        if not (_is_newer(built / "Client.class", sources) and (folder / "target" / "dependency").is_dir()):
+            _run_installer(MAVEN, folder)
+
+    def installed() -> str:
+        jar = next((folder / "target" / "dependency").glob("rsocket-core-*.jar"))
+        return jar.stem.removeprefix("rsocket-core-")
+
+    return Peer("java", "rsocket-java", [*JAVA, "interop.Server"], [*JAVA, "interop.Client"], HERE, installed, install)
+
+
+def _python(name: str, title: str, distribution: str, server: str, client: str) -> Peer:
+    def installed() -> str:
+        return importlib.metadata.version(distribution)
+
+    def install() -> None:
+        try:
+            installed()
+        except importlib.metadata.PackageNotFoundError:
+            raise PeerMissing(f"{distribution} is not installed: run make install") from None
+
+    return Peer(
+        name, title, [sys.executable, "-m", server], [sys.executable, "-m", client], ROOT, installed, install
+    )
+
+
+def runtime_version(*command: str) -> str:
+    """Return the version number that `command` tells first, or "none" where it is not installed."""
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except FileNotFoundError:
+        return "none"
+    found = re.search(r"\d+(\.\d+)+", said.stdout + said.stderr)
+    return found.group() if found else "unknown"
+
+
+OURS = _python("penstock", "Penstock", "penstock", "interop.ours_server", "interop.ours_client")
+PEERS = {
+    peer.name: peer
+    for peer in (
+        _python("py", "rsocket-py", "rsocket", "interop.py.server", "interop.py.client"),
+        _javascript("js-0.0.27", "0.0"),
+        _javascript("js-1.0", "1.0"),
+        _java(),
+    )
+}

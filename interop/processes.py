@@ -1,0 +1,112 @@
+"""Servers and clients as processes of their own, bounded in time and ended by their ids."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import tempfile
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import IO
+
+from .peers import Peer
+
+__all__ = ["ProcessFailed", "run_client", "serving"]
+
+START_TIMEOUT = 30.0
+"""Seconds until a server must listen; a JVM on a busy machine takes some."""
+CLIENT_TIMEOUT = 150.0
+"""Seconds for all checks of a client."""
+END_TIMEOUT = 5.0
+"""Seconds that a process has to end when it is asked to."""
+
+
+class ProcessFailed(Exception):
+    """A server did not start, or a client ended without its JSON object."""
+
+
+async def _end(process: Process) -> None:
+    if process.returncode is not None:
+        return
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        await asyncio.wait_for(process.wait(), END_TIMEOUT)
+    except TimeoutError:
+        os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+@asynccontextmanager
+async def _started(command: list[str], folder: Path) -> AsyncIterator[tuple[Process, IO[str]]]:
+    """Run `command` while the block lasts; its standard error goes to the file that comes with the process."""
+    with tempfile.TemporaryFile("w+") as errors:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command, cwd=folder, stdout=PIPE, stderr=errors, start_new_session=True
+            )
+        except FileNotFoundError:
+            raise ProcessFailed(f"{command[0]} is not on PATH") from None
+        try:
+            yield process, errors
+        finally:
+            await _end(process)
+
+
+def _last_line(errors: IO[str]) -> str:
+    errors.seek(0)
+    lines = errors.read().strip().splitlines()
+    return lines[-1] if lines else "it said nothing"
+
+
+async def _port_of(process: Process) -> int | None:
+    assert process.stdout is not None
+    async for line in process.stdout:
+        if line.startswith(b"LISTENING "):
+            return int(line.split()[1])
+    return None
+
+
+@asynccontextmanager
+async def serving(peer: Peer) -> AsyncIterator[int]:
+    """Run a peer's server while the block lasts.
+
+    Yields:
+        The port of 127.0.0.1 on which it listens.
+
+    Raises:
+        ProcessFailed: It did not tell a port in time.
+
+    """
+    async with _started(peer.server, peer.folder) as (process, errors):
+        try:
+            port = await asyncio.wait_for(_port_of(process), START_TIMEOUT)
+        except TimeoutError:
+            port = None
+        if port is None:
+            raise ProcessFailed(f"the server of {peer.title} does not listen: {_last_line(errors)}")
+        yield port
+
+
+async def run_client(peer: Peer, port: int) -> dict[str, str]:
+    """Run a peer's checks against the server on `port` of 127.0.0.1.
+
+    Returns:
+        The result of each check: "ok", or why not.
+
+    Raises:
+        ProcessFailed: It ended without results, or took too long.
+
+    """
+    async with _started([*peer.client, "127.0.0.1", str(port)], peer.folder) as (process, errors):
+        try:
+            output, _ = await asyncio.wait_for(process.communicate(), CLIENT_TIMEOUT)
+        except TimeoutError:
+            raise ProcessFailed(f"the client of {peer.title} is not done within {CLIENT_TIMEOUT:.0f} s") from None
+        for line in reversed(output.decode().splitlines()):
+            if line.startswith('{"peer"'):
+                return dict(json.loads(line)["checks"])
+        raise ProcessFailed(f"the client of {peer.title} ended without results: {_last_line(errors)}")

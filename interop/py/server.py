@@ -1,0 +1,161 @@
+"""The interop service on rsocket-py: prints ``LISTENING port`` and serves until it is killed.
+
+What each procedure does is told in ``interop/README.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+from reactivestreams.publisher import Publisher
+from reactivestreams.subscriber import DefaultSubscriber
+from rsocket.exceptions import RSocketProtocolError
+from rsocket.helpers import create_error_future, create_response
+from rsocket.payload import Payload
+from rsocket.routing.request_router import RequestRouter
+from rsocket.routing.routing_request_handler import RoutingRequestHandler
+from rsocket.rsocket_server import RSocketServer
+from rsocket.streams.stream_from_async_generator import StreamFromAsyncGenerator
+from rsocket.transports.tcp import TransportTCP
+
+FRAGMENT_BYTES = 64 * 1024
+WINDOW = 8
+"""Items that a channel asks for at a time."""
+
+router = RequestRouter()
+Items = AsyncIterator[tuple[Payload, bool]]
+
+
+def publish(items: Callable[[], Items]) -> StreamFromAsyncGenerator:
+    """Return a publisher of `items`, an async generator function of (payload, is it the last)."""
+    return StreamFromAsyncGenerator(items)
+
+
+class Inbox(DefaultSubscriber):
+    """The incoming half of a channel, a window at a time: `get` returns a payload, or None at its end."""
+
+    def __init__(self, first: Payload) -> None:
+        super().__init__()
+        self._queue: asyncio.Queue[Payload | Exception | None] = asyncio.Queue()
+        self._asked = 0
+        if first.data:
+            self._queue.put_nowait(first)
+
+    def on_subscribe(self, subscription) -> None:
+        super().on_subscribe(subscription)
+        self._ask()
+
+    def _ask(self) -> None:
+        self._asked = WINDOW
+        self.subscription.request(WINDOW)
+
+    def on_next(self, value: Payload, is_complete: bool = False) -> None:
+        self._queue.put_nowait(value)
+        self._asked -= 1
+        if is_complete:
+            self.on_complete()
+        elif self._asked == 0:
+            self._ask()
+
+    def on_complete(self) -> None:
+        self._queue.put_nowait(None)
+
+    def on_error(self, exception: Exception) -> None:
+        self._queue.put_nowait(exception)
+
+    async def get(self) -> Payload | None:
+        item = await self._queue.get()
+        if isinstance(item, Exception):
+            raise item
+        return item
+
+
+@router.response("echo")
+async def echo(payload: Payload):
+    return create_response(bytes(payload.data), bytes(payload.metadata))
+
+
+@router.stream("count")
+async def count(payload: Payload) -> Publisher:
+    total = int(payload.data)
+
+    async def items() -> Items:
+        for number in range(total):
+            yield Payload(b"%d" % number), number == total - 1
+
+    return publish(items)
+
+
+@router.stream("blob")
+async def blob(payload: Payload) -> Publisher:
+    total, size = map(int, payload.data.split(b","))
+
+    async def items() -> Items:
+        for number in range(total):
+            yield Payload(bytes(size)), number == total - 1
+
+    return publish(items)
+
+
+@router.channel("sum")
+async def sum_(payload: Payload) -> tuple[Publisher, DefaultSubscriber]:
+    inbox = Inbox(payload)
+
+    async def items() -> Items:
+        total = 0
+        while (item := await inbox.get()) is not None:
+            total += int(item.data)
+        yield Payload(b"%d" % total), True
+
+    return publish(items), inbox
+
+
+@router.channel("double")
+async def double(payload: Payload) -> tuple[Publisher, DefaultSubscriber]:
+    inbox = Inbox(payload)
+
+    async def items() -> Items:
+        while (item := await inbox.get()) is not None:
+            yield Payload(b"%d" % (2 * int(item.data))), False
+
+    return publish(items), inbox
+
+
+@router.fire_and_forget("log")
+async def log(payload: Payload) -> None:
+    print(f"LOG {len(payload.data)}", flush=True)
+
+
+@router.response("fail")
+async def fail(payload: Payload):
+    # The library's enumeration ends at 0x204, but its encoder packs any number.
+    return create_error_future(RSocketProtocolError(0x301, data="boom"))
+
+
+@router.response("slow")
+async def slow(payload: Payload):
+    async def answer() -> Payload:
+        await asyncio.sleep(int(payload.data) / 1000)
+        return Payload(bytes(payload.data))
+
+    # Awaiting here would hold up every other request of the connection.
+    return asyncio.ensure_future(answer())
+
+
+async def main() -> None:
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        RSocketServer(
+            TransportTCP(reader, writer, read_buffer_size=64 * 1024),
+            handler_factory=lambda: RoutingRequestHandler(router),
+            fragment_size_bytes=FRAGMENT_BYTES,
+        )
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    print(f"LISTENING {server.sockets[0].getsockname()[1]}", flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
