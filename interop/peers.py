@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["OURS", "PEERS", "Peer", "PeerMissing"]
+__all__ = ["OURS", "PEERS", "ROOT", "Peer", "PeerMissing", "runtime_version"]
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -107,9 +107,7 @@ def _python(name: str, title: str, distribution: str, server: str, client: str) 
         except importlib.metadata.PackageNotFoundError:
             raise PeerMissing(f"{distribution} is not installed: run make install") from None
 
-    return Peer(
-        name, title, [sys.executable, "-m", server], [sys.executable, "-m", client], ROOT, installed, install
-    )
+    return Peer(name, title, [sys.executable, "-m", server], [sys.executable, "-m", client], ROOT, installed, install)
 
 
 def runtime_version(*command: str) -> str:

@@ -1,0 +1,126 @@
+"""The results of a run, as a table for people."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from .limits import LIMITS, Limit
+from .peers import Peer
+
+__all__ = ["Outcome", "failures", "page", "summary"]
+
+
+@dataclass
+class Outcome:
+    """What came of one pairing: a peer in one role, we in the other.
+
+    Args:
+        peer: The peer.
+        role: Which side it played, "client" or "server".
+        results: Each check's result, as the client told it; empty when the run failed as a whole.
+        failed: Why it failed as a whole; empty when it did not.
+
+    """
+
+    peer: Peer
+    role: str
+    results: dict[str, str] = field(default_factory=dict)
+    failed: str = ""
+
+    def limit(self, check: str) -> Limit | None:
+        """Return the known limit that concerns `check` here."""
+        for limit in LIMITS:
+            if (limit.peer, limit.role) == (self.peer.name, self.role) and check in limit.checks:
+                return limit
+        return None
+
+    def verdict(self, check: str) -> str:
+        """Return "ok", "limit", or why the check failed."""
+        if self.failed:
+            return self.failed
+        result = self.results.get(check, "the client did not check it")
+        limit = self.limit(check)
+        if limit is None:
+            return result
+        if result == "ok":
+            return f"ok, where this was a known limit: {limit.reason}"
+        return "limit" if limit.seen.fullmatch(result) else result
+
+
+def _checks(outcomes: list[Outcome]) -> list[str]:
+    names: dict[str, None] = {}
+    for outcome in outcomes:
+        names.update(dict.fromkeys(outcome.results))
+    return list(names)
+
+
+def failures(outcomes: list[Outcome]) -> list[str]:
+    """Return a line for each thing that is neither ok nor exactly a known limit."""
+    lines = [f"{outcome.peer.title} as {outcome.role}: {outcome.failed}" for outcome in outcomes if outcome.failed]
+    for outcome in outcomes:
+        for check in _checks(outcomes) if not outcome.failed else []:
+            verdict = outcome.verdict(check)
+            if verdict not in ("ok", "limit"):
+                lines.append(f"{outcome.peer.title} as {outcome.role}, {check}: {verdict}")
+    return lines
+
+
+def summary(outcome: Outcome) -> str:
+    """Return one line about one pairing."""
+    if outcome.failed:
+        return f"{outcome.peer.title} as {outcome.role}: FAILED: {outcome.failed}"
+    verdicts = [outcome.verdict(check) for check in outcome.results]
+    ok, limits = verdicts.count("ok"), verdicts.count("limit")
+    wrong = len(verdicts) - ok - limits
+    tail = f", {wrong} FAILED" if wrong else ""
+    return f"{outcome.peer.title} as {outcome.role}: {ok} ok, {limits} known limits of the peer{tail}"
+
+
+def _table(outcomes: list[Outcome], notes: list[Limit]) -> Iterator[str]:
+    yield "| check | " + " | ".join(f"{outcome.peer.title} {outcome.role}" for outcome in outcomes) + " |"
+    yield "|---" * (len(outcomes) + 1) + "|"
+    for check in _checks(outcomes):
+        cells = []
+        for outcome in outcomes:
+            verdict = outcome.verdict(check)
+            limit = outcome.limit(check)
+            if verdict == "limit" and limit is not None:
+                if limit not in notes:
+                    notes.append(limit)
+                verdict = f"limit {notes.index(limit) + 1}"
+            cells.append(verdict if verdict == "ok" or verdict.startswith("limit ") else "**FAILED**")
+        yield f"| `{check}` | " + " | ".join(cells) + " |"
+
+
+def page(outcomes: list[Outcome], versions: dict[str, str]) -> str:
+    """Return the page of the documentation that tells a whole run."""
+    notes: list[Limit] = []
+    lines = [
+        "# Interoperability",
+        "",
+        "Written by `make interop`; do not edit. Each peer runs as a client against `examples/interop.py`, and as a",
+        "server against our client, over TCP on one machine. What each check demands is told in `interop/README.md`.",
+        "",
+        *_table(outcomes, notes),
+        "",
+    ]
+    if notes:
+        lines += ["Known limits of the peers; a run demands to see exactly these:", ""]
+        lines += [f"{number}. {limit.peer} as {limit.role}: {limit.reason}" for number, limit in enumerate(notes, 1)]
+        lines.append("")
+    wrong = failures(outcomes)
+    if wrong:
+        lines += ["Failures:", "", *(f"* {line}" for line in wrong), ""]
+    lines += ["| what | version |", "|---|---|"]
+    lines += [f"| {what} | {version} |" for what, version in versions.items()]
+    lines += [
+        f"| Python | {platform.python_version()} |",
+        "",
+        "Run it again: `make interop`, or `.venv/bin/python -m interop --peer java --only server` for a part of it,",
+        "which prints and leaves this page alone. It needs Node 20, a Java 17 development kit and Maven; the first run",
+        "fetches the peers, later ones work offline.",
+        "",
+    ]
+    return "\n".join(lines)
