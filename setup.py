@@ -43,7 +43,8 @@ def extensions() -> list[Extension]:
     pointers = sorted(SOURCE.rglob("*.pyx"))
     shared = [path for path in sorted(SOURCE.rglob("*.py")) if path.with_suffix(".pxd").exists()]
     sources = pointers + [path for path in shared if path.with_suffix(".pyx") not in pointers]
-    flags = [] if sys.platform == "win32" else ["-O3", "-Wno-unreachable-code"]
+    # The warnings are about C that Cython wrote.
+    flags = [] if sys.platform == "win32" else ["-O3", "-Wno-unreachable-code", "-Wno-sign-compare"]
     return [
         Extension(".".join(path.relative_to(SOURCE).with_suffix("").parts), [str(path)], extra_compile_args=flags)
         for path in sources
