@@ -52,5 +52,9 @@ cdef class Draining(Event):
     pass
 
 
+cdef class Unlinked(Event):
+    cdef public object error
+
+
 cdef class Closed(Event):
     cdef public object error

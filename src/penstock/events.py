@@ -21,6 +21,7 @@ __all__ = [
     "MetadataPushed",
     "Requested",
     "RunReceived",
+    "Unlinked",
 ]
 
 
@@ -166,6 +167,21 @@ class Draining(Event):
     """The peer will close the connection once its streams are done: open no new ones."""
 
     __slots__ = ()
+
+
+class Unlinked(Event):
+    """The session gave its link up, because the peer fell silent: close it, and open another one.
+
+    Attributes:
+        error: Why.
+
+    """
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Exception) -> None:
+        self.stream_id = 0
+        self.error = error
 
 
 class Closed(Event):

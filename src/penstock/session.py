@@ -130,6 +130,27 @@ class Session(Protocol):
         """Return how many items `send` may still take; 0 for a stream that is over."""
 
     @abstractmethod
+    def checkpoint(self, stream_id: int, count: int) -> bytes | None:
+        """Return what a new process needs to go on with this session, or None where the protocol cannot.
+
+        Store it together with everything that was received so far, then call `commit`. From the first
+        checkpoint on, the peer is told to keep whatever is not committed.
+
+        Args:
+            stream_id: A stream of ours, of which `commit` will request more.
+            count: How many items; 0 for none.
+
+        """
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Tell the peer that what the last `checkpoint` covers is safe, and request what it promised."""
+
+    @abstractmethod
+    def streams(self) -> list[int]:
+        """Return the streams that this side opened and that are still open."""
+
+    @abstractmethod
     def push(self, metadata: bytes) -> None:
         """Send metadata that belongs to the whole connection.
 
@@ -156,8 +177,10 @@ class Acceptor(Protocol):
 
         The session has been told of the link and of the bytes: go on with its events and output.
 
+        The session may be one that an earlier link brought, and that a new link takes over.
+
         Raises:
-            ProtocolError: The bytes belong to no protocol that is served here. Write `farewell`, then close.
+            ProtocolError: The bytes belong to nobody who is served here. Write `farewell`, then close.
 
         """
 

@@ -71,6 +71,16 @@ class Settings:
     max_connections_per_address: int = 100
     """Connections of a server from one address: one client needs one, and many hide behind one address."""
 
+    # Resuming.
+    resume: bool = False
+    """A client asks for a session that outlives its links. A server that cannot resume refuses the set-up."""
+    resume_timeout: float = 60.0
+    """How long a session without a link waits for one: for a server, 0 means that it resumes no sessions."""
+    resume_bytes: int = 64 * MIB
+    """Sent output that a session keeps until the peer confirms it; what is older cannot be resumed from."""
+    max_sessions: int = 1_000
+    """Sessions that a server keeps for resuming."""
+
     # Time.
     connect_timeout: float = 10.0
     """From the first packet to an open link, with TLS and the transport's own handshake."""

@@ -113,6 +113,10 @@ class Reassembly:
     def __contains__(self, stream_id: int) -> bool:
         return stream_id in self._partials
 
+    def items(self) -> list[tuple[int, Partial]]:
+        """Return the unfinished items, with their streams."""
+        return list(self._partials.items())
+
     def begin(self, stream_id: int, head: object, metadata: bytes | None, data: bytes, now: float) -> None:
         """Take the first fragment of an item. Raises LimitExceeded as :meth:`add` does."""
         self._partials[stream_id] = Partial(head, now)

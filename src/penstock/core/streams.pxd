@@ -19,7 +19,7 @@ cdef class Stream:
 cdef class StreamTable:
     cdef dict _streams
     cdef Py_ssize_t _first_id
-    cdef Py_ssize_t _next_id
+    cdef public Py_ssize_t next_id
     cdef Py_ssize_t _limit
     cdef public Py_ssize_t remote
     cdef public bint wrapped

@@ -72,14 +72,19 @@ class StreamTable:
         first_id: The first number that we give out; we count on in steps of two.
         limit: How many streams the peer may have open.
 
+    Attributes:
+        next_id: The number to give out next.
+        remote: How many streams of the peer's are open.
+        wrapped: Whether all numbers were given out once.
+
     """
 
-    __slots__ = ("_first_id", "_limit", "_next_id", "_streams", "remote", "wrapped")
+    __slots__ = ("_first_id", "_limit", "_streams", "next_id", "remote", "wrapped")
 
     def __init__(self, first_id: int, limit: int) -> None:
         self._streams: dict[int, Stream] = {}
         self._first_id = first_id
-        self._next_id = first_id
+        self.next_id = first_id
         self._limit = limit
         self.remote = 0
         self.wrapped = False
@@ -101,10 +106,16 @@ class StreamTable:
         RSocket 1.0, Stream Identifiers, Lifetime: after the last number, numbers begin anew and those in
         use are skipped.
         """
-        stream_id = self._next_id
+        stream_id = self.next_id
         while stream_id in self._streams:
             stream_id = self._after(stream_id)
-        self._next_id = self._after(stream_id)
+        self.next_id = self._after(stream_id)
+        stream = Stream(stream_id, kind, True)
+        self._streams[stream_id] = stream
+        return stream
+
+    def restore(self, stream_id: int, kind: Kind) -> Stream:
+        """Put back a stream of ours that was open before."""
         stream = Stream(stream_id, kind, True)
         self._streams[stream_id] = stream
         return stream
@@ -123,7 +134,7 @@ class StreamTable:
 
     def was_ours(self, stream_id: int) -> bool:
         """Whether a stream of that number may once have been opened by us, and be over."""
-        return (stream_id ^ self._first_id) & 1 == 0 and (self.wrapped or 0 < stream_id < self._next_id)
+        return (stream_id ^ self._first_id) & 1 == 0 and (self.wrapped or 0 < stream_id < self.next_id)
 
     def close(self, stream: Stream) -> None:
         """Forget a stream that is over."""

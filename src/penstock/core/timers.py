@@ -18,9 +18,7 @@ class Timer(IntEnum):
     """The peer is taken for dead unless it is heard before."""
     REASSEMBLY = 3
     """The oldest unfinished item must be whole."""
-    DRAIN = 4
-    """Streams that are still open when the session closes are failed."""
-    EXPIRY = 5
+    EXPIRY = 4
     """A session without a link is forgotten."""
 
 
@@ -31,6 +29,9 @@ class TimerTable:
 
     def __init__(self) -> None:
         self._deadlines: dict[Timer, float] = {}
+
+    def __contains__(self, timer: Timer) -> bool:
+        return timer in self._deadlines
 
     def set(self, timer: Timer, when: float) -> None:
         """Let `timer` go off at `when`, and not at the time set before."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
-from ..errors import ProtocolError
+from ..errors import FrameError, ProtocolError, ResumeRejected
 from ..session import Session
 from ..settings import Settings
-from ..wire.frames import FrameType
+from ..wire.frames import ErrorFrame, FrameType, ResumeFrame
+from .codes import Code
+from .connection import Connection
 from .dialect import RSOCKET_1_0
+from .resume import SessionStore
 from .session import RSocketSession
 
 __all__ = ["RSocketAcceptor"]
@@ -31,10 +34,17 @@ FOREIGN: Final = (
 
 
 class RSocketAcceptor:
-    """Waits for enough bytes to tell RSocket from anything else."""
+    """Waits for enough bytes to tell RSocket from anything else, and a new session from an old one.
 
-    def __init__(self, settings: Settings) -> None:
+    Args:
+        settings: Limits and timeouts.
+        store: The server's sessions that may be resumed; None: it resumes none.
+
+    """
+
+    def __init__(self, settings: Settings, store: SessionStore[Connection] | None = None) -> None:
         self._settings = settings
+        self._store = store
         self._head = b""
         self._since = 0.0
         self.farewell = b""
@@ -58,11 +68,35 @@ class RSocketAcceptor:
         if len(self._head) < HEAD_BYTES:
             return None
         self._check(self._head)
-        session = RSocketSession.server(self._settings, RSOCKET_1_0)
+        if self._head[7] >> 2 == FrameType.RESUME:
+            return self._resume(now)
+        session = RSocketSession.server(self._settings, RSOCKET_1_0, self._store)
         session.link_up(self._since)
         session.receive(self._head, now)
         self._head = b""
         return session
+
+    def _resume(self, now: float) -> Session | None:
+        """Return the session that the first frame, RESUME, asks for; None until the frame is whole."""
+        codec = RSOCKET_1_0.codec()
+        end = RSOCKET_1_0.prefix_bytes + int.from_bytes(self._head[: RSOCKET_1_0.prefix_bytes], "big")
+        if len(self._head) < end:
+            return None
+        try:
+            frame = codec.decode(self._head, RSOCKET_1_0.prefix_bytes, end)
+            if not isinstance(frame, ResumeFrame) or frame.stream_id != 0:
+                raise ResumeRejected("RESUME belongs on stream 0")
+            if self._store is None:
+                # RSocket 1.0, Resuming Operation: a server that cannot resume MUST say so.
+                raise ResumeRejected("this server does not resume sessions")
+            session = self._store.get(frame.token)
+            session.resume(frame, now)
+        except (FrameError, ResumeRejected) as error:
+            self.farewell = codec.frame(ErrorFrame(0, Code.REJECTED_RESUME, str(error).encode()))
+            raise ProtocolError(f"RESUME refused: {error}") from error
+        session.receive(self._head[end:], now)
+        self._head = b""
+        return cast(RSocketSession, session)
 
     def _check(self, head: bytes) -> None:
         for start, name in FOREIGN:

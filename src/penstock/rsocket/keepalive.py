@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..core.timers import Timer, TimerTable
-from ..settings import Settings
 from ..wire.frames import RESPOND, KeepaliveFrame
 
 __all__ = ["Keepalive"]
@@ -60,7 +59,7 @@ class Keepalive:
         self._timers.set(Timer.SILENCE, deadline)
         return False
 
-    def answer(self, frame: KeepaliveFrame, position: int, settings: Settings) -> KeepaliveFrame | None:
+    def answer(self, frame: KeepaliveFrame, position: int) -> KeepaliveFrame | None:
         """Return the answer to `frame`, if it wants one: the same data, and our own position."""
         if not frame.flags & RESPOND:
             return None

@@ -9,8 +9,10 @@ cdef class Outbound:
     cdef public Codec codec
     cdef public Py_ssize_t fragment_bytes
     cdef public Outbox outbox
+    cdef public bint linked
     cdef public long long position
     cdef public Py_ssize_t prefix_bytes
+    cdef public object replay
 
     cpdef control(self, frame)
     @cython.locals(first=bint, begun=int)
@@ -27,4 +29,5 @@ cdef class Outbound:
     cdef bint _fits(self, Payload payload)
     cdef _fragment(self, long long stream_id, int complete, bytes metadata, bytes data, bint follows)
     cdef _by_reference(self, long long stream_id, int flags, bytes metadata, bytes data)
+    @cython.locals(size=Py_ssize_t)
     cdef _count(self, bytes piece, Py_ssize_t frames)

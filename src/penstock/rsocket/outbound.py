@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from ..core.fragments import fragments
 from ..core.outbox import BY_REFERENCE_BYTES, Outbox
+from ..core.replay import Replay
 from ..payload import Payload, PayloadRun
 from ..wire.codec import Codec
-from ..wire.frames import COMPLETE, FOLLOWS, METADATA, NEXT, ErrorFrame, Frame, FrameType
+from ..wire.frames import COMPLETE, FOLLOWS, METADATA, NEXT, ErrorFrame, Frame
 
 __all__ = ["Outbound"]
-
-_PAYLOAD = int(FrameType.PAYLOAD)
 
 
 class Outbound:
@@ -23,22 +22,27 @@ class Outbound:
 
     Attributes:
         outbox: Where the frames wait for the link.
+        linked: Whether there is a link; without one, what is sent is only kept.
         position: Bytes of counted frames sent in this session (RSocket 1.0, Implied Position).
+        replay: Keeps the counted frames, where the session can be resumed.
 
     """
 
-    __slots__ = ("codec", "fragment_bytes", "outbox", "position", "prefix_bytes")
+    __slots__ = ("codec", "fragment_bytes", "linked", "outbox", "position", "prefix_bytes", "replay")
 
     def __init__(self, codec: Codec, prefix_bytes: int, fragment_bytes: int) -> None:
         self.codec = codec
         self.prefix_bytes = prefix_bytes
         self.fragment_bytes = fragment_bytes
         self.outbox = Outbox()
+        self.linked = False
         self.position = 0
+        self.replay: Replay | None = None
 
     def control(self, frame: Frame) -> None:
-        """Send a frame of the connection; it has no position."""
-        self.outbox.write(self.codec.frame(frame))
+        """Send a frame of the connection; it has no position, and is never sent again."""
+        if self.linked:
+            self.outbox.write(self.codec.frame(frame))
 
     def request(self, type: int, stream_id: int, flags: int, request_n: int, payload: Payload) -> None:
         """Send a REQUEST_* frame; a large payload goes on in PAYLOAD frames."""
@@ -125,6 +129,10 @@ class Outbound:
         self._count(data, 0)
 
     def _count(self, piece: bytes, frames: int) -> None:
-        """Write `piece`, in which `frames` frames begin."""
-        self.position += len(piece) - self.prefix_bytes * frames
-        self.outbox.write(piece)
+        """Send `piece`, in which `frames` frames begin; 0: it goes on with the one before."""
+        size = len(piece) - self.prefix_bytes * frames
+        self.position += size
+        if self.replay is not None:
+            self.replay.keep(piece, size, frames > 0)
+        if self.linked:
+            self.outbox.write(piece)

@@ -1,175 +1,71 @@
-"""The RSocket engine: one session, client or server, in any dialect of the family."""
+"""The RSocket engine's verbs: what a session's user may ask of it, in any dialect of the family."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from ..core.credit import MAX_REQUEST_N, add
-from ..core.halves import DONE, OPEN, Signal
-from ..core.streams import Stream, StreamTable
-from ..core.timers import Timer, TimerTable
-from ..errors import (
-    CreditExceeded,
-    KeepaliveTimeout,
-    LimitExceeded,
-    LinkLost,
-    LocalError,
-    PeerClosed,
-    ProtocolError,
-    SessionClosed,
-    SessionError,
-    SetupRejected,
-    StreamClosed,
-)
-from ..events import Closed, Draining, Established, Event, Failed, MetadataPushed
+from ..core.credit import MAX_REQUEST_N
+from ..core.halves import OPEN, Signal
+from ..core.replay import Replay
+from ..core.streams import Stream
+from ..errors import CreditExceeded, LocalError, SessionClosed, StreamClosed
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..settings import Settings
-from ..wire.codec import Codec
-from ..wire.frames import COMPLETE, ErrorFrame, Frame, FrameType, KeepaliveFrame
-from ..wire.framing import Deframer
-from .codes import SETUP_CODES, Code, name_of, wire_of
+from ..wire.frames import COMPLETE, RESPOND, Frame, FrameType, KeepaliveFrame
+from ..wire.framing import prefixed
+from .codes import Code, wire_of
+from .connection import CLOSED, DRAINING, OPENED, Connection
 from .dialect import RSOCKET_1_0, Dialect
-from .inbound import KINDS, Inbound
-from .keepalive import Keepalive
-from .metadata import Router
-from .mimes import COMPOSITE
-from .outbound import Outbound
-from .setup import check, setup_frame
+from .inbound import KINDS
+from .resume import (
+    VERSION,
+    Checkpoint,
+    PartialState,
+    SessionStore,
+    StreamState,
+    decode_checkpoint,
+    encode_checkpoint,
+)
 
 __all__ = ["RSocketSession"]
 
-# The state of the session as a whole.
-NEW: Final = 0
-"""A server waits for SETUP; a client has no link yet."""
-OPENED: Final = 1
-"""Streams flow. A client may send before the server has shown that it accepts (false start)."""
-DRAINING: Final = 2
-"""Open streams may end; there are no new ones of ours."""
-CLOSED: Final = 3
-
-FRAME_TYPES: Final = {kind: type for type, kind in KINDS.items()} | {Kind.UPLOAD: FrameType.REQUEST_CHANNEL}
-UNLIMITED: Final = MAX_REQUEST_N
+FRAME_TYPES: Final = {kind: type for type, kind in KINDS.items()} | {Kind.UPLOAD: int(FrameType.REQUEST_CHANNEL)}
 
 _CALL = int(Kind.CALL)
+_FIRE = int(Kind.FIRE)
 _STREAM = int(Kind.STREAM)
 _UPLOAD = int(Kind.UPLOAD)
+_CHANNEL = int(Kind.CHANNEL)
 
 
-class RSocketSession:
+class RSocketSession(Connection):
     """A :class:`penstock.session.Session` that speaks RSocket.
 
-    Make one with :meth:`client` or :meth:`server`.
+    Make one with :meth:`client`, :meth:`server` or :meth:`restore`.
     """
 
-    def __init__(self, settings: Settings, dialect: Dialect, *, is_client: bool) -> None:
-        self._settings = settings
-        self._dialect = dialect
-        self._is_client = is_client
-        self._setup = Payload()
-        self._codec: Codec = dialect.codec()
-        self._events: list[Event] = []
-        self._timers = TimerTable()
-        self._state = NEW
-        self._established = False
-        self._streams = StreamTable(1 if is_client else 2, settings.max_streams)
-        self._outbound = Outbound(self._codec, dialect.prefix_bytes, settings.fragment_bytes)
-        self._inbound = Inbound(settings, self._streams, self._outbound, self._events)
-        self._keepalive = Keepalive(self._timers)
-        self._router = Router(settings.metadata_mime or COMPOSITE, settings.max_metadata_entries)
-        self._inbound.router = self._router
-        limit = settings.max_frame_bytes if is_client else settings.max_setup_frame_bytes
-        self._deframer = Deframer(dialect.prefix_bytes, limit, dialect.min_frame_bytes)
-        self.link_wanted = True
+    @classmethod
+    def client(
+        cls, settings: Settings, setup: Payload, dialect: Dialect = RSOCKET_1_0, token: bytes | None = None
+    ) -> RSocketSession:
+        """Return a client's session, which sends `setup` as soon as a link is up.
+
+        Args:
+            settings: Limits and timeouts.
+            setup: What to say to the server.
+            dialect: The protocol version.
+            token: At least 16 random bytes, for a session that can be resumed; else None.
+
+        """
+        return cls(settings, dialect, True, token, None, setup)
 
     @classmethod
-    def client(cls, settings: Settings, setup: Payload, dialect: Dialect = RSOCKET_1_0) -> RSocketSession:
-        """Return a client's session, which sends `setup` as soon as a link is up."""
-        session = cls(settings, dialect, is_client=True)
-        session._setup = setup
-        return session
-
-    @classmethod
-    def server(cls, settings: Settings, dialect: Dialect = RSOCKET_1_0) -> RSocketSession:
-        """Return a server's session, which waits for SETUP."""
-        return cls(settings, dialect, is_client=False)
-
-    @property
-    def open_streams(self) -> int:
-        """How many streams are open, of both sides."""
-        return len(self._streams)
-
-    # The link.
-
-    def link_up(self, now: float) -> None:
-        """A link is open; output made from now on belongs on it."""
-        if self._is_client and self._state == NEW:
-            self._state = OPENED
-            frame = setup_frame(self._dialect, self._settings, self._setup)
-            self._outbound.control(frame)
-            self._keepalive.start(self._settings.keepalive_interval, self._settings.keepalive_lifetime, now, sends=True)
-        elif self._state == NEW:
-            self._timers.set(Timer.FIRST_FRAME, now + self._settings.first_frame_timeout)
-
-    def link_down(self, now: float, error: Exception | None) -> None:
-        """The link is gone; `error` says why unless it ended in order."""
-        if self._state != CLOSED:
-            if error is None and self._state == DRAINING and not self._streams:
-                self._finish(None)
-            else:
-                self._finish(error if error is not None else LinkLost("the peer closed the connection"))
-
-    def receive(self, data: bytes, now: float) -> None:
-        """Take what the link brought. It may be cut anywhere."""
-        if self._state == CLOSED:
-            return
-        self._keepalive.heard = now
-        deframer = self._deframer
-        deframer.feed(data)
-        try:
-            while deframer.next():
-                self._receive_frame(now)
-                if self._state == CLOSED:
-                    return
-        except SetupRejected as error:
-            self._abort(error, error.code if isinstance(error.code, int) else Code.INVALID_SETUP)
-        except (ProtocolError, LimitExceeded) as error:
-            self._abort(error, Code.CONNECTION_ERROR)
-        self._after()
-
-    def next_timer(self) -> float | None:
-        """Return when to call `handle_timer`, or None. It may be early, never late."""
-        return self._timers.next()
-
-    def handle_timer(self, now: float) -> None:
-        """Do what is due by now."""
-        for timer in self._timers.expired(now):
-            if self._state == CLOSED:
-                return
-            if timer is Timer.KEEPALIVE:
-                self._outbound.control(self._keepalive.due(now, 0))
-            elif timer is Timer.SILENCE and self._keepalive.silent(now):
-                error = KeepaliveTimeout(f"nothing was heard of the peer for {now - self._keepalive.heard:.1f} s")
-                self._abort(error, Code.CONNECTION_ERROR)
-            elif timer is Timer.REASSEMBLY:
-                self._inbound.overdue(now)
-            elif timer is Timer.FIRST_FRAME:
-                limit = self._settings.first_frame_timeout
-                self._abort(SetupRejected(f"no whole first frame came within {limit:g} s"), Code.INVALID_SETUP)
-        self._after()
-
-    def take_output(self) -> list[bytes]:
-        """Return the bytes to write, in pieces fit for a socket, and forget them."""
-        return self._outbound.outbox.take()
-
-    def take_events(self) -> list[Event]:
-        """Return what happened since the last call, in order, and forget it."""
-        events = self._events
-        if not events:
-            return events
-        taken = events[:]
-        events.clear()
-        return taken
+    def server(
+        cls, settings: Settings, dialect: Dialect = RSOCKET_1_0, store: SessionStore[Connection] | None = None
+    ) -> RSocketSession:
+        """Return a server's session, which waits for SETUP; with a `store`, its client may resume it."""
+        return cls(settings, dialect, False, None, store, Payload())
 
     # Verbs.
 
@@ -177,7 +73,7 @@ class RSocketSession:
         """Open a stream and return its id. See :meth:`penstock.session.Session.open`."""
         if self._state != OPENED:
             raise SessionClosed("the connection is not open for new streams")
-        if credit < 1 and (kind == _STREAM or kind == Kind.CHANNEL):
+        if credit < 1 and (kind == _STREAM or kind == _CHANNEL):
             raise LocalError(f"{kind.name.lower()} needs a credit of at least 1, not {credit}")
         metadata = self._router.metadata(route, payload.metadata)
         if metadata is not payload.metadata:
@@ -186,12 +82,12 @@ class RSocketSession:
         stream_id = stream.id
         stream.granted = 1 if kind == _CALL or kind == _UPLOAD else min(credit, MAX_REQUEST_N)
         flags = 0
-        if kind == Kind.FIRE:
+        if kind == _FIRE:
             self._streams.close(stream)
         elif done and stream.outbound == OPEN:
             flags = COMPLETE
             stream.end(Signal.COMPLETE, True)
-        self._outbound.request(FRAME_TYPES[kind], stream_id, flags, 0 if kind <= Kind.FIRE else stream.granted, payload)
+        self._outbound.request(FRAME_TYPES[kind], stream_id, flags, 0 if kind <= _FIRE else stream.granted, payload)
         return stream_id
 
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
@@ -283,92 +179,84 @@ class RSocketSession:
         self._inbound.draining = True
         self._after()
 
-    # Frames.
+    # Checkpoints.
 
-    def _receive_frame(self, now: float) -> None:
-        """Take the frame, or the run of frames, on which the deframer stands."""
-        deframer = self._deframer
-        codec = self._codec
-        if self._state != NEW:
-            buffer, start = deframer.buffer, deframer.start
-            run = codec.scan_run(deframer, UNLIMITED)
-            if run is not None:
-                self._established = True
-                self._inbound.run(codec.stream_id(buffer, start), run, now)
-                return
-        try:
-            frame = codec.decode(deframer.buffer, deframer.start, deframer.end)
-        except ProtocolError as error:
-            if getattr(error, "ignorable", False) and self._state != NEW:
-                self._inbound.stray(now)
-                return
-            if self._state == NEW:
-                raise SetupRejected(f"the first frame is none: {error}", Code.INVALID_SETUP) from error
-            raise
-        if self._state == NEW:
-            self._set_up(frame, now)
-        elif frame.stream_id == 0:
-            self._connection_frame(frame, now)
-        else:
-            self._established = True
-            self._inbound.frame(frame, now)
+    def checkpoint(self, stream_id: int, count: int) -> bytes | None:
+        """Return what a new process needs to go on with this session. See :meth:`penstock.session.Session.checkpoint`."""
+        replay = self._outbound.replay
+        stream = self._streams.get(stream_id)
+        if replay is None or self._token is None or self._state != OPENED:
+            return None
+        self._reported = max(self._reported, 0)
+        retained = b"".join(replay.since(replay.first))
+        state = [StreamState.of(each) for each in self._streams.all() if each.ours]
+        if stream is not None and stream.inbound == OPEN and count > 0:
+            # The request that `commit` will send: the server may have it, or not, when this is read.
+            retained += self._codec.request_n_frame(stream_id, count)
+            for each in state:
+                each.granted += count if each.id == stream_id else 0
+        reassembly = self._inbound.reassembly
+        self._promised = (self._received, stream_id, count)
+        return encode_checkpoint(
+            Checkpoint(
+                version=VERSION,
+                token=self._token,
+                received=self._received,
+                sent=replay.first,
+                retained=retained,
+                next_id=self._streams.next_id,
+                streams=state,
+                partials=[PartialState.of(id, partial) for id, partial in reassembly.items()],
+            )
+        )
 
-    def _set_up(self, frame: Frame, now: float) -> None:
-        """Begin the session that the first frame asks for."""
-        if self._is_client:
-            self._inbound.stray(now)
+    def commit(self) -> None:
+        """What the last checkpoint covers is safe: tell the peer. See :meth:`penstock.session.Session.commit`."""
+        if self._promised is None:
             return
-        setup = check(frame, self._dialect)
+        self._reported, stream_id, count = self._promised
+        self._promised = None
+        if count > 0:
+            self.request(stream_id, count)
+        self._outbound.control(KeepaliveFrame(RESPOND if self._is_client else 0, self._reported))
+
+    @classmethod
+    def restore(cls, settings: Settings, data: bytes, dialect: Dialect = RSOCKET_1_0) -> RSocketSession:
+        """Return the client's session that `checkpoint` described; it resumes as soon as a link is up.
+
+        Raises:
+            LocalError: `data` is no checkpoint.
+
+        """
+        checkpoint = decode_checkpoint(data)
+        session = cls(settings, dialect, True, checkpoint.token, None, Payload())
+        session.restore_from(checkpoint)
+        return session
+
+    def restore_from(self, checkpoint: Checkpoint) -> None:
+        """Take the state of `checkpoint` over, instead of a set-up."""
         self._state = OPENED
-        self._established = True
-        self._timers.stop(Timer.FIRST_FRAME)
-        self._deframer.max_frame_bytes = self._settings.max_frame_bytes
-        self._keepalive.start(setup.keepalive_ms / 1000, setup.lifetime_ms / 1000, now, sends=False)
-        metadata_mime = setup.metadata_mime.decode("ascii", "replace")
-        data_mime = setup.data_mime.decode("ascii", "replace")
-        self._router = Router(metadata_mime, self._settings.max_metadata_entries)
-        self._inbound.router = self._router
-        self._events.append(Established(Payload(setup.data, setup.metadata), metadata_mime, data_mime))
+        self._received = self._reported = checkpoint.received
+        prefix_bytes = self._dialect.prefix_bytes
+        replay = Replay(self._settings.resume_bytes, prefix_bytes, checkpoint.sent)
+        deframer = self._new_deframer(self._settings.max_frame_bytes)
+        deframer.feed(checkpoint.retained)
+        while deframer.next():
+            body = deframer.buffer[deframer.start : deframer.end]
+            replay.keep(prefixed(body, prefix_bytes), len(body), True)
+        self._outbound.replay = replay
+        self._outbound.position = replay.end
+        self._streams.next_id = checkpoint.next_id
+        for state in checkpoint.streams:
+            stream = self._streams.restore(state.id, Kind(state.kind))
+            stream.inbound, stream.outbound = state.inbound, state.outbound
+            stream.granted, stream.credit = state.granted, state.credit
+        for partial in checkpoint.partials:
+            self._inbound.reassembly.begin(partial.stream_id, partial.head(), partial.metadata, partial.data, 0.0)
 
-    def _connection_frame(self, frame: Frame, now: float) -> None:
-        """Take a frame of stream 0."""
-        if isinstance(frame, ErrorFrame):
-            self._connection_error(frame, now)
-            return
-        if self._is_client and not self._established:
-            self._established = True
-            mimes = (self._settings.metadata_mime or COMPOSITE, self._settings.data_mime)
-            self._events.append(Established(Payload(), *mimes))
-        if isinstance(frame, KeepaliveFrame):
-            if len(frame.data) > self._settings.max_keepalive_bytes:
-                limit = self._settings.max_keepalive_bytes
-                raise LimitExceeded(f"KEEPALIVE with {len(frame.data)} bytes exceeds max_keepalive_bytes ({limit})")
-            answer = self._keepalive.answer(frame, 0, self._settings)
-            if answer is not None:
-                self._outbound.control(answer)
-        elif frame.type == FrameType.METADATA_PUSH:
-            self._events.append(MetadataPushed(0, frame.metadata or b""))
-        else:
-            # RSocket 1.0, Handling the Unexpected 9: a further SETUP, and all else that makes no sense here.
-            self._inbound.stray(now)
-
-    def _connection_error(self, frame: ErrorFrame, now: float) -> None:
-        """Take an ERROR of stream 0."""
-        text = f"{name_of(frame.code)}: {frame.data.decode('utf-8', 'replace')}"
-        if frame.code in SETUP_CODES:
-            # RSocket 1.0, Handling the Unexpected 9.7 and 9.8: they count for a client before it is established.
-            if self._is_client and not self._established:
-                self._finish(SetupRejected(f"the server refused the set-up: {text}", frame.code))
-            else:
-                self._inbound.stray(now)
-        elif frame.code == Code.CONNECTION_CLOSE and self._streams:
-            if self._state == OPENED:
-                self._state = DRAINING
-                self._events.append(Draining())
-        else:
-            self._finish(PeerClosed(f"the peer closed the connection: {text}", frame.code))
-
-    # Ends.
+    def streams(self) -> list[int]:
+        """Return the numbers of the streams that this side opened and that are still open."""
+        return [stream.id for stream in self._streams.all() if stream.ours]
 
     def _sending(self, stream_id: int) -> Stream:
         stream = self._streams.get(stream_id)
@@ -381,34 +269,3 @@ class RSocketSession:
             self._inbound.forget(stream)
             if self._state == DRAINING:
                 self._after()
-
-    def _after(self) -> None:
-        """Do what any input, timer or verb may have made due."""
-        if self._state == DRAINING and not self._streams:
-            self._outbound.control(ErrorFrame(0, Code.CONNECTION_CLOSE, b"all streams are done"))
-            self._finish(None)
-        if len(self._inbound.reassembly):
-            deadline = self._inbound.reassembly.deadline()
-            if deadline is not None:
-                self._timers.set(Timer.REASSEMBLY, deadline)
-
-    def _abort(self, error: Exception, code: int) -> None:
-        """Say to the peer why the session ends, as far as it may know, and end it."""
-        known = isinstance(error, SessionError) and not isinstance(error, LocalError)
-        text = str(error) if known else "this side ended the connection"
-        self._outbound.control(ErrorFrame(0, code, text.encode()))
-        self._finish(error)
-
-    def _finish(self, error: Exception | None) -> None:
-        """End the session for good; every stream fails first."""
-        self._state = CLOSED
-        self._timers.clear()
-        self._keepalive.stop()
-        reason = error if error is not None else SessionClosed("the connection was closed")
-        for stream in self._streams.all():
-            stream.inbound = stream.outbound = DONE
-            self._inbound.forget(stream)
-            self._events.append(Failed(stream.id, reason))
-        self._inbound.reassembly.clear()
-        self.link_wanted = False
-        self._events.append(Closed(error))

@@ -13,7 +13,7 @@ from .mimes import COMPOSITE
 __all__ = ["check", "setup_frame"]
 
 
-def setup_frame(dialect: Dialect, settings: Settings, payload: Payload) -> SetupFrame:
+def setup_frame(dialect: Dialect, settings: Settings, payload: Payload, token: bytes | None) -> SetupFrame:
     """Return the SETUP that a client opens a connection with.
 
     Raises:
@@ -26,6 +26,7 @@ def setup_frame(dialect: Dialect, settings: Settings, payload: Payload) -> Setup
         minor=minor,
         keepalive_ms=max(1, round(settings.keepalive_interval * 1000)),
         lifetime_ms=max(1, round(settings.keepalive_lifetime * 1000)),
+        token=token,
         metadata_mime=_mime(settings.metadata_mime or COMPOSITE),
         data_mime=_mime(settings.data_mime),
         metadata=payload.metadata,
@@ -33,7 +34,7 @@ def setup_frame(dialect: Dialect, settings: Settings, payload: Payload) -> Setup
     )
 
 
-def check(frame: Frame, dialect: Dialect) -> SetupFrame:
+def check(frame: Frame, dialect: Dialect, *, resumable: bool) -> SetupFrame:
     """Return `frame` as the SETUP of a session that can begin.
 
     Raises:
@@ -50,7 +51,7 @@ def check(frame: Frame, dialect: Dialect) -> SetupFrame:
     if frame.keepalive_ms <= 0 or frame.lifetime_ms <= 0:
         raise SetupRejected("keepalive interval and lifetime must be more than 0", Code.INVALID_SETUP)
     # RSocket 1.0, SETUP Frame: a server that cannot resume MUST reject.
-    if frame.flags & RESUME:
+    if frame.flags & RESUME and not resumable:
         raise SetupRejected("this server does not resume sessions", Code.REJECTED_SETUP)
     if frame.flags & LEASE:
         raise SetupRejected("this server grants no leases", Code.REJECTED_SETUP)

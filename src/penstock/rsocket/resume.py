@@ -1,0 +1,159 @@
+"""Resuming: what a session keeps so that it can go on over another link, or in another process.
+
+RSocket 1.0, Resuming Operation. Positions are bytes of encoded frames, without length prefixes, of requests,
+REQUEST_N, CANCEL, ERROR on streams, and PAYLOAD.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from ..core.fragments import Partial
+from ..core.streams import Stream
+from ..errors import LocalError, ResumeRejected
+from ..wire.frames import Frame
+
+__all__ = ["Checkpoint", "PartialState", "SessionStore", "StreamState", "decode_checkpoint", "encode_checkpoint"]
+
+SessionT = TypeVar("SessionT")
+
+TOKEN_BYTES: Final = 16
+"""128 random bits: nobody guesses them."""
+
+
+class StreamState(msgspec.Struct, array_like=True):
+    """An open stream of ours."""
+
+    id: int
+    kind: int
+    inbound: int
+    outbound: int
+    granted: int
+    credit: int
+
+    @classmethod
+    def of(cls, stream: Stream) -> StreamState:
+        """Return the state of `stream`."""
+        return cls(stream.id, int(stream.kind), stream.inbound, stream.outbound, stream.granted, stream.credit)
+
+
+class PartialState(msgspec.Struct, array_like=True):
+    """An item of which not all fragments have arrived."""
+
+    stream_id: int
+    type: int
+    flags: int
+    request_n: int
+    metadata: bytes | None
+    data: bytes
+
+    @classmethod
+    def of(cls, stream_id: int, partial: Partial) -> PartialState:
+        """Return the state of `partial`."""
+        head = partial.head
+        payload = partial.payload()
+        return cls(stream_id, head.type, head.flags, head.request_n, payload.metadata, payload.data)
+
+    def head(self) -> Frame:
+        """Return the frame that began the item."""
+        return Frame(self.type, self.stream_id, self.flags, self.request_n)
+
+
+class Checkpoint(msgspec.Struct):
+    """A client's session at one moment, for a new process to go on with.
+
+    Attributes:
+        version: Of this layout.
+        token: The session's name.
+        received: Position up to which the data that this is stored with reaches.
+        sent: Position of the first byte of `retained`.
+        retained: Frames that the server may not have, as they were sent.
+        next_id: The next stream's number.
+        streams: What is open.
+        partials: Items that are not whole yet.
+
+    """
+
+    version: int
+    token: bytes
+    received: int
+    sent: int
+    retained: bytes
+    next_id: int
+    streams: list[StreamState]
+    partials: list[PartialState]
+
+
+VERSION: Final = 1
+_decoder = msgspec.msgpack.Decoder(Checkpoint)
+
+
+def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
+    """Return `checkpoint` as bytes."""
+    return msgspec.msgpack.encode(checkpoint)
+
+
+def decode_checkpoint(data: bytes) -> Checkpoint:
+    """Return the checkpoint that `data` holds.
+
+    Raises:
+        LocalError: It holds none, or one of a later version.
+
+    """
+    try:
+        checkpoint = _decoder.decode(data)
+    except msgspec.DecodeError as error:
+        raise LocalError(f"these {len(data)} bytes are no checkpoint of a session: {error}") from error
+    if checkpoint.version != VERSION:
+        raise LocalError(f"a checkpoint of version {checkpoint.version}; this release reads version {VERSION}")
+    return checkpoint
+
+
+class SessionStore(Generic[SessionT]):
+    """The resumable sessions of one server, by token.
+
+    Args:
+        limit: Sessions to keep at most.
+
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._sessions: dict[bytes, SessionT] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def add(self, token: bytes, session: SessionT) -> bool:
+        """Keep `session`; return False where the token is taken or the store is full."""
+        if len(self._sessions) >= self._limit or self._find(token) is not None:
+            return False
+        self._sessions[token] = session
+        return True
+
+    def get(self, token: bytes) -> SessionT:
+        """Return the session of that token.
+
+        Raises:
+            ResumeRejected: There is none.
+
+        """
+        session = self._find(token)
+        if session is None:
+            raise ResumeRejected("there is no session of that token")
+        return session
+
+    def forget(self, token: bytes) -> None:
+        """Forget the session of that token."""
+        self._sessions.pop(token, None)
+
+    def _find(self, token: bytes) -> SessionT | None:
+        # Every token is compared, in constant time each: how long it takes tells nobody how much was right.
+        found = None
+        for known, session in self._sessions.items():
+            if hmac.compare_digest(known, token):
+                found = session
+        return found
