@@ -3,25 +3,50 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-__all__ = ["Payload", "PayloadRun"]
+from .errors import LocalError
+
+__all__ = ["MAX_RUN_BYTES", "Payload", "PayloadRun"]
+
+MAX_RUN_BYTES = 0x7FFF_FFFF
+"""What the offsets of a run, and those of an Arrow array, can tell of."""
+
+
+def octets(value: bytes | str, name: str) -> bytes:
+    """Return `value` as bytes; `name` says in an error what it was meant for.
+
+    Raises:
+        LocalError: It is neither bytes, nor a string, nor anything else that holds bytes.
+
+    """
+    if isinstance(value, str):
+        return value.encode()
+    try:
+        return bytes(memoryview(value))
+    except TypeError:
+        raise LocalError(f"{name} is of type {type(value).__name__}; it must be bytes or str") from None
 
 
 class Payload:
     """One item: data, and metadata that says something about it.
 
     Args:
-        data: The item's bytes. A string is encoded as UTF-8.
+        data: The item's bytes. A string is encoded as UTF-8; anything else that holds bytes is copied.
         metadata: Bytes beside the data, or ``None``. Empty metadata is metadata; ``None`` is none.
+
+    Raises:
+        LocalError: One of them holds no bytes.
 
     """
 
     __slots__ = ("data", "metadata")
 
-    def __init__(self, data: bytes | str = b"", metadata: bytes | None = None) -> None:
-        self.data: bytes = data.encode() if isinstance(data, str) else data
-        self.metadata: bytes | None = metadata
+    def __init__(self, data: bytes | str = b"", metadata: bytes | str | None = None) -> None:
+        self.data: bytes = data if type(data) is bytes else octets(data, "data")
+        self.metadata: bytes | None = (
+            metadata if metadata is None or type(metadata) is bytes else octets(metadata, "metadata")
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Payload):
@@ -64,21 +89,41 @@ class PayloadRun:
     def __repr__(self) -> str:
         return f"<PayloadRun of {len(self)} items, {self.size} bytes>"
 
-    def payloads(self) -> list[Payload]:
-        """Return the items, each cut from the run."""
-        buffer = self.buffer
-        offsets = self.offsets
+    def payloads(self, start: int = 0, stop: int | None = None) -> list[Payload]:
+        """Return the items from index `start` to `stop`, each cut from the run.
+
+        Raises:
+            LocalError: An offset points outside the buffer, or `start` and `stop` outside the run.
+
+        """
+        p = self.buffer
+        limit = len(self.buffer)
+        view = self.offsets
+        count = len(view) // 3
+        end = count if stop is None else stop
+        if not 0 <= start <= end <= count:
+            raise LocalError(f"items {start} to {end} were asked of a run of {count}")
         items: list[Payload] = []
-        for at in range(0, len(offsets), 3):
-            start = offsets[at]
-            middle = offsets[at + 1]
-            metadata = None if start < 0 else buffer[start:middle]
-            items.append(Payload(buffer[middle : offsets[at + 2]], metadata))
+        for at in range(3 * start, 3 * end, 3):
+            first = view[at]
+            middle = view[at + 1]
+            last = view[at + 2]
+            if not -1 <= first <= middle <= last <= limit or middle < 0:
+                raise LocalError(f"item {at // 3} of the run lies at {first}, {middle}, {last} in {limit} bytes")
+            payload = Payload.__new__(Payload)
+            payload.metadata = None if first < 0 else p[first:middle]
+            payload.data = p[middle:last]
+            items.append(payload)
         return items
 
     @classmethod
-    def of(cls, payloads: list[Payload]) -> PayloadRun:
-        """Return the run that carries `payloads`."""
+    def of(cls, payloads: Iterable[Payload]) -> PayloadRun:
+        """Return the run that carries `payloads`.
+
+        Raises:
+            LocalError: They hold 2 GiB or more together.
+
+        """
         offsets = array("i")
         parts: list[bytes] = []
         end = 0
@@ -88,6 +133,9 @@ class PayloadRun:
                 parts.append(payload.metadata)
                 end += len(payload.metadata)
             parts.append(payload.data)
-            offsets.extend((-1 if payload.metadata is None else start, end, end + len(payload.data)))
+            middle = end
             end += len(payload.data)
+            if end > MAX_RUN_BYTES:
+                raise LocalError(f"a run holds at most {MAX_RUN_BYTES} bytes; make several of these payloads")
+            offsets.extend((-1 if payload.metadata is None else start, middle, end))
         return cls(b"".join(parts), offsets, end)

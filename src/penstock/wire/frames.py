@@ -28,6 +28,7 @@ __all__ = [
     "ResumeFrame",
     "ResumeOkFrame",
     "SetupFrame",
+    "type_name",
 ]
 
 # RSocket 1.0, Frame Header Format and the picture of each frame. The same bit means different things on
@@ -68,6 +69,14 @@ class FrameType(IntEnum):
     RESUME = 0x0D
     RESUME_OK = 0x0E
     EXT = 0x3F
+
+
+def type_name(type: int) -> str:
+    """Return the name of a frame type, or its number in hex when it has none."""
+    try:
+        return FrameType(type).name
+    except ValueError:
+        return f"0x{type:02X}"
 
 
 class Frame:

@@ -1,0 +1,21 @@
+cimport cython
+
+
+@cython.final
+@cython.freelist(256)
+cdef class Payload:
+    cdef public bytes data
+    cdef public bytes metadata
+
+
+@cython.final
+cdef class PayloadRun:
+    cdef readonly bytes buffer
+    cdef readonly object offsets
+    cdef readonly Py_ssize_t size
+
+    @cython.locals(
+        p="const unsigned char*", limit=Py_ssize_t, view="const int[::1]", count=Py_ssize_t, end=Py_ssize_t,
+        at=Py_ssize_t, first=int, middle=int, last=int, payload=Payload,
+    )
+    cpdef list payloads(self, Py_ssize_t start=*, stop=*)

@@ -1,0 +1,28 @@
+cimport cython
+
+
+@cython.final
+cdef class Deframer:
+    cdef public Py_ssize_t max_frame_bytes
+    cdef readonly Py_ssize_t prefix
+    cdef readonly Py_ssize_t min_frame_bytes
+    # The codec's scan_run reads these, and moves `start` and `end` to the last frame of a run.
+    cdef readonly bytes buffer
+    cdef readonly Py_ssize_t size
+    cdef readonly Py_ssize_t start
+    cdef readonly Py_ssize_t end
+    cdef object _pieces
+    cdef Py_ssize_t _first
+    cdef Py_ssize_t _waiting
+
+    cpdef object feed(self, bytes data)
+
+    @cython.locals(have=Py_ssize_t, need=Py_ssize_t)
+    cpdef bint next(self) except -1
+
+    # Of these two, next() is the only caller: it has checked that the prefix, or `need` bytes, are there.
+    @cython.locals(p="const unsigned char*", at=Py_ssize_t, length="long long")
+    cdef Py_ssize_t _body_bytes(self) except -1
+
+    @cython.locals(have=Py_ssize_t, stop=Py_ssize_t)
+    cdef void _refill(self, Py_ssize_t need) except *

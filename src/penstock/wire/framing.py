@@ -1,0 +1,192 @@
+"""Frame boundaries: length prefixes on a stream of bytes, and messages on transports that keep them.
+
+RSocket 1.0, Framing Protocol Usage: TCP, TLS, Unix and HTTP/2 need the length field; WebSocket must not have it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from ..errors import FrameError, LocalError
+
+__all__ = ["MAX_FRAME_BYTES", "Deframer", "prefixed", "split_frames"]
+
+MAX_FRAME_BYTES = 0xFF_FFFF
+"""The longest frame that a 24-bit length can tell of."""
+
+SMALL_BYTES = 4096
+"""Pieces below this are gathered: an object for each byte would cost many times the bytes."""
+BLOCK_BYTES = 65_536
+"""How many bytes are gathered in one place: growing it costs copies, and so does joining many."""
+
+
+class Deframer:
+    """Cuts a stream of bytes into frames, without copying those that lie whole in a piece.
+
+    Feed it what the network brought, then call `next` until it returns False. While it returns True, the
+    frame's body is ``buffer[start:end]``.
+
+    Args:
+        prefix: Bytes of the length before each frame: 3, a length that excludes itself (RSocket 1.0,
+            ReactiveSocket 0.2), or 4, one that includes itself (ReactiveSocket 0.0).
+        max_frame_bytes: The longest body that is accepted. It may be changed between frames.
+        min_frame_bytes: The shortest one: the dialect's frame header.
+
+    Attributes:
+        buffer: The bytes that the current frame lies in.
+        start: Where its body starts.
+        end: Where its body ends, and the next prefix starts.
+        size: Bytes in `buffer`.
+
+    """
+
+    __slots__ = (
+        "_first",
+        "_pieces",
+        "_waiting",
+        "buffer",
+        "end",
+        "max_frame_bytes",
+        "min_frame_bytes",
+        "prefix",
+        "size",
+        "start",
+    )
+
+    def __init__(self, prefix: int = 3, max_frame_bytes: int = MAX_FRAME_BYTES, min_frame_bytes: int = 6) -> None:
+        if prefix not in (3, 4):
+            raise LocalError(f"a length prefix of {prefix} bytes is none that the RSocket family has; use 3 or 4")
+        self.prefix = prefix
+        self.max_frame_bytes = max_frame_bytes
+        self.min_frame_bytes = min_frame_bytes
+        self.buffer = b""
+        self.size = 0
+        self.start = 0
+        self.end = 0
+        # What was fed and does not lie in `buffer`: pieces of `_waiting` bytes, the first from index `_first` on.
+        self._pieces: deque[bytes | bytearray] = deque()
+        self._first = 0
+        self._waiting = 0
+
+    @property
+    def pending(self) -> int:
+        """How many bytes are held that `next` has not delivered: once it returned False, of an unfinished frame."""
+        return self.size - self.end + self._waiting
+
+    def feed(self, data: bytes) -> None:
+        """Take what the network brought. Call `next` afterwards."""
+        self._waiting += len(data)
+        pieces = self._pieces
+        if len(data) >= SMALL_BYTES or not pieces:
+            pieces.append(data)
+            return
+        last = pieces[len(pieces) - 1]
+        if isinstance(last, bytearray) and len(last) < BLOCK_BYTES:
+            last += data
+        else:
+            pieces.append(bytearray(data))
+
+    def next(self) -> bool:
+        """Go on to the next frame; return False when more bytes are needed for it.
+
+        Raises:
+            FrameError: The length is impossible or above the limit. There is no way to go on from here.
+
+        """
+        while True:
+            have = self.size - self.end
+            need = self.prefix
+            if have >= need:
+                need += self._body_bytes()
+                if have >= need:
+                    self.start = self.end + self.prefix
+                    self.end += need
+                    return True
+            if have + self._waiting < need:
+                # Nothing is allocated for what a length promises, and nothing is kept that was delivered.
+                if have == 0:
+                    self.buffer = b""
+                    self.size = self.start = self.end = 0
+                return False
+            self._refill(need)
+
+    def _body_bytes(self) -> int:
+        """Return the length of the body behind the prefix at `end`, which lies whole in the buffer."""
+        p = self.buffer
+        at = self.end
+        length = p[at] << 16 | p[at + 1] << 8 | p[at + 2]
+        if self.prefix == 4:
+            # ReactiveSocket 0.0, Framing Format: the length counts itself. A set R bit makes it huge: refused.
+            length = (length << 8 | p[at + 3]) - 4
+        if length < self.min_frame_bytes:
+            raise FrameError(f"the length says {length} bytes, and a frame header alone takes {self.min_frame_bytes}")
+        if length > self.max_frame_bytes:
+            raise FrameError(f"the length says {length} bytes, and at most {self.max_frame_bytes} are accepted")
+        return length
+
+    def _refill(self, need: int) -> None:
+        """Go on to the next piece; if the buffer's tail begins a frame, join it with just what it needs.
+
+        So a long frame is joined once, however it was cut, and what follows it is parsed where it lies.
+        """
+        pieces = self._pieces
+        if self.end == self.size:
+            self.buffer = bytes(pieces.popleft())
+            self.size = len(self.buffer)
+            self._waiting -= self.size - self._first
+            self.start = self.end = self._first
+            self._first = 0
+            return
+        have = self.size - self.end
+        parts: list[bytes | bytearray] = [self.buffer[self.end :]]
+        self._waiting -= need - have
+        while have < need:
+            piece = pieces[0]
+            stop = min(len(piece), self._first + need - have)
+            parts.append(piece[self._first : stop])
+            have += stop - self._first
+            self._first = stop
+            if stop == len(piece):
+                pieces.popleft()
+                self._first = 0
+        self.buffer = b"".join(parts)
+        self.size = have
+        self.start = self.end = 0
+
+
+def prefixed(message: bytes, prefix: int = 3) -> bytes:
+    """Return `message` with its length before it, as a stream transport would have brought it.
+
+    Raises:
+        LocalError: It is longer than the prefix can say.
+
+    """
+    length = len(message) if prefix == 3 else len(message) + 4
+    if length >> (24 if prefix == 3 else 31):
+        raise LocalError(
+            f"a message of {len(message)} bytes is longer than its {prefix}-byte length can say; fragment it"
+        )
+    return length.to_bytes(prefix, "big") + message
+
+
+def split_frames(chunks: Iterable[bytes], prefix: int = 3) -> list[bytes]:
+    """Return the frames in `chunks`, each without its prefix: one message each.
+
+    Args:
+        chunks: A session's output: whole frames, cut anywhere.
+        prefix: As the session writes it.
+
+    Raises:
+        LocalError: The last frame is not whole.
+
+    """
+    deframer = Deframer(prefix, 0x7FFF_FFFF, 0)
+    messages: list[bytes] = []
+    for chunk in chunks:
+        deframer.feed(chunk)
+        while deframer.next():
+            messages.append(deframer.buffer[deframer.start : deframer.end])
+    if deframer.pending:
+        raise LocalError(f"the output ends {deframer.pending} bytes into a frame; hand over whole frames")
+    return messages

@@ -1,0 +1,200 @@
+"""The codec of RSocket 1.0. Comments name sections of its document, which draws every frame."""
+
+from __future__ import annotations
+
+from array import array
+
+from ..errors import FrameError, LocalError
+from ..payload import PayloadRun
+from .codec import PIECE_BYTES, Codec
+from .fields import GREATEST_31, u16, u24, u32
+from .frames import COMPLETE, FOLLOWS, IGNORE, METADATA, NEXT, Frame, FrameType, RequestNFrame
+from .framing import Deframer, prefixed
+from .layouts import FLAGS, HEADER_BYTES, RSOCKET_V1, TYPE_SHIFT, read_frame, write_frame
+from .packing import pack, pack_head, pack_run
+
+__all__ = ["RSocketV1"]
+
+# Types as plain integers: a member of an enum costs a lookup each time.
+REQUEST_RESPONSE = int(FrameType.REQUEST_RESPONSE)
+REQUEST_STREAM = int(FrameType.REQUEST_STREAM)
+REQUEST_CHANNEL = int(FrameType.REQUEST_CHANNEL)
+REQUEST_N = int(FrameType.REQUEST_N)
+CANCEL = int(FrameType.CANCEL)
+PAYLOAD = int(FrameType.PAYLOAD)
+
+# A run's offsets are made for as many items as the length of its first one lets expect, and some more.
+NO_ITEM = array("i", (0, 0, 0))
+SPARE_ITEMS = 16
+
+
+class RSocketV1(Codec):
+    """RSocket 1.0 on the wire. Every field is checked against its limits, both ways."""
+
+    __slots__ = ()
+
+    def decode(self, buffer: bytes, start: int, end: int) -> Frame:
+        """Return the frame whose body is ``buffer[start:end]``; see :meth:`Codec.decode`."""
+        p = buffer
+        if not 0 <= start <= end <= len(buffer):
+            raise LocalError(f"a frame from {start} to {end} was asked of {len(buffer)} bytes")
+        if end - start < HEADER_BYTES:
+            raise FrameError(f"a frame of {end - start} bytes is shorter than its header of {HEADER_BYTES}")
+        if p[start] & 0x80:
+            # Frame Header Format: this bit is 0.
+            raise FrameError("the top bit of the stream id is set")
+        word = p[start + 4] << 8 | p[start + 5]
+        type = word >> TYPE_SHIFT
+        if type < REQUEST_RESPONSE or type > PAYLOAD:
+            return read_frame(RSOCKET_V1, buffer, start, end)
+        frame = Frame.__new__(Frame) if type != REQUEST_N else RequestNFrame.__new__(RequestNFrame)
+        frame.type = type
+        frame.flags = word & FLAGS
+        frame.stream_id = u32(p, start)
+        frame.request_n = 0
+        frame.metadata = None
+        frame.data = b""
+        at = start + HEADER_BYTES
+        if type == REQUEST_STREAM or type == REQUEST_CHANNEL or type == REQUEST_N:
+            if end - at < 4:
+                raise FrameError(
+                    f"a frame of {end - start} bytes ends within its request-n",
+                    at - start,
+                    ignorable=bool(word & IGNORE),
+                )
+            frame.request_n = u32(p, at) & GREATEST_31
+            at += 4
+        # What follows the fields of REQUEST_N and CANCEL is ignored, a METADATA flag included.
+        if type == REQUEST_N or type == CANCEL:
+            return frame
+        if word & METADATA:
+            size = _metadata_bytes(p, start, at, end)
+            frame.metadata = p[at + 3 : at + 3 + size]
+            at += 3 + size
+        frame.data = p[at:end]
+        return frame
+
+    def encode(self, frame: Frame) -> bytes:
+        """Return the body of `frame`; see :meth:`Codec.encode`."""
+        return write_frame(RSOCKET_V1, frame)
+
+    def frame(self, frame: Frame) -> bytes:
+        """Return `frame` with its prefix; see :meth:`Codec.frame`."""
+        return prefixed(write_frame(RSOCKET_V1, frame))
+
+    def payload_frame(self, stream_id: int, flags: int, metadata: bytes | None, data: bytes) -> bytes:
+        """Return a PAYLOAD with its prefix; see :meth:`Codec.payload_frame`."""
+        return pack(stream_id, PAYLOAD << TYPE_SHIFT | flags, -1, metadata, data)
+
+    def payload_head(self, stream_id: int, flags: int, metadata: bytes | None, data_bytes: int) -> bytes:
+        """Return a PAYLOAD with its prefix, up to its data; see :meth:`Codec.payload_head`."""
+        return pack_head(stream_id, PAYLOAD << TYPE_SHIFT | flags, metadata, data_bytes)
+
+    def request_frame(
+        self, type: int, stream_id: int, flags: int, request_n: int, metadata: bytes | None, data: bytes
+    ) -> bytes:
+        """Return a request with its prefix; see :meth:`Codec.request_frame`."""
+        if type != REQUEST_STREAM and type != REQUEST_CHANNEL:
+            request_n = -1
+        elif request_n < 0:
+            raise LocalError(f"the initial request-n is {request_n}; it must be at least 1")
+        return pack(stream_id, type << TYPE_SHIFT | flags, request_n, metadata, data)
+
+    def request_n_frame(self, stream_id: int, count: int) -> bytes:
+        """Return a REQUEST_N with its prefix; see :meth:`Codec.request_n_frame`."""
+        if count < 0:
+            raise LocalError(f"request-n is {count}; it must be at least 1")
+        return pack(stream_id, REQUEST_N << TYPE_SHIFT, count, None, b"")
+
+    def cancel_frame(self, stream_id: int) -> bytes:
+        """Return a CANCEL with its prefix; see :meth:`Codec.cancel_frame`."""
+        return pack(stream_id, CANCEL << TYPE_SHIFT, -1, None, b"")
+
+    def stream_id(self, buffer: bytes, start: int) -> int:
+        """Return the stream of a frame; see :meth:`Codec.stream_id`."""
+        p = buffer
+        return u32(p, start)
+
+    def scan_run(self, deframer: Deframer, limit: int) -> PayloadRun | None:
+        """Take consecutive items of one stream at once; see :meth:`Codec.scan_run`."""
+        buffer = deframer.buffer
+        p = buffer
+        size = deframer.size
+        most = deframer.max_frame_bytes
+        at = deframer.start
+        end = deframer.end
+        # Most often there is no run: nothing follows, or another stream's frame does.
+        if size - end < 3 + HEADER_BYTES or end - at < HEADER_BYTES or size > GREATEST_31 or limit < 2:
+            return None
+        stream_id = u32(p, at)
+        if u32(p, end + 3) != stream_id or p[end + 7] >> 2 != PAYLOAD:
+            return None
+        room = min(limit, (size - at) // (end - at + 3) + SPARE_ITEMS)
+        offsets = NO_ITEM * room
+        view = offsets
+        count = 0
+        carried = 0
+        taken_start = at
+        taken_end = end
+        while count < room and u32(p, at) == stream_id:
+            middle = _item_data(p, at, end)
+            if middle < 0:
+                break
+            first = at + HEADER_BYTES + 3 if p[at + 4] & 1 else -1
+            view[3 * count] = first
+            view[3 * count + 1] = middle
+            view[3 * count + 2] = end
+            count += 1
+            carried += end - middle if first < 0 else end - first
+            taken_start = at
+            taken_end = end
+            if size - end < 3 + HEADER_BYTES:
+                break
+            length = p[end] << 16 | p[end + 1] << 8 | p[end + 2]
+            if length < HEADER_BYTES or length > most or length > size - end - 3:
+                break
+            at = end + 3
+            end = at + length
+        if count < 2:
+            return None
+        deframer.start = taken_start
+        deframer.end = taken_end
+        run = PayloadRun.__new__(PayloadRun)
+        run.buffer = buffer
+        run.offsets = offsets if count == room else offsets[: 3 * count]
+        run.size = carried
+        return run
+
+    def run_frames(self, stream_id: int, run: PayloadRun, start: int, stop: int) -> list[bytes]:
+        """Return items as PAYLOADs with NEXT, glued into pieces; see :meth:`Codec.run_frames`."""
+        return pack_run(stream_id, PAYLOAD << TYPE_SHIFT | NEXT, run, start, stop, PIECE_BYTES)
+
+
+def _metadata_bytes(p: bytes, start: int, at: int, end: int) -> int:
+    """Return the length that the metadata header at index `at` tells, when that much is there."""
+    left = end - at - 3
+    size = u24(p, at) if left >= 0 else 0
+    if size > left:
+        # Metadata Optional Header: a length that is not the frame's is CONNECTION_ERROR, unless IGNORE is set.
+        raise FrameError(
+            f"metadata of {size} bytes runs past the frame, of which {max(left, 0)} are left",
+            at - start,
+            ignorable=bool(u16(p, start + 4) & IGNORE),
+        )
+    return size
+
+
+def _item_data(p: bytes, at: int, end: int) -> int:
+    """Return where the data of a whole item starts whose body, at least a header, is ``p[at:end]``; else -1."""
+    word = p[at + 4] << 8 | p[at + 5]
+    if word >> TYPE_SHIFT != PAYLOAD or word & (NEXT | COMPLETE | FOLLOWS) != NEXT:
+        return -1
+    middle = at + HEADER_BYTES
+    if word & METADATA:
+        if end - middle < 3:
+            return -1
+        middle += 3 + (p[middle] << 16 | p[middle + 1] << 8 | p[middle + 2])
+        # Metadata that runs past the frame is for `decode` to judge.
+        if middle > end:
+            return -1
+    return middle
