@@ -15,6 +15,12 @@ _build.install()
 
 if TYPE_CHECKING:
     from ._build import ACCELERATED
+    from .aio.client import connect
+    from .aio.loop import run
+    from .aio.peer import Peer
+    from .aio.server import Server, serve
+    from .aio.service import Service
+    from .aio.streams import Items, Stream
     from .errors import (
         ApplicationError,
         Canceled,
@@ -44,6 +50,7 @@ if TYPE_CHECKING:
         UnsupportedKind,
         UrlError,
     )
+    from .journal import Journal
     from .kinds import Kind
     from .payload import Payload, PayloadRun
     from .settings import Settings
@@ -60,6 +67,8 @@ __all__ = [
     "DiskFull",
     "FrameError",
     "Invalid",
+    "Items",
+    "Journal",
     "JournalCorrupt",
     "JournalError",
     "JournalLocked",
@@ -71,27 +80,43 @@ __all__ = [
     "LocalError",
     "Payload",
     "PayloadRun",
+    "Peer",
     "PeerClosed",
     "PenstockError",
     "ProtocolError",
     "Rejected",
     "ResumeRejected",
+    "Server",
+    "Service",
     "SessionClosed",
     "SessionError",
     "Settings",
     "SetupRejected",
+    "Stream",
     "StreamClosed",
     "UnsupportedKind",
     "UrlError",
+    "connect",
+    "run",
+    "serve",
 ]
 
 # Where each name lives; what is not listed here is an error.
 _MODULES = {
     "ACCELERATED": "_build",
+    "Items": "aio.streams",
+    "Journal": "journal",
     "Kind": "kinds",
     "Payload": "payload",
     "PayloadRun": "payload",
+    "Peer": "aio.peer",
+    "Server": "aio.server",
+    "Service": "aio.service",
     "Settings": "settings",
+    "Stream": "aio.streams",
+    "connect": "aio.client",
+    "run": "aio.loop",
+    "serve": "aio.server",
 }
 
 

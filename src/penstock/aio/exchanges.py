@@ -1,0 +1,249 @@
+"""Who waits for what on each stream of a session."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from abc import abstractmethod
+from collections.abc import Callable
+from inspect import iscoroutine
+from typing import Any, Final, Protocol
+
+from .. import events
+from ..errors import ApplicationError, Canceled, LocalError, StreamClosed
+from ..events import Completed, CreditGranted, Event, Failed, ItemReceived, MetadataPushed, Requested, RunReceived
+from ..payload import Payload
+from ..session import Session
+from ..settings import Settings
+from .handler import begin
+from .inbound import Inbound
+from .service import Service
+
+__all__ = ["Exchanges", "SendingHalf"]
+
+logger = logging.getLogger("penstock.aio")
+
+CANCELED: Final = 0x203
+"""RSocket 1.0, Error Codes: given up, maybe half done."""
+EAGER: Final[dict[str, Any]] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
+"""Handlers that never wait need no turn of the loop."""
+
+
+class SendingHalf(Protocol):
+    """What moves items out on one stream, and is told here what concerns it."""
+
+    def granted(self) -> None:
+        """The peer asked for more."""
+
+    def resumed(self) -> None:
+        """The link has room again."""
+
+    def canceled(self) -> None:
+        """The peer wants no more, or the stream failed; it is out of the table already."""
+
+
+class Exchanges:
+    """The streams of one session: its events find their way to futures, items and handlers here.
+
+    Args:
+        session: The session.
+        settings: Limits and timeouts.
+        service: What answers the peer's requests.
+
+    Attributes:
+        loop: The event loop that all of this belongs to.
+        paused: Output waits for the network: whoever sends waits too.
+        calls: Who waits for the one item of a call, by stream.
+        inbound: Receiving halves of the other streams.
+        outbound: Sending halves.
+        tasks: Tasks of handlers and sources that have not ended.
+
+    """
+
+    __slots__ = ("calls", "inbound", "loop", "outbound", "paused", "service", "session", "settings", "tasks")
+
+    def __init__(self, session: Session, settings: Settings, service: Service) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.session = session
+        self.settings = settings
+        self.service = service
+        self.paused = True
+        self.calls: dict[int, asyncio.Future[Payload]] = {}
+        self.inbound: dict[int, Inbound] = {}
+        self.outbound: dict[int, SendingHalf] = {}
+        self.tasks: set[asyncio.Future[Any]] = set()
+
+    @abstractmethod
+    def wake(self) -> None:
+        """Have what was just said to the session written within this batch, or this turn of the loop."""
+
+    @abstractmethod
+    def write(self) -> None:
+        """Write the session's output now."""
+
+    # What a stream's user asks for.
+
+    def request(self, stream_id: int, count: int) -> None:
+        """Ask the peer for more items."""
+        self.session.request(stream_id, count)
+        self.wake()
+
+    def abandon(self, stream_id: int) -> None:
+        """Want the answer of a call no more."""
+        future = self.calls.pop(stream_id, None)
+        if future is not None:
+            self.session.cancel(stream_id)
+            self.wake()
+
+    def leave(self, stream_id: int) -> None:
+        """End what is still open of a stream that this side opened."""
+        half = self.outbound.pop(stream_id, None)
+        inbound = self.inbound.pop(stream_id, None)
+        if inbound is not None:
+            self.session.cancel(stream_id)
+            inbound.ended(StreamClosed("the stream was left, and with it canceled"))
+        elif half is not None:
+            self.session.fail(stream_id, Canceled(CANCELED, "the requester left the stream"))
+        if half is not None:
+            half.canceled()
+        self.wake()
+
+    # What handlers and sources ask for.
+
+    def start(self, work: Any, finished: Callable[[asyncio.Future[Any]], None]) -> asyncio.Future[Any]:
+        """Run `work` in a task and call `finished` at its end, which takes the task out of `tasks`."""
+        if iscoroutine(work):
+            task: asyncio.Future[Any] = asyncio.Task(work, loop=self.loop, **EAGER)
+        else:
+            task = asyncio.ensure_future(work, loop=self.loop)
+        if task.done():
+            finished(task)
+        else:
+            self.tasks.add(task)
+            task.add_done_callback(finished)
+        return task
+
+    def reply(self, stream_id: int, payload: Payload) -> None:
+        """Send the one item of an answer. A peer that wants it no more is left alone."""
+        try:
+            self.session.send(stream_id, payload, True)
+        except StreamClosed:
+            return
+        self.wake()
+
+    def finish(self, stream_id: int) -> None:
+        """Send no more items."""
+        self.session.complete(stream_id)
+        self.wake()
+
+    def fail(self, stream_id: int, error: BaseException, name: str) -> None:
+        """End a stream because of what its handler, or the source of its items, raised.
+
+        Args:
+            stream_id: The stream.
+            error: What was raised. Only an ApplicationError tells the peer its text.
+            name: The handler, for the log; empty for a source of ours, whose error reaches our own consumer.
+
+        """
+        if not isinstance(error, Exception):
+            error = Canceled(CANCELED, "the handler was canceled")
+        elif name and not isinstance(error, ApplicationError):
+            logger.error("%s failed", name, exc_info=error)
+        try:
+            self.session.fail(stream_id, error)
+        except LocalError as wrong:
+            logger.error("%s failed, and its error cannot travel: %s", name, wrong)
+            self.session.fail(stream_id, wrong)
+        self._end_inbound(stream_id, error)
+        self.wake()
+
+    def half_ended(self, half: SendingHalf, stream_id: int, name: str) -> None:
+        """Forget a sending half that is over. When it was a handler's, nobody takes items any more either."""
+        if self.outbound.get(stream_id) is half:
+            del self.outbound[stream_id]
+        if name:
+            self.release(stream_id)
+
+    def release(self, stream_id: int) -> None:
+        """Want no more items for a handler that has ended."""
+        inbound = self.inbound.pop(stream_id, None)
+        if inbound is not None:
+            self.session.cancel(stream_id)
+            inbound.ended(StreamClosed("the handler has ended"))
+            self.wake()
+
+    # Events.
+
+    def dispatch(self, happened: list[Event]) -> None:
+        """Hand events to those whom they concern."""
+        for event in happened:
+            kind = type(event)
+            if kind is ItemReceived:
+                self._item(event)  # type: ignore[arg-type]
+            elif kind is Requested:
+                begin(self, event)  # type: ignore[arg-type]
+            elif kind is RunReceived:
+                inbound = self.inbound.get(event.stream_id)
+                if inbound is not None:
+                    inbound.run(event.run)  # type: ignore[attr-defined]
+            elif kind is CreditGranted:
+                half = self.outbound.get(event.stream_id)
+                if half is not None:
+                    half.granted()
+            elif event.stream_id:
+                self._end(event)
+            else:
+                self.session_event(event)
+
+    def session_event(self, event: Event) -> None:
+        """Take an event that concerns no stream."""
+        if isinstance(event, MetadataPushed):
+            try:
+                self.service.pushed(event.metadata)
+            except Exception:
+                logger.exception("the push handler failed")
+
+    def _item(self, event: ItemReceived) -> None:
+        stream_id = event.stream_id
+        future = self.calls.pop(stream_id, None)
+        if future is not None:
+            if not future.done():
+                future.set_result(event.payload)
+            return
+        inbound = self.inbound.get(stream_id)
+        if inbound is not None:
+            inbound.item(event.payload)
+            if event.done:
+                del self.inbound[stream_id]
+                inbound.ended(None)
+
+    def _end(self, event: Event) -> None:
+        """Take an event that ends a stream, or half of it."""
+        stream_id = event.stream_id
+        if isinstance(event, Completed):
+            self._end_inbound(stream_id, None)
+        elif isinstance(event, events.Canceled):
+            self._end_outbound(stream_id)
+            if event.done:
+                self._end_inbound(stream_id, Canceled(CANCELED, "the peer canceled the stream"))
+        elif isinstance(event, Failed):
+            self._end_outbound(stream_id)
+            self._end_inbound(stream_id, event.error)
+
+    def _end_inbound(self, stream_id: int, error: Exception | None) -> None:
+        future = self.calls.pop(stream_id, None)
+        if future is not None and not future.done():
+            if error is None:
+                # Some peers complete a call without an item.
+                future.set_result(Payload())
+            else:
+                future.set_exception(error)
+        inbound = self.inbound.pop(stream_id, None)
+        if inbound is not None:
+            inbound.ended(error)
+
+    def _end_outbound(self, stream_id: int) -> None:
+        half = self.outbound.pop(stream_id, None)
+        if half is not None:
+            half.canceled()

@@ -1,0 +1,150 @@
+"""The receiving half of a stream: what has arrived and was not consumed yet, and the credit for more."""
+
+from __future__ import annotations
+
+from asyncio import Future
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from ..payload import Payload, PayloadRun
+
+if TYPE_CHECKING:
+    from ..wire.columns import ColumnBuilder
+    from .driver import Driver
+
+__all__ = ["NEVER", "Inbound"]
+
+NEVER: Final = 1 << 62
+"""More than there can be."""
+
+
+class Inbound:
+    """Holds at most a window of items between the driver, which brings them, and one consumer.
+
+    The peer may send `window` items; as many as the consumer takes are asked for anew, half a window at a
+    time, so that the peer need not stop and no item costs a frame of its own.
+
+    Args:
+        driver: Whose stream it is.
+        stream_id: The stream.
+        window: Items that were asked for when the stream was opened.
+        manual: Leave it to the consumer to ask for more.
+
+    Attributes:
+        cut: The items that come next, of those that are cut already. An iterator: it keeps its place.
+        pending: What arrived after them, in order.
+        over: No more items come.
+        error: Why, unless they were all.
+
+    """
+
+    __slots__ = ("cut", "driver", "error", "over", "owed", "pending", "stream_id", "threshold", "waiter")
+
+    def __init__(self, driver: Driver, stream_id: int, window: int, manual: bool) -> None:
+        self.driver = driver
+        self.stream_id = stream_id
+        self.threshold = NEVER if manual else (window + 1) // 2
+        self.owed = 0
+        self.cut: Iterator[Payload] = iter(())
+        self.pending: list[Payload | PayloadRun] = []
+        self.over = False
+        self.error: Exception | None = None
+        self.waiter: Future[None] | None = None
+
+    # For the driver.
+
+    def item(self, payload: Payload) -> None:
+        """Take an item."""
+        self.pending.append(payload)
+        if self.waiter is not None:
+            self.wake()
+
+    def run(self, run: PayloadRun) -> None:
+        """Take a run of items."""
+        self.pending.append(run)
+        if self.waiter is not None:
+            self.wake()
+
+    def ended(self, error: Exception | None) -> None:
+        """Learn that no more items come."""
+        if not self.over:
+            self.over = True
+            self.error = error
+            self.wake()
+
+    def wake(self) -> None:
+        """Tell the consumer to look."""
+        waiter = self.waiter
+        if waiter is not None:
+            self.waiter = None
+            if not waiter.done():
+                waiter.set_result(None)
+
+    # For the consumer.
+
+    def arrival(self) -> Future[None]:
+        """Return a future that is done when there is something to look at."""
+        self.waiter = waiter = self.driver.loop.create_future()
+        return waiter
+
+    def consumed(self, count: int) -> None:
+        """Learn that the consumer took `count` items, and ask for as many once half a window is used."""
+        self.owed += count
+        if self.owed >= self.threshold:
+            self.top_up()
+
+    def top_up(self) -> None:
+        """Ask for what was consumed."""
+        if not self.over:
+            self.driver.request(self.stream_id, self.owed)
+        self.owed = 0
+
+    def cut_pending(self) -> None:
+        """Cut all that is pending into single items."""
+        pending = self.pending
+        if len(pending) == 1 and type(pending[0]) is PayloadRun:
+            self.cut = iter(pending[0].payloads())
+        else:
+            items: list[Payload] = []
+            for entry in pending:
+                if type(entry) is PayloadRun:
+                    items.extend(entry.payloads())
+                else:
+                    items.append(entry)  # type: ignore[arg-type]
+            self.cut = iter(items)
+        self.pending = []
+
+    def fill(self, builder: ColumnBuilder, max_rows: int, max_bytes: int) -> bool:
+        """Move what is pending to `builder`; return whether that is full, or would be by the next entry."""
+        rows = len(builder)
+        before = rows
+        full = False
+        taken = 0
+        for payload in self.cut:
+            builder.append_payload(payload)
+            rows += 1
+            if rows >= max_rows or builder.size >= max_bytes:
+                full = True
+                break
+        while not full and taken < len(self.pending):
+            entry = self.pending[taken]
+            if type(entry) is PayloadRun:
+                count = len(entry)
+                if rows + count > max_rows:
+                    if rows:
+                        full = True
+                        break
+                    self.pending[taken : taken + 1] = entry.payloads()
+                    continue
+                builder.append(entry)
+                rows += count
+            else:
+                builder.append_payload(entry)
+                rows += 1
+            taken += 1
+            full = rows >= max_rows or builder.size >= max_bytes
+        if taken:
+            del self.pending[:taken]
+        if rows > before:
+            self.consumed(rows - before)
+        return full

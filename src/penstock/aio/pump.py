@@ -1,0 +1,314 @@
+"""The sending half of a stream: moves what a source yields to the session, as credit and the link allow."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterable, Awaitable, Iterable, Iterator
+from inspect import isawaitable, iscoroutine
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from ..errors import LocalError, StreamClosed
+from ..payload import Payload, PayloadRun
+
+if TYPE_CHECKING:
+    from .driver import Driver
+
+__all__ = ["Pump", "Source", "TaskPump", "pump"]
+
+logger = logging.getLogger("penstock.aio")
+
+Source: TypeAlias = AsyncIterable[Any] | Iterable[Any] | Awaitable[Any]
+"""What yields items: Payload, bytes or str, or many at once as a PayloadRun or a pyarrow.RecordBatch."""
+
+BURST_BYTES: Final = 60_000
+"""Sent before the link is asked whether it takes more: one chunk of output."""
+BURSTS: Final = 8
+"""Bursts of one stream before the loop gets a turn, and with it all other streams."""
+FRAME_BYTES: Final = 16
+"""About what an item costs beside its data."""
+
+_END = object()
+_NOTHING = object()
+
+
+def pump(driver: Driver, stream_id: int, credit: int, source: Source, name: str = "") -> None:
+    """Send what `source` yields on a stream, then complete it.
+
+    Args:
+        driver: Whose stream it is.
+        stream_id: The stream, whose sending half is open.
+        credit: Items that may be sent at once.
+        source: The items; or something to await for them.
+        name: The handler whose items they are; empty on the side that opened the stream.
+
+    Raises:
+        LocalError: `source` yields nothing.
+
+    """
+    half: Pump | TaskPump
+    if isinstance(source, AsyncIterable) or isawaitable(source):
+        half = TaskPump(driver, stream_id, credit, source, name)
+    elif isinstance(source, Iterable) and not isinstance(source, bytes | str | Payload | PayloadRun):
+        half = Pump(driver, stream_id, credit, iter(source), name)
+    else:
+        raise LocalError(f"items come from an iterable or an async iterable, not from {type(source).__name__}")
+    driver.outbound[stream_id] = half
+    half.start()
+
+
+def run_of(item: object) -> PayloadRun | None:
+    """Return what carries many items as a run; None for a single item."""
+    if isinstance(item, PayloadRun):
+        return item
+    # A record batch, of pyarrow or of any library that speaks Arrow's C interface.
+    if hasattr(item, "__arrow_c_array__"):
+        from ..wire.columns import run_of_batch
+
+        return run_of_batch(item)
+    return None
+
+
+class Half:
+    """What both pumps have in common: sending one item, or many.
+
+    Attributes:
+        credit: Items that may be sent now.
+        room: Bytes that may be sent before the link is asked again.
+        run: Many items that were yielded together, from index `at` on; they go before anything else.
+        over: Nothing more is sent.
+
+    """
+
+    __slots__ = ("at", "credit", "driver", "name", "over", "room", "run", "source", "stream_id")
+
+    def __init__(self, driver: Driver, stream_id: int, credit: int, source: Any, name: str) -> None:
+        self.driver = driver
+        self.stream_id = stream_id
+        self.credit = credit
+        self.source = source
+        self.name = name
+        self.room = BURST_BYTES
+        self.run: PayloadRun | None = None
+        self.at = 0
+        self.over = False
+
+    def send(self, item: object) -> None:
+        """Send an item, or as many of a run as there is credit for. Needs credit.
+
+        Raises:
+            StreamClosed: The peer wants no more; its event is under way.
+
+        """
+        if type(item) is Payload:
+            payload = item
+        elif type(item) is bytes or type(item) is str:
+            payload = Payload(item)
+        else:
+            self.run = run_of(item)
+            if self.run is not None:
+                self.send_run()
+                return
+            payload = Payload(item)  # type: ignore[arg-type]
+        self.room -= len(payload.data) + FRAME_BYTES
+        self.credit = self.driver.session.send(self.stream_id, payload)
+
+    def send_run(self) -> None:
+        """Send as much of the run as there is credit for."""
+        session = self.driver.session
+        run = self.run
+        assert run is not None
+        self.at += session.send_run(self.stream_id, run, self.at)
+        if self.at == len(run):
+            self.run = None
+            self.at = 0
+        self.room = 0
+        self.credit = session.credit(self.stream_id)
+
+
+class Pump(Half):
+    """Sends what a plain iterator yields. There is no task: each grant of credit moves it on.
+
+    Attributes:
+        ahead: An item that was taken while there was no credit for it.
+        running: The source is being asked for an item.
+
+    """
+
+    __slots__ = ("ahead", "running")
+
+    def __init__(self, driver: Driver, stream_id: int, credit: int, source: Iterator[Any], name: str) -> None:
+        super().__init__(driver, stream_id, credit, source, name)
+        self.ahead: object = _NOTHING
+        self.running = False
+
+    def start(self) -> None:
+        """Begin."""
+        self.step()
+
+    def granted(self) -> None:
+        """Go on, because the peer asked for more."""
+        self.credit = self.driver.session.credit(self.stream_id)
+        self.step()
+
+    def resumed(self) -> None:
+        """Go on, because the link has room again."""
+        self.step()
+
+    def canceled(self) -> None:
+        """Stop: nobody wants more. The driver has forgotten this half already."""
+        self.over = True
+        if not self.running:
+            self._close()
+
+    def step(self) -> None:
+        """Send what may be sent now; credit, room in the link, or another turn of the loop makes it go on."""
+        if self.over or self.running:
+            return
+        driver = self.driver
+        self.running = True
+        try:
+            for _ in range(BURSTS):
+                if self.credit <= 0 or driver.paused or self.over:
+                    break
+                self.burst()
+                driver.write()
+            else:
+                driver.loop.call_soon(self.step)
+        except StreamClosed:
+            self.over = True
+        except (Exception, asyncio.CancelledError) as error:
+            self.over = True
+            driver.fail(self.stream_id, error, self.name)
+        self.running = False
+        if self.over:
+            self._close()
+        driver.wake()
+
+    def burst(self) -> None:
+        """Send items until a chunk of output is full, the credit is used, or they are all."""
+        self.room = BURST_BYTES
+        if self.run is not None:
+            self.send_run()
+        elif self.ahead is not _NOTHING:
+            self.send(self.ahead)
+            self.ahead = _NOTHING
+        while self.credit > 0 and self.room > 0:
+            item = next(self.source, _END)
+            if item is _END:
+                self._complete()
+                return
+            self.send(item)
+        # One item is taken ahead of credit: a peer that asked for exactly as many as there are learns the end.
+        if self.credit <= 0 and self.run is None:
+            self.ahead = next(self.source, _END)
+            if self.ahead is _END:
+                self._complete()
+
+    def _complete(self) -> None:
+        self.over = True
+        self.driver.finish(self.stream_id)
+
+    def _close(self) -> None:
+        self.driver.half_ended(self, self.stream_id, self.name)
+        close = getattr(self.source, "close", None)
+        if close is None:
+            return
+        try:
+            close()
+        except Exception:
+            logger.exception("%s failed while it was closed", self.name or "the source of a stream")
+
+
+class TaskPump(Half):
+    """Sends what an async iterable yields, in a task.
+
+    Attributes:
+        task: The task.
+        waiter: What the task waits for while it may not send.
+        replaced: A plain pump has taken over.
+
+    """
+
+    __slots__ = ("replaced", "task", "waiter")
+
+    def __init__(self, driver: Driver, stream_id: int, credit: int, source: Source, name: str) -> None:
+        super().__init__(driver, stream_id, credit, source, name)
+        self.task: asyncio.Future[None] | None = None
+        self.waiter: asyncio.Future[None] | None = None
+        self.replaced = False
+
+    def start(self) -> None:
+        """Begin."""
+        self.task = self.driver.start(self._run(), self._finished)
+
+    def granted(self) -> None:
+        """Go on, because the peer asked for more."""
+        self.credit = self.driver.session.credit(self.stream_id)
+        self._wake()
+
+    def resumed(self) -> None:
+        """Go on, because the link has room again."""
+        self._wake()
+
+    def canceled(self) -> None:
+        """Stop: nobody wants more. The driver has forgotten this half already."""
+        self.over = True
+        if self.task is not None:
+            self.task.cancel()
+
+    def _wake(self) -> None:
+        waiter = self.waiter
+        if waiter is not None and self.credit > 0 and not self.driver.paused:
+            self.waiter = None
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def _run(self) -> None:
+        driver = self.driver
+        source = await self.source if isawaitable(self.source) else self.source
+        if not isinstance(source, AsyncIterable):
+            pump(driver, self.stream_id, driver.session.credit(self.stream_id), source, self.name)
+            self.replaced = True
+            return
+        items = aiter(source)
+        try:
+            async for item in items:
+                if self.credit <= 0 or self.room <= 0 or driver.paused:
+                    await self._ready()
+                self.send(item)
+                while self.run is not None:
+                    await self._ready()
+                    self.send_run()
+                driver.wake()
+        finally:
+            close = getattr(items, "aclose", None)
+            if close is not None:
+                await close()
+        driver.finish(self.stream_id)
+
+    async def _ready(self) -> None:
+        """Wait for credit and for room in the link. Other streams get a turn between our bursts."""
+        driver = self.driver
+        driver.write()
+        if self.room <= 0:
+            await asyncio.sleep(0)
+        while self.credit <= 0 or driver.paused:
+            self.waiter = driver.loop.create_future()
+            await self.waiter
+        self.room = BURST_BYTES
+
+    def _finished(self, task: asyncio.Future[None]) -> None:
+        """Tell the peer how it ended, and clear up."""
+        self.driver.tasks.discard(task)
+        if iscoroutine(self.source):
+            # It has not ended where the task was canceled before its first step.
+            self.source.close()
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        # Canceled by the peer, or about to learn that: there is nobody to tell.
+        expected = isinstance(error, StreamClosed) or (self.over and task.cancelled())
+        if error is not None and not expected:
+            self.driver.fail(self.stream_id, error, self.name)
+        if not self.replaced:
+            self.driver.half_ended(self, self.stream_id, self.name)
+        self.driver.wake()

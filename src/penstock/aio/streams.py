@@ -1,0 +1,205 @@
+"""Streams of items as their consumers see them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Final
+
+from ..errors import LocalError
+from ..kinds import Kind
+from ..payload import Payload
+from .inbound import NEVER, Inbound
+from .pump import Source, pump
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from .driver import Driver
+
+__all__ = ["Items", "Stream"]
+
+PAUSE_TURNS: Final = 2
+"""Turns of the loop without an item after which a batch is handed out: a read comes one turn after its poll."""
+
+
+class Items:
+    """Items that the peer sends on one stream, for one consumer.
+
+    Iterate over it for single items, or over :meth:`batches` for many at once. Leaving a loop early and
+    beginning another goes on where the first one stopped. The peer gets leave to send more as items are taken.
+    """
+
+    __slots__ = ("_driver", "_inbound")
+
+    def __init__(self, driver: Driver, inbound: Inbound | None = None) -> None:
+        self._driver = driver
+        self._inbound = inbound
+
+    def __aiter__(self) -> AsyncIterator[Payload]:
+        return self._items()
+
+    def batches(self, max_rows: int | None = None, max_bytes: int | None = None) -> AsyncIterator[pyarrow.RecordBatch]:
+        """Return the items as record batches with the columns `data` and `metadata`; needs pyarrow.
+
+        No object is made for an item. A batch is handed out when it is full, when the stream ends, or when the
+        network pauses.
+
+        Args:
+            max_rows: Rows of a batch at most; else `Settings.batch_rows`.
+            max_bytes: Payload bytes of a batch, after which it gets no more rows; else `Settings.batch_bytes`.
+
+        """
+        settings = self._driver.settings
+        return self._batches(max_rows or settings.batch_rows, max_bytes or settings.batch_bytes)
+
+    async def _items(self) -> AsyncGenerator[Payload, None]:
+        inbound = await self._opened()
+        while True:
+            for payload in inbound.cut:
+                inbound.owed += 1
+                if inbound.owed >= inbound.threshold:
+                    inbound.top_up()
+                yield payload
+            if inbound.pending:
+                inbound.cut_pending()
+            elif inbound.over:
+                break
+            else:
+                await inbound.arrival()
+        if inbound.error is not None:
+            raise inbound.error
+
+    async def _batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
+        # pyarrow is needed by those alone who ask for batches.
+        from ..wire.columns import ColumnBuilder
+
+        inbound = await self._opened()
+        builder = ColumnBuilder()
+        while True:
+            if inbound.fill(builder, max_rows, max_bytes) or (len(builder) and await self._paused(inbound)):
+                yield builder.finish()
+            elif inbound.over and not inbound.pending:
+                break
+            elif not inbound.pending:
+                await inbound.arrival()
+        if inbound.error is not None:
+            raise inbound.error
+
+    @staticmethod
+    async def _paused(inbound: Inbound) -> bool:
+        """Whether nothing arrives while the loop reads once more."""
+        for _ in range(PAUSE_TURNS):
+            if inbound.over or inbound.pending:
+                break
+            await asyncio.sleep(0)
+        return not inbound.pending
+
+    async def arrival(self) -> bool:
+        """Wait until there are items that nobody took yet; return False when no more come.
+
+        Raises:
+            PenstockError: What failed the stream, once all its items were taken.
+
+        """
+        inbound = await self._opened()
+        while not inbound.pending and not inbound.over:
+            await inbound.arrival()
+        if not inbound.pending and inbound.error is not None:
+            raise inbound.error
+        return bool(inbound.pending)
+
+    def take(self, builder: ColumnBuilder) -> None:
+        """Move all items that have arrived to `builder`."""
+        if self._inbound is not None:
+            self._inbound.fill(builder, NEVER, NEVER)
+
+    async def _opened(self) -> Inbound:
+        assert self._inbound is not None
+        return self._inbound
+
+
+class Stream(Items):
+    """A stream or channel that this side opens: an async context manager, and iterable.
+
+    It is opened when the block is entered, or else when the first item is asked for. Leaving the block,
+    or a loop that stands alone, cancels what has not come.
+    """
+
+    __slots__ = ("_credit", "_entered", "_kind", "_manual", "_outgoing", "_payload", "_route")
+
+    def __init__(
+        self, driver: Driver, kind: Kind, route: str, payload: Payload, credit: int, manual: bool, outgoing: Source | None
+    ) -> None:
+        if credit < 1:
+            raise LocalError(f"credit is {credit}; a stream needs at least 1")
+        super().__init__(driver)
+        self._kind = kind
+        self._route = route
+        self._payload = payload
+        self._credit = credit
+        self._manual = manual
+        self._outgoing = outgoing
+        self._entered = False
+
+    async def __aenter__(self) -> Stream:
+        await self._opened()
+        self._entered = True
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.cancel()
+
+    def __aiter__(self) -> AsyncIterator[Payload]:
+        return self._items() if self._entered else self._items_until_left()
+
+    @classmethod
+    def adopted(cls, driver: Driver, stream_id: int) -> Stream:
+        """Return the stream of that number, which another process opened, for the one that takes it over."""
+        stream = cls(driver, Kind.STREAM, "", Payload(), 1, True, None)
+        stream._inbound = driver.inbound[stream_id] = Inbound(driver, stream_id, 1, True)
+        return stream
+
+    @property
+    def stream_id(self) -> int:
+        """Its number on the wire; 0 before it is open."""
+        return 0 if self._inbound is None else self._inbound.stream_id
+
+    def grant(self, count: int) -> None:
+        """Let the peer send `count` more items: for streams that were opened with `manual=True`."""
+        if self._inbound is None:
+            raise LocalError("grant() on a stream that is not open; enter its block first")
+        if not self._inbound.over:
+            self._driver.request(self._inbound.stream_id, count)
+
+    def cancel(self) -> None:
+        """Want no more items; those that have arrived can still be taken. A stream that is over is left alone."""
+        if self._inbound is not None:
+            self._driver.leave(self._inbound.stream_id)
+
+    async def _items_until_left(self) -> AsyncGenerator[Payload, None]:
+        items = self._items()
+        try:
+            async for payload in items:
+                yield payload
+        finally:
+            await items.aclose()
+            self.cancel()
+
+    async def _opened(self) -> Inbound:
+        if self._inbound is None:
+            driver = self._driver
+            if driver.paused:
+                await driver.writable()
+            outgoing = self._outgoing
+            stream_id = driver.session.open(
+                self._kind, self._route, self._payload, self._credit, done=outgoing is None
+            )
+            self._inbound = driver.inbound[stream_id] = Inbound(driver, stream_id, self._credit, self._manual)
+            if outgoing is not None:
+                pump(driver, stream_id, 0, outgoing)
+            driver.wake()
+        return self._inbound

@@ -1,0 +1,148 @@
+"""Links within one event loop: for tests, and for a client and a server in one process.
+
+What is written arrives in a later turn of the loop, in order, and no faster than it is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl as tls
+from collections import deque
+
+from ..errors import ConnectError, LinkLost, LocalError
+from ..settings import Settings
+from ..urls import Url
+from .base import Accept, Receiver, check_options
+
+__all__ = ["MemoryLink", "MemoryListener", "connect", "listen", "pair"]
+
+_listeners: dict[tuple[asyncio.AbstractEventLoop, str], MemoryListener] = {}
+
+
+class MemoryLink:
+    """One end of a link; :func:`pair` makes both."""
+
+    def __init__(self, receiver: Receiver, loop: asyncio.AbstractEventLoop, high_bytes: int) -> None:
+        self.receiver = receiver
+        self._loop = loop
+        self._high_bytes = high_bytes
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+        self._writing_paused = False
+        self._reading_paused = False
+        self._scheduled = False
+        self._closing = False
+        self._lost = False
+        self._other = self
+
+    def write(self, data: bytes) -> None:
+        """Send `data`; what is written to a link that is closing is dropped."""
+        if self._closing or not data:
+            return
+        self._waiting.append(data)
+        self._size += len(data)
+        if not self._writing_paused and self._size > self._high_bytes:
+            self._writing_paused = True
+            self.receiver.writing_paused()
+        self._schedule()
+
+    def get_write_buffer_size(self) -> int:
+        """Return how many bytes the other end has not read."""
+        return self._size
+
+    def pause_reading(self) -> None:
+        """Call `received` no more."""
+        self._reading_paused = True
+
+    def resume_reading(self) -> None:
+        """Call `received` again."""
+        self._reading_paused = False
+        self._other._schedule()
+
+    def close(self) -> None:
+        """Close once the other end has read everything."""
+        if not self._closing:
+            self._closing = True
+            self._schedule()
+
+    def abort(self) -> None:
+        """Close now; the other end learns that the link broke."""
+        self._closing = True
+        self._waiting.clear()
+        self._size = 0
+        self._loop.call_soon(self._lose, None)
+        self._loop.call_soon(self._other._lose, LinkLost("the connection broke: the other end aborted it"))
+
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._deliver)
+
+    def _deliver(self) -> None:
+        """Hand what waits to the other end."""
+        self._scheduled = False
+        other = self._other
+        while self._waiting and not other._reading_paused and not other._lost:
+            data = self._waiting.popleft()
+            self._size -= len(data)
+            other.receiver.received(data)
+        if self._writing_paused and self._size <= self._high_bytes // 4:
+            self._writing_paused = False
+            self.receiver.writing_resumed()
+        if self._closing and (other._lost or not self._waiting):
+            self._lose(None)
+            other._lose(None)
+
+    def _lose(self, error: Exception | None) -> None:
+        if not self._lost:
+            self._lost = self._closing = True
+            self.receiver.link_lost(error)
+
+
+def pair(left: Receiver, right: Receiver, settings: Settings) -> None:
+    """Join two receivers by a link, whose ends both of them get at once."""
+    loop = asyncio.get_running_loop()
+    ends = [MemoryLink(receiver, loop, settings.output_high_bytes) for receiver in (left, right)]
+    ends[0]._other, ends[1]._other = ends[1], ends[0]
+    right.link_made(ends[1])
+    left.link_made(ends[0])
+
+
+class MemoryListener:
+    """A name under which this event loop accepts links."""
+
+    def __init__(self, url: Url, accept: Accept) -> None:
+        self.url = url
+        self.accept = accept
+        self._key = (asyncio.get_running_loop(), url.path)
+        if self._key in _listeners:
+            raise ConnectError(f"cannot listen on {url.place}: it is in use; choose another name")
+        _listeners[self._key] = self
+
+    async def close(self) -> None:
+        """Accept no more links."""
+        _listeners.pop(self._key, None)
+
+
+async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
+    """Open a link to a listener of this event loop. See :func:`penstock.transports.connect`."""
+    _check(url, ssl)
+    listener = _listeners.get((asyncio.get_running_loop(), url.path))
+    if listener is None:
+        raise ConnectError(f"cannot connect to {url.place}: nothing in this event loop listens there")
+    other = listener.accept("")
+    if other is None:
+        raise ConnectError(f"cannot connect to {url.place}: the server takes no more connections")
+    pair(receiver, other, settings)
+
+
+async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> MemoryListener:
+    """Accept links within this event loop. See :func:`penstock.transports.listen`."""
+    _check(url, ssl)
+    return MemoryListener(url, accept)
+
+
+def _check(url: Url, ssl: tls.SSLContext | None) -> None:
+    check_options(url, frozenset())
+    if ssl is not None:
+        raise LocalError(f"ssl is given, but {url.place} never leaves this process")

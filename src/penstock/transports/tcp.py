@@ -1,0 +1,333 @@
+"""TCP, TLS and Unix sockets: what asyncio's own transports carry."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import socket
+import ssl as tls
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from ..errors import LinkLost, UrlError
+from ..settings import Settings
+from ..urls import Url
+from .base import Accept, Receiver, check_options, connect_errors, link_error, listen_errors
+
+__all__ = ["SocketLink", "SocketListener", "connect", "listen"]
+
+logger = logging.getLogger("penstock.transports")
+
+READ_BYTES: Final = 65_536
+"""Read at a time: larger reads cost more than they save, because they fall out of the processor's cache."""
+BACKLOG: Final = 1_024
+"""Connections that the system holds until we accept them."""
+ACCEPT_RETRY: Final = 0.25
+"""Seconds to wait when there are no file descriptors left: some may be closed by then."""
+OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+ALL_INTERFACES: Final = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Hosts that a server listens on and nobody can connect to: whoever names them means this machine."""
+
+_read_buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, bytearray] = WeakKeyDictionary()
+
+
+def _read_buffer() -> bytearray:
+    """Return the read buffer that all links of an event loop share: a read is copied before the next begins."""
+    loop = asyncio.get_running_loop()
+    buffer = _read_buffers.get(loop)
+    if buffer is None:
+        buffer = _read_buffers[loop] = bytearray(READ_BYTES)
+    return buffer
+
+
+class SocketLink(asyncio.BufferedProtocol):
+    """A link over an asyncio transport, and the protocol of that transport.
+
+    The methods of :class:`~penstock.transports.base.Link` are the transport's own, bound when it is there.
+    """
+
+    __slots__ = (
+        "_high_bytes",
+        "_view",
+        "abort",
+        "close",
+        "get_write_buffer_size",
+        "pause_reading",
+        "receiver",
+        "resume_reading",
+        "write",
+    )
+
+    write: Callable[[bytes], None]
+    get_write_buffer_size: Callable[[], int]
+    pause_reading: Callable[[], None]
+    resume_reading: Callable[[], None]
+    close: Callable[[], None]
+    abort: Callable[[], None]
+
+    def __init__(self, receiver: Receiver, high_bytes: int) -> None:
+        self.receiver = receiver
+        self._high_bytes = high_bytes
+        self._view = memoryview(_read_buffer())
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Become a link."""
+        assert isinstance(transport, asyncio.Transport)
+        transport.set_write_buffer_limits(high=self._high_bytes)
+        for name in ("write", "get_write_buffer_size", "pause_reading", "resume_reading", "close", "abort"):
+            setattr(self, name, getattr(transport, name))
+        self.receiver.link_made(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return where to read to."""
+        return self._view
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Hand on what was read."""
+        self.receiver.received(bytes(self._view[:nbytes]))
+
+    def pause_writing(self) -> None:
+        """Tell that the link is full."""
+        self.receiver.writing_paused()
+
+    def resume_writing(self) -> None:
+        """Tell that the link has room again."""
+        self.receiver.writing_resumed()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Tell that the link is gone. One that was never made is told of by who tried to make it."""
+        if hasattr(self, "write"):
+            self.receiver.link_lost(link_error(error))
+
+
+class SocketListener:
+    """Accepts connections, before any handshake, and makes links of them."""
+
+    def __init__(
+        self, url: Url, sockets: list[socket.socket], accept: Accept, settings: Settings, context: tls.SSLContext | None
+    ) -> None:
+        self.url = url
+        self._sockets = sockets
+        self._accept = accept
+        self._settings = settings
+        self._context = context
+        self._loop = asyncio.get_running_loop()
+        self._tasks = {self._loop.create_task(self._accept_links(listening)) for listening in sockets}
+
+    async def close(self) -> None:
+        """Accept no more links, and give up those that are still in their handshake."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for listening in self._sockets:
+            listening.close()
+        if self.url.transport == "unix":
+            _unlink(self.url.path)
+
+    async def _accept_links(self, listening: socket.socket) -> None:
+        starved = False
+        while True:
+            try:
+                connection, address = await self._loop.sock_accept(listening)
+            except OSError as error:
+                # THREATS 74: without file descriptors we wait; a peer that has gone already is no trouble.
+                if error.errno in OUT_OF_RESOURCES:
+                    if not starved:
+                        logger.warning("%s: no connection can be accepted: %s", self.url.place, error.strerror)
+                    starved = True
+                    await asyncio.sleep(ACCEPT_RETRY)
+                continue
+            starved = False
+            receiver = self._accept(address[0] if isinstance(address, tuple) else "")
+            if receiver is None:
+                connection.close()
+                continue
+            task = self._loop.create_task(self._make_link(connection, receiver))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _make_link(self, connection: socket.socket, receiver: Receiver) -> None:
+        protocol = partial(SocketLink, receiver, self._settings.output_high_bytes)
+        try:
+            _no_delay(connection)
+            await self._loop.connect_accepted_socket(protocol, connection, **_tls(self._context, self._settings))
+        except OSError as error:
+            receiver.link_lost(LinkLost(f"no TLS handshake: {error.strerror or error}"))
+        except asyncio.CancelledError:
+            connection.close()
+            receiver.link_lost(None)
+            raise
+
+
+async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
+    """Open a link over a socket. See :func:`penstock.transports.connect`."""
+    context = _client_context(url, ssl)
+    loop = asyncio.get_running_loop()
+    protocol = partial(SocketLink, receiver, settings.output_high_bytes)
+    host = ALL_INTERFACES.get(url.host, url.host)
+    with connect_errors(url, settings):
+        async with asyncio.timeout(settings.connect_timeout):
+            if url.transport == "unix":
+                await loop.create_unix_connection(protocol, url.path)
+                return
+            connection = await _connected(loop, host, url.port or 0)
+            name = host if context is not None else None
+            options = _tls(context, settings)
+            await loop.create_connection(protocol, sock=connection, server_hostname=name, **options)
+
+
+async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> SocketListener:
+    """Accept links over sockets. See :func:`penstock.transports.listen`."""
+    context = _server_context(url, ssl)
+    with listen_errors(url):
+        sockets = [_bound_unix(url.path)] if url.transport == "unix" else await _bound(url)
+        for listening in sockets:
+            listening.setblocking(False)
+            listening.listen(BACKLOG)
+    if url.transport != "unix":
+        url = url.with_port(sockets[0].getsockname()[1])
+    return SocketListener(url, sockets, accept, settings, context)
+
+
+async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int) -> socket.socket:
+    """Return a socket connected to the first address of `host` that answers."""
+    failure: OSError = OSError(f"{host} has no address")
+    for family, kind, proto, _, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        connection = socket.socket(family, kind, proto)
+        try:
+            connection.setblocking(False)
+            _no_delay(connection)
+            await loop.sock_connect(connection, address)
+        except OSError as error:
+            connection.close()
+            failure = error
+        except asyncio.CancelledError:
+            connection.close()
+            raise
+        else:
+            return connection
+    raise failure
+
+
+async def _bound(url: Url) -> list[socket.socket]:
+    """Return sockets bound to every address of the URL's host, all with one port."""
+    loop = asyncio.get_running_loop()
+    port = url.port or 0
+    if not url.host:
+        return [_bound_to_all(port)]
+    infos = await loop.getaddrinfo(url.host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    sockets: list[socket.socket] = []
+    try:
+        for family, _, _, _, address in infos:
+            sockets.append(socket.create_server((address[0], port, *address[2:]), family=family))
+            port = sockets[0].getsockname()[1]
+    except OSError:
+        for listening in sockets:
+            listening.close()
+        raise
+    return sockets
+
+
+def _bound_to_all(port: int) -> socket.socket:
+    """Return a socket that listens on all interfaces, IPv6 and IPv4, or IPv4 where there is no IPv6."""
+    if socket.has_dualstack_ipv6():
+        try:
+            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+        except OSError as error:
+            if error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
+                raise
+    return socket.create_server(("", port))
+
+
+def _bound_unix(path: str) -> socket.socket:
+    listening = socket.socket(socket.AF_UNIX)
+    try:
+        if _is_stale(path):
+            os.unlink(path)
+        listening.bind(path)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def _is_stale(path: str) -> bool:
+    """Whether `path` is a socket that nobody listens on any more."""
+    try:
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            return False
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(path)
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+
+
+def _no_delay(connection: socket.socket) -> None:
+    # Flushes are batched by us; Nagle's algorithm would only hold them back.
+    if connection.family != socket.AF_UNIX:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def _tls(context: tls.SSLContext | None, settings: Settings) -> dict[str, Any]:
+    """Return the arguments that make asyncio speak TLS, or not."""
+    if context is None:
+        return {}
+    return {
+        "ssl": context,
+        "ssl_handshake_timeout": settings.connect_timeout,
+        "ssl_shutdown_timeout": settings.close_grace,
+    }
+
+
+def _client_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
+    if url.transport != "tls":
+        check_options(url, frozenset())
+        if ssl is not None:
+            raise UrlError(f"ssl is given, but '{url}' is not encrypted; write {url.protocol}+tls://")
+        return None
+    check_options(url, frozenset({"ca"}))
+    if ssl is not None:
+        return ssl
+    with _certificate_errors(url):
+        return tls.create_default_context(cafile=url.options.get("ca"))
+
+
+def _server_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
+    if url.transport != "tls":
+        # One context serves all places of a server, and not each of them needs it.
+        check_options(url, frozenset())
+        return None
+    check_options(url, frozenset({"cert", "key"}))
+    if ssl is not None:
+        return ssl
+    if "cert" not in url.options:
+        raise UrlError(f"'{url}' needs a certificate: give ssl=..., or add ?cert=FILE&key=FILE")
+    context = tls.create_default_context(tls.Purpose.CLIENT_AUTH)
+    with _certificate_errors(url):
+        context.load_cert_chain(url.options["cert"], url.options.get("key"))
+    return context
+
+
+@contextmanager
+def _certificate_errors(url: Url) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UrlError(f"'{url}': the certificates cannot be read: {error.strerror or error}") from error
