@@ -25,11 +25,11 @@ demo: install ## Run the main job end to end: a live stream into Spark and back
 
 test: install ## Run all tests on the compiled build, then all but Spark's on the plain one
 	@if $(CAN_COMPILE); then \
-		PENSTOCK_REQUIRE_EXTENSIONS=1 $(BIN)/python -m pytest -m "not interop" && \
-		PENSTOCK_PURE=1 $(BIN)/python -m pytest -m "not interop and not spark"; \
+		PENSTOCK_REQUIRE_EXTENSIONS=1 $(BIN)/python -m pytest && \
+		PENSTOCK_PURE=1 $(BIN)/python -m pytest -m "not spark"; \
 	else \
 		echo "no C compiler, or no Python headers: only the plain build is tested"; \
-		$(BIN)/python -m pytest -m "not interop"; \
+		$(BIN)/python -m pytest; \
 	fi
 
 lint: .venv/installed ## Check format, style and types
@@ -44,7 +44,7 @@ docs: .venv/installed ## Build the documentation into build/docs
 	$(BIN)/mkdocs build --strict --site-dir build/docs
 
 interop: install ## Talk to implementations in other languages (needs Node and Java)
-	$(BIN)/python -m pytest -m interop
+	$(BIN)/python -m interop
 
 lock: ## Write requirements.lock anew, with the newest versions that fit
 	rm -rf build/lock

@@ -16,7 +16,6 @@ WITHOUT_SOURCE = {
 # Folders of tests that go across the layers.
 ACROSS = {
     "chaos": "links that stall and break",
-    "interop": "peers of other makers",
     "sim": "two sessions and a virtual clock",
 }
 
