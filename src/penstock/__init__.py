@@ -16,10 +16,6 @@ _build.install()
 if TYPE_CHECKING:
     from ._build import ACCELERATED
     from .aio.client import connect
-    from .aio.peer import Peer
-    from .aio.server import serve
-    from .aio.service import Service
-    from .aio.client import connect
     from .aio.loop import run
     from .aio.peer import Peer
     from .aio.server import Server, serve
