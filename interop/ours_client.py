@@ -1,0 +1,232 @@
+"""The interop checks on Penstock: ``python -m interop.ours_client HOST PORT`` prints one JSON object.
+
+It exits 0 when all are ok. What each check demands is told in ``interop/README.md``. Every check has a
+connection of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+
+import penstock
+from penstock import ApplicationError, Payload, Settings
+
+from .harness import ANSWER_TIMEOUT, CHECK_TIMEOUT, MEGABYTES_20, check, expect, numbers, run_all
+
+SETTINGS = Settings(close_grace=0.2)
+ECHO_ROUTE = b"\xfe\x00\x00\x05\x04echo"
+"""Composite metadata with one entry: routing (0x7E) with the tag `echo`."""
+NOTE = b"\x86\x00\x00\x04note"
+"""A second entry: application/octet-stream (0x06)."""
+
+Peer = penstock.Peer
+Run = Callable[[Peer], Awaitable[None]]
+
+
+def connected(name: str, settings: Settings = SETTINGS) -> Callable[[Run], Run]:
+    """Register a check that gets a connection."""
+
+    def register(function: Run) -> Run:
+        @check(name)
+        async def run(host: str, port: int) -> None:
+            async with penstock.connect(f"rsocket+tcp://{host}:{port}", settings=settings) as peer:
+                await function(peer)
+
+        return function
+
+    return register
+
+
+async def answered(answer: Awaitable[Payload]) -> Payload:
+    try:
+        return await asyncio.wait_for(answer, ANSWER_TIMEOUT)
+    except TimeoutError:
+        raise AssertionError(f"no answer within {ANSWER_TIMEOUT} s") from None
+
+
+async def still_alive(peer: Peer) -> None:
+    expect((await answered(peer.call("echo", b"alive"))).data, b"alive", "echo afterwards")
+
+
+async def collect(items: penstock.Stream) -> list[bytes]:
+    async with items:
+        return [item.data async for item in items]
+
+
+@connected("echo")
+async def echo(peer: Peer) -> None:
+    answer = await answered(peer.call("echo", Payload(b"hello", b"note")))
+    expect(answer.data, b"hello", "data")
+    expect(answer.metadata, ECHO_ROUTE + NOTE, "metadata")
+
+
+def echo_of(name: str, size: int) -> None:
+    @connected(name)
+    async def echo_size(peer: Peer) -> None:
+        data = bytes(range(256)) * (size // 256) + bytes(size % 256)
+        answer = await asyncio.wait_for(peer.call("echo", data), CHECK_TIMEOUT)
+        expect(len(answer.data), size, "size")
+        expect(answer.data == data, True, "same data")
+
+
+echo_of("echo-empty", 0)
+echo_of("echo-1B", 1)
+echo_of("echo-100kB", 100_000)
+echo_of("echo-20MB", MEGABYTES_20)
+
+
+@connected("count")
+async def count(peer: Peer) -> None:
+    expect(await collect(peer.stream("count", b"1000", credit=2**31 - 1)), numbers(0, 1000), "items")
+    async with peer.stream("count", b"1000") as stream:
+        columns = [batch.column("data").to_pylist() async for batch in stream.batches()]
+    expect([item for column in columns for item in column], numbers(0, 1000), "items of batches")
+
+
+@connected("count-none")
+async def count_none(peer: Peer) -> None:
+    expect(await collect(peer.stream("count", b"0")), [], "items")
+
+
+@connected("count-window")
+async def count_window(peer: Peer) -> None:
+    # That never more comes than was asked for is the session's to see: it fails such a stream.
+    expect(await collect(peer.stream("count", b"100", credit=7)), numbers(0, 100), "items")
+
+
+@connected("count-cancel")
+async def count_cancel(peer: Peer) -> None:
+    items = []
+    async with peer.stream("count", b"1000000", credit=16) as stream:
+        async for item in stream:
+            items.append(item.data)
+            if len(items) == 40:
+                break
+    expect(items, numbers(0, 40), "items")
+    await still_alive(peer)
+
+
+@connected("no-metadata")
+async def no_metadata(peer: Peer) -> None:
+    async with peer.stream("count", b"1") as stream:
+        expect([item.metadata async for item in stream], [None], "metadata")
+
+
+@connected("blob")
+async def blob(peer: Peer) -> None:
+    items = await collect(peer.stream("blob", b"5,100000", credit=2))
+    expect([len(item) for item in items], [100_000] * 5, "sizes")
+
+
+@connected("blob-empty")
+async def blob_empty(peer: Peer) -> None:
+    items = await asyncio.wait_for(collect(peer.stream("blob", b"3,0")), ANSWER_TIMEOUT)
+    expect([len(item) for item in items], [0] * 3, "sizes")
+
+
+@connected("blob-20MB")
+async def blob_20mb(peer: Peer) -> None:
+    items = await collect(peer.stream("blob", b"1,%d" % MEGABYTES_20, credit=1))
+    expect([len(item) for item in items], [MEGABYTES_20], "sizes")
+
+
+@connected("sum")
+async def sum_(peer: Peer) -> None:
+    expect((await peer.upload("sum", b"1", numbers(2, 101))).data, b"5050", "sum")
+
+
+@connected("sum-late")
+async def sum_late(peer: Peer) -> None:
+    expect((await peer.upload("sum", b"", numbers(1, 101))).data, b"5050", "sum")
+
+
+@connected("sum-one")
+async def sum_one(peer: Peer) -> None:
+    expect((await answered(peer.upload("sum", b"7", []))).data, b"7", "sum")
+
+
+@connected("double")
+async def double(peer: Peer) -> None:
+    items = await collect(peer.channel("double", b"0", numbers(1, 200), credit=5))
+    expect(items, [b"%d" % (2 * number) for number in range(200)], "items")
+
+
+@connected("double-cancel")
+async def double_cancel(peer: Peer) -> None:
+    def endless() -> Iterator[bytes]:
+        yield from numbers(1, 100_000)
+
+    came = 0
+    async with peer.channel("double", b"0", endless(), credit=5) as incoming:
+        async for _ in incoming:
+            came += 1
+            if came == 10:
+                break
+    await still_alive(peer)
+
+
+@connected("log")
+async def log(peer: Peer) -> None:
+    await peer.fire("log", b"a line")
+    await still_alive(peer)
+
+
+@connected("fail")
+async def fail(peer: Peer) -> None:
+    try:
+        answer = await answered(peer.call("fail"))
+    except ApplicationError as error:
+        expect(f"{error.code:#x} {error.message}", "0x301 boom", "code and text")
+    else:
+        raise AssertionError(f"an answer: {answer}")
+    await still_alive(peer)
+
+
+async def refused(peer: Peer, route: str) -> None:
+    try:
+        answer = await answered(peer.call(route, b"data"))
+    except ApplicationError:
+        await still_alive(peer)
+    else:
+        raise AssertionError(f"an answer: {answer}")
+
+
+@connected("unknown")
+async def unknown(peer: Peer) -> None:
+    await refused(peer, "no.such.procedure")
+
+
+@connected("unrouted")
+async def unrouted(peer: Peer) -> None:
+    await refused(peer, "")
+
+
+@connected("slow")
+async def slow(peer: Peer) -> None:
+    started = time.monotonic()
+    answer = asyncio.ensure_future(peer.call("slow", b"300"))
+    await still_alive(peer)
+    expect(answer.done(), False, "slow is over before a later echo")
+    await answered(answer)
+    expect(time.monotonic() - started >= 0.3, True, "took 300 ms")
+
+
+@connected("slow-cancel")
+async def slow_cancel(peer: Peer) -> None:
+    answer = asyncio.ensure_future(peer.call("slow", b"10000"))
+    await asyncio.sleep(0.05)
+    answer.cancel()
+    await still_alive(peer)
+
+
+@connected("keepalive", Settings(keepalive_interval=0.2, keepalive_lifetime=1.2))
+async def keepalive(peer: Peer) -> None:
+    await asyncio.sleep(3.0)
+    await still_alive(peer)
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(run_all("penstock", sys.argv[1], int(sys.argv[2]))))
