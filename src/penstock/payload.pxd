@@ -15,7 +15,13 @@ cdef class PayloadRun:
     cdef readonly Py_ssize_t size
 
     @cython.locals(
-        p="const unsigned char*", limit=Py_ssize_t, view="const int[::1]", count=Py_ssize_t, end=Py_ssize_t,
-        at=Py_ssize_t, first=int, middle=int, last=int, payload=Payload,
+        last=Py_ssize_t, p="const unsigned char*", view="const int[::1]", at=Py_ssize_t, first=int, middle=int,
+        payload=Payload,
     )
     cpdef list payloads(self, Py_ssize_t start=*, stop=*)
+
+    @cython.locals(
+        limit=Py_ssize_t, view="const int[::1]", count=Py_ssize_t, size=Py_ssize_t, at=Py_ssize_t, first=int,
+        middle=int, end=int,
+    )
+    cpdef Py_ssize_t check(self, Py_ssize_t start, Py_ssize_t stop) except -1

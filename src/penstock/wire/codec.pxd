@@ -7,6 +7,7 @@ from .framing cimport Deframer
 
 cdef class Codec:
     cpdef Frame decode(self, bytes buffer, Py_ssize_t start, Py_ssize_t end)
+    cpdef Py_ssize_t stream_id(self, bytes buffer, Py_ssize_t start) except -1
     cpdef bytes encode(self, Frame frame)
     cpdef bytes frame(self, Frame frame)
     cpdef bytes payload_frame(self, long long stream_id, int flags, bytes metadata, bytes data)
@@ -16,7 +17,6 @@ cdef class Codec:
     )
     cpdef bytes request_n_frame(self, long long stream_id, long long count)
     cpdef bytes cancel_frame(self, long long stream_id)
-    cpdef long long stream_id(self, bytes buffer, Py_ssize_t start) except -1
     cpdef PayloadRun scan_run(self, Deframer deframer, Py_ssize_t limit)
     cpdef list run_frames(self, long long stream_id, PayloadRun run, Py_ssize_t start, Py_ssize_t stop)
 

@@ -30,6 +30,15 @@ class Codec:
         """
         raise NotImplementedError
 
+    def stream_id(self, buffer: bytes, start: int) -> int:
+        """Return the stream id of the frame whose body starts at index `start`, where a whole header is.
+
+        Raises:
+            LocalError: The header is not there.
+
+        """
+        raise NotImplementedError
+
     def encode(self, frame: Frame) -> bytes:
         """Return the body of `frame`.
 
@@ -68,10 +77,6 @@ class Codec:
 
     def cancel_frame(self, stream_id: int) -> bytes:
         """Return a CANCEL with its prefix."""
-        raise NotImplementedError
-
-    def stream_id(self, buffer: bytes, start: int) -> int:
-        """Return the stream of the frame whose body starts at `start`, and of which the header is there."""
         raise NotImplementedError
 
     def scan_run(self, deframer: Deframer, limit: int) -> PayloadRun | None:

@@ -32,12 +32,9 @@ cdef class RSocketV1(Codec):
     )
     cpdef Frame decode(self, bytes buffer, Py_ssize_t start, Py_ssize_t end)
 
-    @cython.locals(p="const unsigned char*")
-    cpdef long long stream_id(self, bytes buffer, Py_ssize_t start) except -1
-
     @cython.locals(
         buffer=bytes, p="const unsigned char*", size=Py_ssize_t, most=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t,
-        stream_id="unsigned int", room=Py_ssize_t, view="int[::1]", count=Py_ssize_t, carried=Py_ssize_t,
+        stream_id=Py_ssize_t, room=Py_ssize_t, view="int[::1]", count=Py_ssize_t, carried=Py_ssize_t,
         taken_start=Py_ssize_t, taken_end=Py_ssize_t, middle=Py_ssize_t, first=Py_ssize_t, length=Py_ssize_t,
         run=PayloadRun,
     )

@@ -74,6 +74,12 @@ class RSocketV1(Codec):
         frame.data = p[at:end]
         return frame
 
+    def stream_id(self, buffer: bytes, start: int) -> int:
+        """Return the stream id of the frame that starts at index `start`; see :meth:`Codec.stream_id`."""
+        if not 0 <= start <= len(buffer) - HEADER_BYTES:
+            raise LocalError(f"a frame header at {start} was asked of {len(buffer)} bytes")
+        return u32(buffer, start) & GREATEST_31
+
     def encode(self, frame: Frame) -> bytes:
         """Return the body of `frame`; see :meth:`Codec.encode`."""
         return write_frame(RSOCKET_V1, frame)
@@ -110,11 +116,6 @@ class RSocketV1(Codec):
         """Return a CANCEL with its prefix; see :meth:`Codec.cancel_frame`."""
         return pack(stream_id, CANCEL << TYPE_SHIFT, -1, None, b"")
 
-    def stream_id(self, buffer: bytes, start: int) -> int:
-        """Return the stream of a frame; see :meth:`Codec.stream_id`."""
-        p = buffer
-        return u32(p, start)
-
     def scan_run(self, deframer: Deframer, limit: int) -> PayloadRun | None:
         """Take consecutive items of one stream at once; see :meth:`Codec.scan_run`."""
         buffer = deframer.buffer
@@ -127,7 +128,7 @@ class RSocketV1(Codec):
         if size - end < 3 + HEADER_BYTES or end - at < HEADER_BYTES or size > GREATEST_31 or limit < 2:
             return None
         stream_id = u32(p, at)
-        if u32(p, end + 3) != stream_id or p[end + 7] >> 2 != PAYLOAD:
+        if u32(p, end + 3) != stream_id or p[end + 7] >> 2 != PAYLOAD or not 0 < stream_id <= GREATEST_31:
             return None
         room = min(limit, (size - at) // (end - at + 3) + SPARE_ITEMS)
         offsets = NO_ITEM * room
@@ -136,7 +137,9 @@ class RSocketV1(Codec):
         carried = 0
         taken_start = at
         taken_end = end
-        while count < room and u32(p, at) == stream_id:
+        while count < room:
+            if (p[at] << 24 | p[at + 1] << 16 | p[at + 2] << 8 | p[at + 3]) != stream_id:
+                break
             middle = _item_data(p, at, end)
             if middle < 0:
                 break

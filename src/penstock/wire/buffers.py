@@ -1,0 +1,155 @@
+"""Arrow's buffers from runs, and a run from Arrow's buffers: bytes and offsets, one pass, no object a row.
+
+`buffers.pyx` is the same with raw pointers; a property test holds the two equal. Only `columns` knows Arrow.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import NamedTuple
+
+from ..errors import LocalError
+from ..payload import MAX_RUN_BYTES, Payload, PayloadRun
+
+__all__ = ["ColumnBuffers", "Taken", "run_of_buffers"]
+
+
+class Taken(NamedTuple):
+    """The buffers of two columns, as Arrow's binary type has them.
+
+    Attributes:
+        rows: How many rows they have.
+        data: The data of all rows, one behind the other.
+        data_ends: Native 32-bit integers: 0, then where each row's data ends.
+        metadata: The metadata of all rows.
+        metadata_ends: As `data_ends`.
+        valid: A bit a row, the lowest first: whether it has metadata.
+        nulls: How many rows have none.
+
+    """
+
+    rows: int
+    data: bytearray
+    data_ends: array[int] | bytearray
+    metadata: bytearray
+    metadata_ends: array[int] | bytearray
+    valid: bytearray
+    nulls: int
+
+
+class ColumnBuffers:
+    """Collects rows of data and metadata.
+
+    Attributes:
+        size: Bytes of data and metadata that it holds; ``len()`` tells the rows.
+
+    """
+
+    __slots__ = ("_data", "_data_ends", "_metadata", "_metadata_ends", "_nulls", "_valid", "size")
+
+    def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        self.size = 0
+        self._data = bytearray()
+        self._data_ends = array("i", (0,))
+        self._metadata = bytearray()
+        self._metadata_ends = array("i", (0,))
+        self._valid = bytearray()
+        self._nulls = 0
+
+    def __len__(self) -> int:
+        return len(self._data_ends) - 1
+
+    def append(self, run: PayloadRun, start: int = 0, stop: int | None = None) -> None:
+        """Add the items of `run` from index `start` to `stop`.
+
+        Raises:
+            LocalError: The run does not have them; or a column would hold 2 GiB or more: take what is there first.
+
+        """
+        last = len(run) if stop is None else stop
+        self._reserve(run.check(start, last))
+        for payload in run.payloads(start, last):
+            self._row(payload.data, payload.metadata)
+
+    def append_payload(self, payload: Payload) -> None:
+        """Add one item.
+
+        Raises:
+            LocalError: A column would hold 2 GiB or more: take what is there first.
+
+        """
+        metadata = payload.metadata
+        self._reserve(len(payload.data) + (0 if metadata is None else len(metadata)))
+        self._row(payload.data, metadata)
+
+    def _reserve(self, size: int) -> None:
+        """Refuse `size` more bytes if 32-bit offsets could not tell where they end."""
+        if self.size + size > MAX_RUN_BYTES:
+            raise LocalError(f"a record batch holds at most {MAX_RUN_BYTES} bytes; finish this one first")
+        self.size += size
+
+    def _row(self, data: bytes, metadata: bytes | None) -> None:
+        """Add one row, for which `_reserve` has found room."""
+        row = len(self)
+        if row & 7 == 0:
+            self._valid.append(0)
+        if metadata is None:
+            self._nulls += 1
+        else:
+            self._metadata += metadata
+            self._valid[row >> 3] |= 1 << (row & 7)
+        self._data += data
+        self._data_ends.append(len(self._data))
+        self._metadata_ends.append(len(self._metadata))
+
+    def take(self) -> Taken:
+        """Return what was collected, and forget it."""
+        taken = Taken(
+            len(self), self._data, self._data_ends, self._metadata, self._metadata_ends, self._valid, self._nulls
+        )
+        self._clear()
+        return taken
+
+
+def run_of_buffers(
+    data: memoryview,
+    data_ends: memoryview,
+    metadata: memoryview | None,
+    metadata_ends: memoryview | None,
+    valid: memoryview | None,
+    first_bit: int,
+) -> PayloadRun:
+    """Return the run whose items are the rows of two columns.
+
+    Args:
+        data: Bytes.
+        data_ends: Native 32-bit integers, one more than there are rows: where row 0 starts, where each ends.
+        metadata: As `data`, or None when no row has metadata.
+        metadata_ends: As `data_ends`; None where `metadata` is.
+        valid: A bit a row, the lowest first: whether it has metadata; None when all rows have.
+        first_bit: The bit of row 0.
+
+    Raises:
+        LocalError: The offsets do not fit the bytes, or the run would hold 2 GiB or more.
+
+    """
+    rows = len(data_ends) - 1
+    payloads: list[Payload] = []
+    for row in range(rows):
+        item = Payload(_cut(data, data_ends, row))
+        bit = first_bit + row
+        if metadata is not None and metadata_ends is not None and (valid is None or valid[bit >> 3] >> (bit & 7) & 1):
+            item.metadata = _cut(metadata, metadata_ends, row)
+        payloads.append(item)
+    return PayloadRun.of(payloads)
+
+
+def _cut(octets: memoryview, ends: memoryview, row: int) -> bytes:
+    """Return the bytes of one row."""
+    start, end = ends[row], ends[row + 1]
+    if not 0 <= start <= end <= len(octets):
+        raise LocalError(f"row {row} lies at {start} to {end} in {len(octets)} bytes; the Arrow array is damaged")
+    return bytes(octets[start:end])

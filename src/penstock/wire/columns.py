@@ -1,0 +1,137 @@
+"""Runs of payloads to Arrow record batches and back. Needs pyarrow, which is imported when it is used.
+
+A batch has two columns: `data`, binary, never null in ours; `metadata`, binary, null where an item has none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import LocalError
+from ..payload import MAX_RUN_BYTES, PayloadRun
+from .buffers import ColumnBuffers, run_of_buffers
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["ColumnBuilder", "run_of_batch"]
+
+
+class ColumnBuilder(ColumnBuffers):
+    """Collects items, from runs without an object for each, and makes record batches of them."""
+
+    __slots__ = ()
+
+    def finish(self) -> pyarrow.RecordBatch:
+        """Return what was collected as a record batch, and begin the next one."""
+        import pyarrow
+
+        taken = self.take()
+        data = _binary(taken.rows, None, taken.data_ends, taken.data, 0)
+        if taken.nulls == taken.rows:
+            metadata = pyarrow.nulls(taken.rows, pyarrow.binary())
+        else:
+            metadata = _binary(taken.rows, taken.valid, taken.metadata_ends, taken.metadata, taken.nulls)
+        return pyarrow.RecordBatch.from_arrays([data, metadata], ["data", "metadata"])
+
+
+def _binary(rows: int, valid: Any, ends: Any, octets: Any, nulls: int) -> pyarrow.Array:
+    """Return a binary array over buffers, which are not copied."""
+    import pyarrow
+
+    buffers = [pyarrow.py_buffer(valid) if nulls else None, pyarrow.py_buffer(ends), pyarrow.py_buffer(octets)]
+    return pyarrow.Array.from_buffers(pyarrow.binary(), rows, buffers, nulls)
+
+
+def run_of_batch(batch: pyarrow.RecordBatch, start: int = 0, stop: int | None = None) -> PayloadRun:
+    """Return the rows of `batch` from `start` to `stop` as a run.
+
+    Args:
+        batch: It has a column `data`, or a single column of binary or string type, and maybe one `metadata`.
+        start: The first row.
+        stop: The row behind the last one; None: to the end.
+
+    Raises:
+        LocalError: It has no such columns, a null in `data`, or 2 GiB or more.
+
+    """
+    last = batch.num_rows if stop is None else stop
+    if not 0 <= start <= last <= batch.num_rows:
+        raise LocalError(f"rows {start} to {last} were asked of a record batch of {batch.num_rows}")
+    rows = batch.slice(start, last - start)
+    data = _column(rows, _data_name(batch.schema))
+    if data.null_count:
+        raise LocalError(f"{data.null_count} rows have a null in their data; fill or drop them, an item has data")
+    octets, ends, _ = _views(data)
+    if "metadata" not in batch.schema.names:
+        return run_of_buffers(octets, ends, None, None, None, 0)
+    metadata = _column(rows, "metadata")
+    if metadata.null_count == len(metadata):
+        return run_of_buffers(octets, ends, None, None, None, 0)
+    metadata_octets, metadata_ends, valid = _views(metadata)
+    return run_of_buffers(octets, ends, metadata_octets, metadata_ends, valid, metadata.offset)
+
+
+def _data_name(schema: pyarrow.Schema) -> str:
+    """Return the name of the column that holds the data."""
+    if "data" in schema.names:
+        return "data"
+    candidates = [field.name for field in schema if field.name != "metadata" and _holds_bytes(field.type)]
+    if len(candidates) != 1:
+        columns = ", ".join(f"{field.name}: {field.type}" for field in schema) or "none"
+        raise LocalError(f"which column is the data? Name it `data`, and make it binary or string; there are {columns}")
+    return str(candidates[0])
+
+
+def _holds_bytes(type: pyarrow.DataType) -> bool:
+    """Return whether a column of this type can be sent as it is."""
+    from pyarrow import types
+
+    return bool(
+        types.is_binary(type)
+        or types.is_string(type)
+        or types.is_large_binary(type)
+        or types.is_large_string(type)
+        or types.is_fixed_size_binary(type)
+        or types.is_binary_view(type)
+        or types.is_string_view(type)
+    )
+
+
+def _column(batch: pyarrow.RecordBatch, name: str) -> pyarrow.Array:
+    """Return one column as a binary array with 32-bit offsets."""
+    import pyarrow
+
+    if batch.schema.names.count(name) > 1:
+        raise LocalError(
+            f"the record batch has {batch.schema.names.count(name)} columns called {name}; rename all but one"
+        )
+    column = batch.column(name)
+    if pyarrow.types.is_null(column.type):
+        return column.cast(pyarrow.binary())
+    if not _holds_bytes(column.type):
+        raise LocalError(f"column {name} is of type {column.type}; make it binary or string, with a cast or with JSON")
+    try:
+        return column.cast(pyarrow.binary())
+    except pyarrow.ArrowInvalid as error:
+        raise LocalError(
+            f"column {name} holds more than the {MAX_RUN_BYTES} bytes of a run; send fewer rows at once"
+        ) from error
+
+
+def _views(column: pyarrow.Array) -> tuple[memoryview, memoryview, memoryview | None]:
+    """Return a binary array's bytes, its 32-bit offsets, and its validity bits, None when all rows are valid."""
+    valid, ends, octets = column.buffers()
+    empty = memoryview(b"")
+    first = column.offset
+    # An array without rows may have no buffers at all.
+    offsets = (
+        memoryview(bytes(4))
+        if ends is None or len(column) == 0
+        else memoryview(ends)[4 * first : 4 * (first + len(column) + 1)]
+    )
+    return (
+        empty if octets is None else memoryview(octets).cast("B"),
+        offsets.cast("B").cast("i"),
+        None if valid is None or column.null_count == 0 else memoryview(valid).cast("B"),
+    )
