@@ -65,7 +65,7 @@ LIMITS = (
     _limit(
         "js-0.0.27",
         "server",
-        "echo",
+        "echo echo-shreds",
         r"AssertionError: metadata: None instead of .*",
         "Its answers and items carry no metadata: the flag is never set.",
     ),

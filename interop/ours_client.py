@@ -78,6 +78,13 @@ echo_of("echo-100kB", 100_000)
 echo_of("echo-20MB", MEGABYTES_20)
 
 
+@connected("echo-shreds", Settings(fragment_bytes=64))
+async def echo_shreds(peer: Peer) -> None:
+    answer = await answered(peer.call("echo", bytes(10_000), metadata=b"note" * 250))
+    expect(len(answer.data), 10_000, "size")
+    expect(answer.metadata, ECHO_ROUTE + b"\x86\x00\x03\xe8" + b"note" * 250, "metadata")
+
+
 @connected("count")
 async def count(peer: Peer) -> None:
     expect(await collect(peer.stream("count", b"1000", credit=2**31 - 1)), numbers(0, 1000), "items")

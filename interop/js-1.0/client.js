@@ -7,7 +7,6 @@ const {WellKnownMimeType, encodeCompositeMetadata, encodeRoute} = require('rsock
 const {main} = require('../js-common/checks.js');
 
 const [host, port] = [process.argv[2], Number(process.argv[3])];
-const FRAGMENT_BYTES = 64 * 1024;
 
 function encode(route, note) {
   const entries = [[WellKnownMimeType.MESSAGE_RSOCKET_ROUTING, encodeRoute(route)]];
@@ -72,7 +71,7 @@ function adapt(rsocket) {
   };
 }
 
-async function connect({keepAlive, lifetime}) {
+async function connect({keepAlive, lifetime, mtu}) {
   const rsocket = await new RSocketConnector({
     setup: {
       keepAlive,
@@ -80,7 +79,7 @@ async function connect({keepAlive, lifetime}) {
       dataMimeType: 'application/octet-stream',
       metadataMimeType: WellKnownMimeType.MESSAGE_RSOCKET_COMPOSITE_METADATA.string,
     },
-    fragmentation: {maxOutboundFragmentSize: FRAGMENT_BYTES},
+    fragmentation: {maxOutboundFragmentSize: mtu},
     transport: new TcpClientTransport({connectionOptions: {host, port}}),
   }).connect();
   return adapt(rsocket);

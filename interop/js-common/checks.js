@@ -1,6 +1,6 @@
 // The interop checks, for every version of rsocket-js: what each demands is told in interop/README.md.
 //
-// A version gives `connect({keepAlive, lifetime})`, a promise of an object with
+// A version gives `connect({keepAlive, lifetime, mtu})`, a promise of an object with
 //   call(payload)                     -> {answer: promise of a payload, cancel()}
 //   stream(payload, collector)        -> nothing; the collector gets items
 //   channel(payload, items, collector)-> nothing; `items` (an array of Buffers) goes out as the other side asks
@@ -12,6 +12,7 @@
 
 const CHECK_TIMEOUT_MS = 10000;
 const ANSWER_TIMEOUT_MS = 3000;
+const FRAGMENT_BYTES = 64 * 1024;
 const MEGABYTES_20 = 20 * 1024 * 1024;
 const UNBOUNDED = 0x7fffffff;
 
@@ -83,8 +84,8 @@ function makeChecks(connect, encode) {
     data: Buffer.from(data),
     metadata: encode(route, note),
   });
-  const connected = async (run, options = {keepAlive: 10000, lifetime: 60000}) => {
-    const peer = await connect(options);
+  const connected = async (run, options = {}) => {
+    const peer = await connect({keepAlive: 10000, lifetime: 60000, mtu: FRAGMENT_BYTES, ...options});
     try {
       await run(peer);
     } finally {
@@ -127,6 +128,12 @@ function makeChecks(connect, encode) {
     'echo-1B': echoOf(1),
     'echo-100kB': echoOf(100000),
     'echo-20MB': echoOf(MEGABYTES_20),
+    'echo-shreds': () => connected(async (peer) => {
+      const sent = {...request('echo', '', 'note'.repeat(250)), data: Buffer.alloc(10000)};
+      const got = await answer(peer, sent);
+      expect(got.data.length, 10000, 'size');
+      expect(got.metadata && got.metadata.toString('hex'), sent.metadata.toString('hex'), 'metadata');
+    }, {mtu: 64}),
     count: () => connected(async (peer) => {
       const collector = collect(peer, request('count', '1000'), UNBOUNDED);
       expect(await collector.texts(), range(0, 1000), 'items');

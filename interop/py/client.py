@@ -35,7 +35,7 @@ def request(name: str, data: bytes = b"", *more) -> Payload:
 
 @asynccontextmanager
 async def connection(
-    host: str, port: int, keepalive_ms: int = 10_000, lifetime_ms: int = 60_000
+    host: str, port: int, keepalive_ms: int = 10_000, lifetime_ms: int = 60_000, mtu: int = FRAGMENT_BYTES
 ) -> AsyncIterator[RSocketClient]:
     reader, writer = await asyncio.open_connection(host, port)
     async with RSocketClient(
@@ -44,7 +44,7 @@ async def connection(
         data_encoding=WellKnownMimeTypes.APPLICATION_OCTET_STREAM,
         keep_alive_period=timedelta(milliseconds=keepalive_ms),
         max_lifetime_period=timedelta(milliseconds=lifetime_ms),
-        fragment_size_bytes=FRAGMENT_BYTES,
+        fragment_size_bytes=mtu,
     ) as client:
         yield client
 
@@ -134,6 +134,15 @@ echo_of("echo-empty", 0)
 echo_of("echo-1B", 1)
 echo_of("echo-100kB", 100_000)
 echo_of("echo-20MB", MEGABYTES_20)
+
+
+@check("echo-shreds")
+async def echo_shreds(host: str, port: int) -> None:
+    async with connection(host, port, mtu=64) as client:
+        sent = request("echo", bytes(10_000), metadata_item(b"note" * 250, b"text/plain"))
+        answer = await call(client, sent)
+        expect(len(answer.data), 10_000, "size")
+        expect(answer.metadata, sent.metadata, "metadata")
 
 
 @check("count")

@@ -59,6 +59,7 @@ public final class Client {
     checks.put("echo-1B", peer -> echoSize(peer, 1));
     checks.put("echo-100kB", peer -> echoSize(peer, 100_000));
     checks.put("echo-20MB", peer -> echoSize(peer, MEGABYTES_20));
+    checks.put("echo-shreds", this::echoShreds);
     checks.put("count", peer -> expect(texts(peer.requestStream(request("count", "1000"))), range(0, 1000), "items"));
     checks.put("count-none", peer -> expect(texts(peer.requestStream(request("count", "0"))), List.of(), "items"));
     checks.put("count-window", this::countWindow);
@@ -95,7 +96,8 @@ public final class Client {
 
   private String run(String name, Check check) {
     boolean idle = name.equals("keepalive");
-    RSocket peer = connect(Duration.ofMillis(idle ? 200 : 10_000), Duration.ofMillis(idle ? 1_200 : 60_000));
+    int mtu = name.equals("echo-shreds") ? 64 : FRAGMENT_BYTES;
+    RSocket peer = connect(mtu, Duration.ofMillis(idle ? 200 : 10_000), Duration.ofMillis(idle ? 1_200 : 60_000));
     try {
       check.run(peer);
       return "ok";
@@ -106,9 +108,9 @@ public final class Client {
     }
   }
 
-  private RSocket connect(Duration interval, Duration lifetime) {
+  private RSocket connect(int mtu, Duration interval, Duration lifetime) {
     return RSocketConnector.create()
-        .fragment(FRAGMENT_BYTES)
+        .fragment(mtu)
         .keepAlive(interval, lifetime)
         .metadataMimeType(WellKnownMimeType.MESSAGE_RSOCKET_COMPOSITE_METADATA.getString())
         .dataMimeType(WellKnownMimeType.APPLICATION_OCTET_STREAM.getString())
@@ -130,6 +132,14 @@ public final class Client {
     Payload answer = peer.requestResponse(Routing.request("echo", data, null)).block(CHECK_TIMEOUT);
     expect(answer.data().readableBytes(), size, "size");
     expect(Arrays.equals(bytes(answer.sliceData()), data), true, "same data");
+  }
+
+  private void echoShreds(RSocket peer) {
+    Payload sent = Routing.request("echo", new byte[10_000], "note".repeat(250));
+    byte[] metadata = bytes(sent.sliceMetadata());
+    Payload answer = answer(peer, sent);
+    expect(answer.data().readableBytes(), 10_000, "size");
+    expect(Arrays.equals(bytes(answer.sliceMetadata()), metadata), true, "same metadata");
   }
 
   private void countWindow(RSocket peer) {
