@@ -181,11 +181,9 @@ def test_every_folder_is_a_layer() -> None:
     assert folders <= FOLDERS
 
 
-def test_every_folder_says_what_it_is() -> None:
+def test_every_folder_says_what_it_may_import() -> None:
     for path in (SRC / "penstock").glob("*/__init__.py"):
-        body = ast.parse(path.read_text()).body
-        assert len(body) == 1 and ast.get_docstring(ast.parse(path.read_text())), f"{path}: a docstring, nothing else"
-        assert "May import" in path.read_text(), f"{path}: say what the folder may import"
+        assert "May import" in str(ast.get_docstring(ast.parse(path.read_text()))), path
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,12 @@
-"""Every source file has its test file, and every test file its source."""
+"""Every source file has its test file, and every test file its source.
+
+`wire/framing.py` has `wire/test_framing.py`, `_build.py` has `test_build.py`, and a folder whose `__init__.py` is
+more than a docstring has `test_<folder>.py` within.
+"""
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 TESTS = Path(__file__).parent
@@ -20,13 +25,23 @@ ACROSS = {
 }
 
 
+def test_of(source: Path) -> Path:
+    """Return where the tests of a source lie; both are relative to their roots."""
+    stem = source.parent.name if source.stem == "__init__" else source.stem.lstrip("_")
+    return source.parent / f"test_{stem}.py"
+
+
+def holds_code(source: Path) -> bool:
+    """Return whether there is more in a source than its docstring."""
+    return len(ast.parse(source.read_text()).body) > 1
+
+
 def expected_tests() -> set[str]:
     """Return the test file of every source, relative to tests/."""
-    sources = [path.relative_to(SRC / "penstock") for path in (SRC / "penstock").rglob("*.py")]
-    sources += [path.relative_to(SRC) for path in SRC.glob("*.py")]
-    return {
-        (path.parent / f"test_{path.stem.lstrip('_')}.py").as_posix() for path in sources if path.stem != "__init__"
-    }
+    package = SRC / "penstock"
+    sources = {path: path.relative_to(package) for path in package.rglob("*.py") if path != package / "__init__.py"}
+    sources |= {path: path.relative_to(SRC) for path in SRC.glob("*.py")}
+    return {test_of(path).as_posix() for source, path in sources.items() if holds_code(source)}
 
 
 def actual_tests() -> set[str]:
