@@ -25,7 +25,7 @@ ACROSS = {
 }
 
 
-def test_of(source: Path) -> Path:
+def mirror_of(source: Path) -> Path:
     """Return where the tests of a source lie; both are relative to their roots."""
     stem = source.parent.name if source.stem == "__init__" else source.stem.lstrip("_")
     return source.parent / f"test_{stem}.py"
@@ -41,7 +41,7 @@ def expected_tests() -> set[str]:
     package = SRC / "penstock"
     sources = {path: path.relative_to(package) for path in package.rglob("*.py") if path != package / "__init__.py"}
     sources |= {path: path.relative_to(SRC) for path in SRC.glob("*.py")}
-    return {test_of(path).as_posix() for source, path in sources.items() if holds_code(source)}
+    return {mirror_of(path).as_posix() for source, path in sources.items() if holds_code(source)}
 
 
 def actual_tests() -> set[str]:
