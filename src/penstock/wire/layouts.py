@@ -88,6 +88,11 @@ class Layout:
     flags: tuple[str, ...] = ()
     """Names of the flags that mean something, IGNORE apart, which always does."""
 
+    def new(self, type: int) -> Frame:
+        """Return an empty frame of the type that has this layout."""
+        make: Callable[..., Frame] = self.frame
+        return make(type) if make is Frame else make()
+
 
 _REQUEST_N = (Field("request_n", 31),)
 _VERSION = (Field("major", 16), Field("minor", 16))
@@ -154,8 +159,7 @@ def read_frame(layouts: Mapping[int, Layout], buffer: bytes, start: int, end: in
         if not word & IGNORE:
             raise FrameError(f"no frame has type {type_name(type)}", 4)
         layout = UNKNOWN
-    make: Callable[..., Frame] = layout.frame
-    frame = make(type) if make is Frame else make()
+    frame = layout.new(type)
     frame.stream_id = int.from_bytes(buffer[start : start + 4], "big")
     frame.flags = word & FLAGS
     reader = Reader(buffer, start, start + HEADER_BYTES, end, type_name(type), bool(word & IGNORE))
