@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib.machinery import EXTENSION_SUFFIXES
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from tests.builds import Build
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "penstock"
+LOCK = (ROOT / "requirements.lock").read_text()
 SUFFIX = EXTENSION_SUFFIXES[0]
 PROJECT = """
 [project]
@@ -109,6 +113,22 @@ def test_source_finder_leaves_others_alone(tmp_path: Path) -> None:
     (tmp_path / "ghost.py").touch()
     assert _build.SourceFinder.find_spec("penstock_ghost", [str(tmp_path)]) is None
     assert _build.SourceFinder.find_spec("penstock", None) is None
+
+
+# --- what is installed ---
+
+
+def test_lock_covers_every_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    names = {re.split(r"[\[<>=;, ]", requirement)[0].lower().replace("_", "-") for requirement in wanted} - {"penstock"}
+    locked = {line.partition("==")[0].lower().replace("_", "-") for line in LOCK.splitlines() if "==" in line}
+    assert names <= locked, "run make lock"
+
+
+def test_lock_pins_every_line() -> None:
+    lines = [line for line in LOCK.splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+( ;.+)?", line) for line in lines)
 
 
 # --- setup.py ---
