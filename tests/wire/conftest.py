@@ -1,0 +1,46 @@
+"""Fixtures for tests of frames: the modules of each build, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builds import Build
+
+class Wire:
+    """The modules of `penstock.wire` of one build, and the top files that they use."""
+
+    def __init__(self, build: Build) -> None:
+        self.errors: Any = build.module("penstock.errors")
+        self.payload: Any = build.module("penstock.payload")
+        self.buffers: Any = build.module("penstock.wire.buffers")
+        self.codec: Any = build.module("penstock.wire.codec")
+        self.columns: Any = build.module("penstock.wire.columns")
+        self.dump: Any = build.module("penstock.wire.dump")
+        self.fields: Any = build.module("penstock.wire.fields")
+        self.frames: Any = build.module("penstock.wire.frames")
+        self.framing: Any = build.module("penstock.wire.framing")
+        self.layouts: Any = build.module("penstock.wire.layouts")
+        self.packing: Any = build.module("penstock.wire.packing")
+        self.v1: Any = build.module("penstock.wire.rsocket_v1").RSocketV1()
+
+    def run(self, items: list[tuple[bytes, bytes | None]]) -> Any:
+        """Return the run of some items, each its data and metadata."""
+        return self.payload.PayloadRun.of([self.payload.Payload(*item) for item in items])
+
+    def items(self, run: Any) -> list[tuple[bytes, bytes | None]]:
+        """Return what `run` was made from."""
+        return [(item.data, item.metadata) for item in run.payloads()]
+
+
+@pytest.fixture(scope="session")
+def wire(build: Build) -> Wire:
+    """The wire of each build in turn."""
+    return Wire(build)
+
+
+@pytest.fixture(scope="session")
+def wires(builds: dict[str, Build]) -> dict[str, Wire]:
+    """The wire of all builds that there are, by name."""
+    return {name: Wire(build) for name, build in builds.items()}

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import random
+import tracemalloc
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wire.conftest import Wire
+
+PREFIXES = (3, 4)
+bodies = st.lists(st.binary(min_size=6, max_size=300), max_size=12)
+
+
+def stream(frames: Iterable[bytes], prefix: int = 3) -> bytes:
+    own = 4 if prefix == 4 else 0
+    return b"".join((len(frame) + own).to_bytes(prefix, "big") + frame for frame in frames)
+
+
+def deframed(deframer: object, pieces: Iterable[bytes]) -> list[bytes]:
+    found = []
+    for piece in pieces:
+        deframer.feed(piece)
+        while deframer.next():
+            found.append(deframer.buffer[deframer.start : deframer.end])
+    return found
+
+
+def cut(data: bytes, sizes: Iterable[int]) -> list[bytes]:
+    pieces = []
+    at = 0
+    for size in sizes:
+        pieces.append(data[at : at + size])
+        at += size
+    return [*pieces, data[at:]]
+
+
+# THREATS 7: however a stream is cut, its frames are the same.
+@pytest.mark.parametrize("prefix", PREFIXES)
+@given(frames=bodies, sizes=st.lists(st.integers(0, 400), max_size=40))
+def test_frames_do_not_depend_on_how_the_stream_is_cut(
+    wire: Wire, prefix: int, frames: list[bytes], sizes: list[int]
+) -> None:
+    data = stream(frames, prefix)
+    for pieces in ([data], [data[at : at + 1] for at in range(len(data))], cut(data, sizes)):
+        deframer = wire.framing.Deframer(prefix)
+        assert deframed(deframer, pieces) == frames
+        assert deframer.pending == 0
+
+
+def test_many_pieces_may_be_fed_before_the_first_frame_is_asked_for(wire: Wire) -> None:
+    frames = [bytes([at]) * (6 + 37 * at) for at in range(200)]
+    deframer = wire.framing.Deframer()
+    for piece in cut(stream(frames), [random.Random(7).randrange(1, 9000) for _ in range(100)]):
+        deframer.feed(piece)
+    assert deframed(deframer, [b""]) == frames
+
+
+def test_frames_that_lie_whole_in_a_piece_are_not_copied(wire: Wire) -> None:
+    piece = stream([b"a" * 100] * 50)
+    deframer = wire.framing.Deframer()
+    deframer.feed(piece)
+    count = 0
+    while deframer.next():
+        assert deframer.buffer is piece
+        count += 1
+    assert count == 50
+
+
+def test_what_follows_a_joined_frame_is_parsed_where_it_lies(wire: Wire) -> None:
+    first, rest = b"a" * 5000, stream([b"b" * 100] * 3)
+    data = stream([first]) + rest
+    pieces = [data[:1000], data[1000:]]
+    deframer = wire.framing.Deframer()
+    deframer.feed(pieces[0])
+    assert not deframer.next()
+    deframer.feed(pieces[1])
+    assert deframer.next()
+    assert deframer.size == 5003
+    assert deframer.next()
+    assert deframer.buffer is pieces[1]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1000, 50_000])
+def test_a_long_frame_costs_memory_in_proportion_however_small_its_pieces(wire: Wire, size: int) -> None:
+    frame = bytes(1 << 17)
+    data = stream([frame])
+    deframer = wire.framing.Deframer()
+    tracemalloc.start()
+    try:
+        for at in range(0, len(data) - size, size):
+            deframer.feed(data[at : at + size])
+            assert not deframer.next()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 2.5 * len(data)
+    assert deframed(deframer, [data[at + size :]]) == [frame]
+
+
+# THREATS 3: nothing is allocated for what a length only promises.
+def test_a_long_length_allocates_nothing(wire: Wire) -> None:
+    deframer = wire.framing.Deframer(3, 0xFF_FFFF)
+    tracemalloc.start()
+    try:
+        deframer.feed(b"\xff\xff\xff" + bytes(10))
+        assert not deframer.next()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000
+    assert deframer.pending == 13
+
+
+def test_pending_counts_what_was_not_delivered(wire: Wire) -> None:
+    deframer = wire.framing.Deframer()
+    assert deframer.pending == 0
+    deframer.feed(stream([b"a" * 10, b"b" * 20])[:-1])
+    assert deframer.pending == 35
+    assert deframer.next()
+    assert deframer.pending == 22
+    assert not deframer.next()
+    assert deframer.pending == 22
+
+
+def test_an_idle_deframer_keeps_no_buffer(wire: Wire) -> None:
+    deframer = wire.framing.Deframer()
+    assert deframed(deframer, [stream([b"a" * 60_000])]) == [b"a" * 60_000]
+    assert deframer.buffer == b""
+
+
+# THREATS 2, 5: a length that is too small; 4: one that is too large, or has the reserved bit set.
+@pytest.mark.parametrize(
+    ("prefix", "data", "smallest"),
+    [
+        (3, "000000", 6),
+        (3, "000005", 6),
+        (3, "0003e9", 6),
+        (4, "00000000", 12),
+        (4, "00000003", 12),
+        (4, "0000000f", 12),
+        (4, "7fffffff", 12),
+        (4, "80000014", 12),
+        (4, "ffffffff", 12),
+    ],
+)
+def test_an_impossible_length_is_an_error_each_time(wire: Wire, prefix: int, data: str, smallest: int) -> None:
+    deframer = wire.framing.Deframer(prefix, 1000, smallest)
+    deframer.feed(bytes.fromhex(data))
+    for _ in range(2):
+        with pytest.raises(wire.errors.FrameError) as caught:
+            deframer.next()
+        assert not caught.value.ignorable
+        deframer.feed(b"more")
+
+
+def test_the_limit_may_be_raised_between_frames(wire: Wire) -> None:
+    deframer = wire.framing.Deframer(3, 10)
+    deframer.feed(stream([b"a" * 10, b"b" * 11]))
+    assert deframer.next()
+    deframer.max_frame_bytes = 11
+    assert deframer.next()
+    assert deframer.end - deframer.start == 11
+
+
+@pytest.mark.parametrize("prefix", [0, 1, 2, 5])
+def test_only_the_two_prefixes_of_the_family_are_known(wire: Wire, prefix: int) -> None:
+    with pytest.raises(wire.errors.LocalError, match="use 3 or 4"):
+        wire.framing.Deframer(prefix)
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@given(frames=st.lists(st.binary(max_size=300), max_size=12), sizes=st.lists(st.integers(0, 400), max_size=40))
+def test_messages_are_frames_without_their_prefix(
+    wire: Wire, prefix: int, frames: list[bytes], sizes: list[int]
+) -> None:
+    output = b"".join(wire.framing.prefixed(frame, prefix) for frame in frames)
+    assert output == stream(frames, prefix)
+    assert wire.framing.split_frames(cut(output, sizes), prefix) == frames
+
+
+def test_output_that_ends_within_a_frame_is_refused(wire: Wire) -> None:
+    with pytest.raises(wire.errors.LocalError, match="5 bytes into a frame"):
+        wire.framing.split_frames([stream([b"abcdef"]), b"\x00\x00\x06ab"])
+
+
+def test_a_message_longer_than_its_length_can_say_is_refused(wire: Wire) -> None:
+    assert len(wire.framing.prefixed(bytes(0xFF_FFFF))) == 0xFF_FFFF + 3
+    with pytest.raises(wire.errors.LocalError, match="fragment it"):
+        wire.framing.prefixed(bytes(0xFF_FFFF + 1))
+    assert len(wire.framing.prefixed(bytes(0xFF_FFFF + 1), 4)) == 0xFF_FFFF + 5
