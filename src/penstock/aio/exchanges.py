@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from abc import abstractmethod
 from collections.abc import Callable
 from inspect import iscoroutine
 from typing import Any, Final, Protocol
@@ -74,13 +73,13 @@ class Exchanges:
         self.outbound: dict[int, SendingHalf] = {}
         self.tasks: set[asyncio.Future[Any]] = set()
 
-    @abstractmethod
     def wake(self) -> None:
         """Have what was just said to the session written within this batch, or this turn of the loop."""
+        raise NotImplementedError
 
-    @abstractmethod
     def write(self) -> None:
         """Write the session's output now."""
+        raise NotImplementedError
 
     # What a stream's user asks for.
 

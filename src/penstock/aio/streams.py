@@ -168,6 +168,16 @@ class Stream(Items):
         """Its number on the wire; 0 before it is open."""
         return 0 if self._inbound is None else self._inbound.stream_id
 
+    @property
+    def over(self) -> bool:
+        """Whether no more items come; some that came may still wait to be taken."""
+        return self._inbound is not None and self._inbound.over
+
+    @property
+    def error(self) -> Exception | None:
+        """What failed the stream, once it is over."""
+        return None if self._inbound is None else self._inbound.error
+
     def grant(self, count: int) -> None:
         """Let the peer send `count` more items: for streams that were opened with `manual=True`."""
         if self._inbound is None:

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 from weakref import WeakKeyDictionary
 
 from ..errors import LinkLost, UrlError
@@ -79,7 +79,8 @@ class SocketLink(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Become a link."""
-        assert isinstance(transport, asyncio.Transport)
+        # uvloop's transports have these methods, and none of asyncio's base classes.
+        transport = cast(asyncio.Transport, transport)
         transport.set_write_buffer_limits(high=self._high_bytes)
         for name in ("write", "get_write_buffer_size", "pause_reading", "resume_reading", "close", "abort"):
             setattr(self, name, getattr(transport, name))

@@ -1,0 +1,27 @@
+cimport cython
+
+from .exchanges cimport Exchanges
+
+
+cdef class Driver(Exchanges):
+    cdef object __weakref__
+    cdef public str name
+    cdef public object link
+    cdef public bint closed
+    cdef public object error
+    cdef public object over
+    cdef object _unlinked
+    cdef list _waiters
+    cdef bint _flushing
+    cdef int _holds
+    cdef Py_ssize_t _fires
+    cdef object _timer
+    cdef double _timer_due
+
+    cpdef received(self, bytes data)
+    cpdef wake(self)
+    @cython.locals(happened=list)
+    cpdef flush(self)
+    cpdef write(self)
+    cdef _check_backlog(self, link)
+    cdef _set_timer(self)

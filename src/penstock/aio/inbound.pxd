@@ -1,0 +1,22 @@
+cimport cython
+
+from ..payload cimport Payload, PayloadRun
+
+
+cdef class Inbound:
+    cdef public object driver
+    cdef public object stream_id
+    cdef public Py_ssize_t threshold
+    cdef public Py_ssize_t owed
+    cdef public object cut
+    cdef public list pending
+    cdef public bint over
+    cdef public object error
+    cdef public object waiter
+
+    cpdef item(self, payload)
+    cpdef run(self, run)
+    cpdef wake(self)
+    cpdef consumed(self, Py_ssize_t count)
+    cpdef top_up(self)
+    cpdef cut_pending(self)

@@ -1,0 +1,2 @@
+cdef class Peer:
+    cdef object _driver

@@ -1,0 +1,38 @@
+cimport cython
+
+from ..payload cimport Payload, PayloadRun
+
+
+cdef class Half:
+    cdef public Py_ssize_t at
+    cdef public Py_ssize_t credit
+    cdef public object driver
+    cdef public str name
+    cdef public bint over
+    cdef public Py_ssize_t room
+    cdef public PayloadRun run
+    cdef public object source
+    cdef public object stream_id
+
+    @cython.locals(payload=Payload)
+    cpdef send(self, item)
+    @cython.locals(run=PayloadRun)
+    cpdef send_run(self)
+
+
+cdef class Pump(Half):
+    cdef public object ahead
+    cdef public bint running
+
+    cpdef step(self)
+    cdef burst(self)
+    cdef _complete(self)
+    cdef _close(self)
+
+
+cdef class TaskPump(Half):
+    cdef public object task
+    cdef public object waiter
+    cdef public bint replaced
+
+    cdef _wake(self)

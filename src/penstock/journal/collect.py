@@ -1,0 +1,286 @@
+"""The collector: takes a stream under credit, and keeps it in a journal, each item once.
+
+The order of things is what makes it safe: items arrive; they are appended together with a checkpoint of the
+session; they are on the disk; only then is the publisher told so, and asked for more. A collector that is
+killed finds the checkpoint with its last items, and resumes the session behind them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+
+from ..aio.backoff import Backoff
+from ..aio.client import connect
+from ..aio.peer import Peer
+from ..aio.streams import Stream
+from ..errors import ApplicationError, ConnectError, DiskFull, JournalError, LinkError, PeerClosed, ResumeRejected, SetupRejected
+from ..settings import DEFAULT_SETTINGS, Settings
+from ..wire.columns import ColumnBuilder
+from .format import ITEMS
+from .writer import DEFAULT_BUDGET_BYTES, MAX_STATE_BYTES, JournalWriter
+
+__all__ = ["Collector", "Progress"]
+
+logger = logging.getLogger(__name__)
+
+WINDOW_BYTES: Final = 16 * 1024 * 1024
+"""What may be on its way to the disk: enough for 1 GB/s at 16 ms a flush, and little enough to hold twice."""
+FIRST_WINDOW: Final = 1_024
+"""Items asked for before anybody knows how large they are."""
+SMALLEST_WINDOW: Final = 2
+LARGEST_WINDOW: Final = 262_144
+LINGER: Final = 0.05
+"""Seconds that a small batch waits for company: twenty batches a second are cheap to write and to read."""
+LINGER_ROWS: Final = 4_096
+"""A batch of this many rows waits no longer."""
+RETRY: Final = 0.5
+"""Seconds between looks at a full disk, or at a budget that is used up."""
+STATE_MARGIN: Final = 1_024
+"""What our own record adds to a checkpoint."""
+
+NO_ITEMS: Final = pa.RecordBatch.from_pylist([], schema=ITEMS)
+
+
+class State(msgspec.Struct, array_like=True):
+    """What a collector records with its rows.
+
+    Attributes:
+        checkpoint: Of the session; None where it cannot be resumed.
+        begun: A stream was opened: what a new one may have missed is a gap.
+        done: The publisher completed the stream.
+        outstanding: Items that were asked for and have not come.
+
+    """
+
+    checkpoint: bytes | None = None
+    begun: bool = False
+    done: bool = False
+    outstanding: int = 0
+
+
+class Progress(msgspec.Struct):
+    """How far a collector has come.
+
+    Attributes:
+        rows: Items that this process has collected.
+        size: Their bytes.
+        position: The journal's next position.
+        gaps: Gaps that this process has recorded.
+        waiting: Why nothing more is asked for at the moment; empty while all is well.
+
+    """
+
+    rows: int = 0
+    size: int = 0
+    position: int = 0
+    gaps: int = 0
+    waiting: str = ""
+
+
+class Collector:
+    """Collects one stream into one log of a journal.
+
+    Args:
+        url: The publisher.
+        route: The stream.
+        journal: The journal's folder; it is made if need be.
+        source: The log's name; else the route.
+        data: The request's data.
+        budget_bytes: Bytes of rows that readers may leave unread before the publisher is slowed.
+        settings: Of the connection. A session that outlives its links is asked for in any case.
+        again: Collect anew although the publisher has completed the stream before.
+
+    Attributes:
+        progress: How far it has come.
+
+    """
+
+    def __init__(
+        self,
+        url: str,
+        route: str,
+        journal: str | os.PathLike[str],
+        *,
+        source: str | None = None,
+        data: bytes = b"",
+        budget_bytes: int = DEFAULT_BUDGET_BYTES,
+        settings: Settings = DEFAULT_SETTINGS,
+        again: bool = False,
+    ) -> None:
+        self._url = url
+        self._route = route
+        self._journal = journal
+        self._source = source if source is not None else route
+        self._data = data
+        self._budget_bytes = budget_bytes
+        self._settings = replace(settings, resume=True)
+        self._again = again
+        self._state = State()
+        # Items that were asked for and have not come; and those to ask for once there is room.
+        self._window = FIRST_WINDOW
+        self._outstanding = 0
+        self.progress = Progress()
+
+    async def run(self) -> None:
+        """Collect until the publisher completes the stream; a stream that is complete already returns at once.
+
+        A publisher that goes away is waited for. What was lost while it was away, if its protocol or its memory
+        cannot make up for it, is recorded as a gap.
+
+        Raises:
+            ApplicationError: The publisher failed the stream.
+            JournalError: The journal cannot be written, for another reason than a full disk.
+            SessionError: The publisher speaks something else, or refuses us.
+            ConnectError: Nobody answers at the first try; later on, tries go on for ever.
+
+        """
+        with JournalWriter.open(self._journal, self._source, budget_bytes=self._budget_bytes) as writer:
+            self._recall(writer)
+            backoff = Backoff()
+            connected = self._state.begun
+            while not self._state.done:
+                try:
+                    await self._session(writer)
+                    backoff.reset()
+                except SetupRejected:
+                    if not self._settings.resume:
+                        raise
+                    logger.warning("%s resumes no sessions: if the connection breaks there will be a gap", self._url)
+                    self._settings = replace(self._settings, resume=False)
+                except ResumeRejected as error:
+                    self._lost(writer, str(error))
+                except ApplicationError as error:
+                    self._lost(writer, f"the publisher failed the stream: {error}")
+                    raise
+                except ConnectError as error:
+                    if not connected:
+                        raise
+                    logger.info("%s", error)
+                    await asyncio.sleep(backoff.next())
+                except (LinkError, PeerClosed) as error:
+                    connected = True
+                    logger.info("%s: %s", self._url, error)
+                    if self._state.checkpoint is None:
+                        self._lost(writer, str(error))
+                    await asyncio.sleep(backoff.next())
+
+    def _recall(self, writer: JournalWriter) -> None:
+        """Read where an earlier process stopped."""
+        self.progress.position = writer.position
+        if writer.state is not None:
+            try:
+                self._state = msgspec.msgpack.decode(writer.state, type=State)
+            except msgspec.DecodeError as error:
+                raise JournalError(f"{self._journal}: the collector's state in log {self._source!r}: {error}") from error
+        if self._state.done and self._again:
+            self._state = State()
+        if self._state.begun and not self._state.done and self._state.checkpoint is None:
+            self._lost(writer, "the collector was stopped, and the publisher resumes no sessions")
+
+    async def _session(self, writer: JournalWriter) -> None:
+        """Collect over one session: that of the checkpoint, or a new one."""
+        checkpoint = self._state.checkpoint
+        async with connect(self._url, settings=self._settings, checkpoint=checkpoint) as peer:
+            stream = peer.adopt() if checkpoint is not None else None
+            if stream is None:
+                self._window = self._outstanding = FIRST_WINDOW
+                stream = peer.stream(self._route, self._data, credit=FIRST_WINDOW, manual=True)
+                await stream.__aenter__()
+                await self._record(writer, peer, stream, ColumnBuilder(), 0)
+            else:
+                self._outstanding = self._state.outstanding
+                self._window = max(self._outstanding, FIRST_WINDOW)
+            await self._collect(writer, peer, stream)
+
+    async def _collect(self, writer: JournalWriter, peer: Peer, stream: Stream) -> None:
+        """Move items from the stream to the log until there are no more."""
+        builder = ColumnBuilder()
+        while not self._state.done:
+            if self._outstanding > 0:
+                await stream.arrival()
+            else:
+                # Everything that was asked for has come, and there is no room for more: readers must make some.
+                await asyncio.sleep(RETRY)
+            stream.take(builder)
+            if len(builder) < LINGER_ROWS and len(builder) < self._outstanding and not stream.over:
+                await asyncio.sleep(LINGER)
+                stream.take(builder)
+            rows, size = len(builder), builder.size
+            if rows:
+                self._resize(rows, size)
+            grant = self._grant(writer, rows)
+            if rows or grant or stream.over:
+                await self._record(writer, peer, stream, builder, grant)
+                self.progress.rows += rows - len(builder)
+                self.progress.size += size - builder.size
+
+    async def _record(
+        self, writer: JournalWriter, peer: Peer, stream: Stream, builder: ColumnBuilder, grant: int
+    ) -> None:
+        """Append what was taken with the checkpoint that belongs to it, then tell the publisher and ask for more.
+
+        Between taking the items and making the checkpoint nothing may be awaited: it covers just what was taken.
+        """
+        rows = len(builder)
+        checkpoint = peer.checkpoint(stream, grant)
+        if checkpoint is not None and len(checkpoint) > MAX_STATE_BYTES - STATE_MARGIN:
+            # A large item is half received: what has come waits for the rest of it.
+            await asyncio.sleep(LINGER)
+            return
+        self._outstanding += grant - rows
+        self._state = State(checkpoint, True, stream.over and stream.error is None, self._outstanding)
+        await self._append(writer, builder.finish() if rows else NO_ITEMS)
+        if checkpoint is not None:
+            peer.commit()
+        elif grant:
+            stream.grant(grant)
+
+    def _resize(self, rows: int, size: int) -> None:
+        """Fit the window to how large items are."""
+        fitting = WINDOW_BYTES // max(1, size // rows)
+        # Not more than twice as large at once: the next items may be larger.
+        self._window = max(SMALLEST_WINDOW, min(fitting, LARGEST_WINDOW, 2 * self._window))
+
+    def _grant(self, writer: JournalWriter, rows: int) -> int:
+        """Return how many more items to ask for, once `rows` are appended: none while readers have left too much."""
+        writer.refresh()
+        if not writer.room():
+            if not self.progress.waiting:
+                self.progress.waiting = "the journal's budget is used up: nobody reads it, or readers are slower"
+                logger.warning("%s: %s", self._journal, self.progress.waiting)
+            return 0
+        self.progress.waiting = ""
+        wanted = self._window - (self._outstanding - rows)
+        # A few at a time are not worth a trip to the disk, unless nothing else is under way.
+        return wanted if wanted >= self._window // 2 or self._outstanding == rows else 0
+
+    async def _append(self, writer: JournalWriter, batch: pa.RecordBatch) -> None:
+        """Append, in a thread because it waits for the disk; a full disk is waited out."""
+        state = msgspec.msgpack.encode(self._state)
+        while True:
+            try:
+                await asyncio.shield(asyncio.to_thread(writer.append, batch, self._route, state))
+                break
+            except DiskFull as error:
+                # What has come is kept in memory, and nothing more is asked for.
+                if not self.progress.waiting:
+                    logger.warning("%s", error)
+                self.progress.waiting = str(error)
+                await asyncio.sleep(RETRY)
+        self.progress.waiting = ""
+        self.progress.position = writer.position
+
+    def _lost(self, writer: JournalWriter, reason: str) -> None:
+        """Record that items may be missing, and begin anew."""
+        self._state = State(begun=True)
+        if self.progress.gaps == 0 or writer.position != self.progress.position:
+            logger.warning("%s: a gap at position %d: %s", self._url, writer.position, reason)
+        writer.append_gap(reason, msgspec.msgpack.encode(self._state))
+        self.progress.gaps += 1
