@@ -8,10 +8,12 @@ import pytest
 
 from tests.builds import Build
 
+
 class Wire:
     """The modules of `penstock.wire` of one build, and the top files that they use."""
 
     def __init__(self, build: Build) -> None:
+        self.build = build
         self.errors: Any = build.module("penstock.errors")
         self.payload: Any = build.module("penstock.payload")
         self.buffers: Any = build.module("penstock.wire.buffers")

@@ -128,15 +128,19 @@ def run_of_buffers(
         data: Bytes.
         data_ends: Native 32-bit integers, one more than there are rows: where row 0 starts, where each ends.
         metadata: As `data`, or None when no row has metadata.
-        metadata_ends: As `data_ends`; None where `metadata` is.
+        metadata_ends: As `data_ends`; None when `metadata` is.
         valid: A bit a row, the lowest first: whether it has metadata; None when all rows have.
         first_bit: The bit of row 0.
 
     Raises:
-        LocalError: The offsets do not fit the bytes, or the run would hold 2 GiB or more.
+        LocalError: The offsets do not fit the bytes or each other, or the run would hold 2 GiB or more.
 
     """
     rows = len(data_ends) - 1
+    if metadata_ends is not None and len(metadata_ends) != rows + 1:
+        raise LocalError(f"{rows} rows of data were given with {len(metadata_ends) - 1} of metadata")
+    if valid is not None and len(valid) < (first_bit + rows + 7) >> 3:
+        raise LocalError(f"{len(valid)} bytes of validity bits were given for {rows} rows from bit {first_bit}")
     payloads: list[Payload] = []
     for row in range(rows):
         item = Payload(_cut(data, data_ends, row))

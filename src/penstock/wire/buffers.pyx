@@ -166,14 +166,15 @@ cpdef PayloadRun run_of_buffers(
 ):
     """Return the run whose items are the rows of two columns."""
     cdef Py_ssize_t rows = data_ends.shape[0] - 1, row
-    if metadata is not None and metadata_ends.shape[0] != rows + 1:
+    if metadata_ends is not None and metadata_ends.shape[0] != rows + 1:
         raise LocalError(f"{rows} rows of data were given with {metadata_ends.shape[0] - 1} of metadata")
     if valid is not None and valid.shape[0] < (first_bit + rows + 7) >> 3:
         raise LocalError(f"{valid.shape[0]} bytes of validity bits were given for {rows} rows from bit {first_bit}")
+    cdef bint has_metadata = metadata is not None and metadata_ends is not None
     cdef long long size = 0
     for row in range(rows):
         size += _row_bytes(data_ends, row, data.shape[0])
-        if metadata is not None and _is_valid(valid, first_bit + row):
+        if has_metadata and _is_valid(valid, first_bit + row):
             size += _row_bytes(metadata_ends, row, metadata.shape[0])
     if size > LONGEST:
         raise LocalError(f"a run holds at most {LONGEST} bytes; make several of these payloads")
@@ -209,10 +210,11 @@ cdef PayloadRun _joined(
     cdef char* q = PyBytes_AS_STRING(buffer)
     offsets = NO_ITEM * rows
     cdef int[::1] view = offsets
+    cdef bint has_metadata = metadata is not None and metadata_ends is not None
     cdef Py_ssize_t row, length, at = 0
     for row in range(rows):
         view[3 * row] = -1
-        if metadata is not None and _is_valid(valid, first_bit + row):
+        if has_metadata and _is_valid(valid, first_bit + row):
             view[3 * row] = <int>at
             length = metadata_ends[row + 1] - metadata_ends[row]
             if length > 0:

@@ -3,8 +3,8 @@
 RSocket 1.0 and ReactiveSocket 0.2 share this layout. `packing.pyx` is the same with raw pointers, one
 allocation a frame; a property test holds the two equal.
 
-In all functions `kind` is the header's 16 bits behind the stream id, frame type and flags, without the
-METADATA flag: whether there is metadata says whether it is set.
+In all functions `kind` is the header's 16 bits behind the stream id: frame type and flags. Its METADATA flag
+makes no difference: the frame's is set when there is metadata.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ def pack_head(stream_id: int, kind: int, metadata: bytes | None, data_bytes: int
 def _head(stream_id: int, kind: int, request_n: int, metadata: bytes | None, data_bytes: int) -> bytes:
     """Return a frame up to its data."""
     length = 6 + data_bytes
+    kind &= ~METADATA
     if request_n >= 0:
         length += 4
     if metadata is not None:

@@ -54,8 +54,7 @@ cdef inline unsigned char* _head(
     unsigned char* q, Py_ssize_t length, long long stream_id, int kind, long long request_n, Py_ssize_t metadata_bytes
 ) noexcept nogil:
     """Write prefix, header, request-n and metadata length; return where they end."""
-    if metadata_bytes >= 0:
-        kind |= METADATA
+    kind = kind & ~METADATA if metadata_bytes < 0 else kind | METADATA
     q[0] = <unsigned char>(length >> 16)
     q[1] = <unsigned char>(length >> 8)
     q[2] = <unsigned char>length

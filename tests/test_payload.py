@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from array import array
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+
+from tests.builds import Build
+from tests.wire.strategies import items
+
+
+@pytest.fixture(scope="session")
+def payload(build: Build) -> ModuleType:
+    return build.module("penstock.payload")
+
+
+@pytest.fixture(scope="session")
+def errors(build: Build) -> ModuleType:
+    return build.module("penstock.errors")
+
+
+def test_text_is_encoded(payload: ModuleType) -> None:
+    item = payload.Payload("é", "m")
+    assert (item.data, item.metadata) == (b"\xc3\xa9", b"m")
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview, lambda octets: array("B", octets)])
+def test_whatever_holds_bytes_is_copied(payload: ModuleType, kind: type) -> None:
+    item = payload.Payload(kind(b"abc"), kind(b"m"))
+    assert (item.data, item.metadata) == (b"abc", b"m")
+    assert type(item.data) is type(item.metadata) is bytes
+
+
+@pytest.mark.parametrize("wrong", [5, None, ["a"], object()])
+def test_what_holds_no_bytes_is_refused(payload: ModuleType, errors: ModuleType, wrong: object) -> None:
+    with pytest.raises(errors.LocalError, match="data is of type"):
+        payload.Payload(wrong)
+    if wrong is not None:
+        with pytest.raises(errors.LocalError, match="metadata is of type"):
+            payload.Payload(b"", wrong)
+
+
+def test_empty_metadata_is_metadata(payload: ModuleType) -> None:
+    absent, empty = payload.Payload(b"d"), payload.Payload(b"d", b"")
+    assert absent != empty
+    assert absent.metadata is None
+    assert empty.metadata == b""
+    assert empty == payload.Payload(b"d", b"")
+    assert hash(empty) == hash(payload.Payload(b"d", b""))
+    assert absent != b"d"
+
+
+def test_a_payload_shows_what_it_holds(payload: ModuleType) -> None:
+    assert repr(payload.Payload(b"d")) == "Payload(b'd')"
+    assert repr(payload.Payload(b"d", b"m")) == "Payload(b'd', metadata=b'm')"
+
+
+@given(items=items)
+def test_a_run_holds_its_payloads(payload: ModuleType, items: list[tuple[bytes, bytes | None]]) -> None:
+    payloads = [payload.Payload(*item) for item in items]
+    run = payload.PayloadRun.of(iter(payloads))
+    assert len(run) == len(items)
+    assert run.size == sum(len(data) + len(metadata or b"") for data, metadata in items)
+    assert list(run) == run.payloads() == payloads
+    for start in range(len(items) + 1):
+        assert run.payloads(start) == payloads[start:]
+        assert run.payloads(0, start) == payloads[:start]
+        assert run.check(0, start) == sum(len(data) + len(metadata or b"") for data, metadata in items[:start])
+
+
+def test_a_run_says_how_much_it_holds(payload: ModuleType) -> None:
+    run = payload.PayloadRun.of([payload.Payload(b"abc", b"m")])
+    assert repr(run) == "<PayloadRun of 1 items, 4 bytes>"
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 1), (0, 3), (2, 1), (3, 3), (0, -1), (2**40, 2**40)])
+def test_items_that_a_run_does_not_have_are_refused(
+    payload: ModuleType, errors: ModuleType, start: int, stop: int
+) -> None:
+    run = payload.PayloadRun.of([payload.Payload(b"a"), payload.Payload(b"b")])
+    with pytest.raises(errors.LocalError, match="run of 2"):
+        run.payloads(start, stop)
+
+
+LYING = [(0, 1, 5), (-1, 3, 2), (2, 1, 4), (-2, 0, 1), (-1, -1, 1), (-1, 0, 2**31 - 1), (5, 5, 5), (-1, 5, 5)]
+
+
+@pytest.mark.parametrize("offsets", LYING)
+def test_offsets_that_lie_are_never_followed(
+    payload: ModuleType, errors: ModuleType, offsets: tuple[int, int, int]
+) -> None:
+    run = payload.PayloadRun(b"abcd", array("i", (-1, 0, 1, *offsets)), 0)
+    assert run.payloads(0, 1) == [payload.Payload(b"a")]
+    for read in (run.payloads, lambda: list(run), lambda: run.check(0, 2)):
+        with pytest.raises(errors.LocalError, match="item 1 of the run"):
+            read()
+
+
+def test_a_run_stays_below_what_its_offsets_can_tell(
+    payload: ModuleType, errors: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(payload, "MAX_RUN_BYTES", 10)
+    assert len(payload.PayloadRun.of([payload.Payload(bytes(10))])) == 1
+    with pytest.raises(errors.LocalError, match="make several"):
+        payload.PayloadRun.of([payload.Payload(bytes(10)), payload.Payload(b"", b"m")])

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wire.conftest import Wire
+from tests.wire.strategies import items
+
+Items = list[tuple[bytes, bytes | None]]
+
+
+def rows(taken: Any) -> Items:
+    """Return what the buffers hold, read as Arrow reads them."""
+    data_ends, metadata_ends = array("i", bytes(taken.data_ends)), array("i", bytes(taken.metadata_ends))
+    assert len(data_ends) == len(metadata_ends) == taken.rows + 1
+    assert data_ends[0] == metadata_ends[0] == 0
+    assert (data_ends[-1], metadata_ends[-1]) == (len(taken.data), len(taken.metadata))
+    assert len(taken.valid) == (taken.rows + 7) // 8
+    found: Items = []
+    for row in range(taken.rows):
+        metadata = bytes(taken.metadata[metadata_ends[row] : metadata_ends[row + 1]])
+        valid = taken.valid[row >> 3] >> (row & 7) & 1
+        assert valid or not metadata
+        found.append((bytes(taken.data[data_ends[row] : data_ends[row + 1]]), metadata if valid else None))
+    assert taken.nulls == sum(metadata is None for _, metadata in found)
+    return found
+
+
+# A step adds a run from its first item or its second, or one payload.
+steps = st.lists(st.tuples(st.sampled_from(("run", "rest", "one")), items), max_size=8)
+
+
+@given(steps=steps, more=items)
+def test_rows_are_what_was_added(wire: Wire, steps: list[tuple[str, Items]], more: Items) -> None:
+    buffers = wire.buffers.ColumnBuffers()
+    expected: Items = []
+    for step, added in steps:
+        if step == "one":
+            added = added[:1]
+            for item in added:
+                buffers.append_payload(wire.payload.Payload(*item))
+        elif step == "rest" and added:
+            buffers.append(wire.run(added), 1)
+            added = added[1:]
+        else:
+            buffers.append(wire.run([*added, (b"left out", b"")]), 0, len(added))
+        expected += added
+        assert len(buffers) == len(expected)
+        assert buffers.size == sum(len(data) + len(metadata or b"") for data, metadata in expected)
+    assert rows(buffers.take()) == expected
+    # What was taken is forgotten.
+    assert (len(buffers), buffers.size) == (0, 0)
+    buffers.append(wire.run(more))
+    assert rows(buffers.take()) == more
+    assert rows(buffers.take()) == []
+
+
+@given(steps=st.lists(items, max_size=6))
+def test_both_builds_make_the_same_bytes(wires: dict[str, Wire], steps: list[Items]) -> None:
+    made = []
+    for wire in wires.values():
+        with wire.build.active():
+            buffers = wire.buffers.ColumnBuffers()
+            for added in steps:
+                buffers.append(wire.run(added))
+            taken = buffers.take()
+            made.append([part if isinstance(part, int) else bytes(part) for part in taken])
+    assert all(one == made[0] for one in made)
+
+
+def test_rows_outgrow_what_was_reserved(wire: Wire) -> None:
+    buffers = wire.buffers.ColumnBuffers()
+    added: Items = [(b"%d" % at * (at % 50), None if at % 3 else b"m" * (at % 70)) for at in range(3000)]
+    for _ in range(2):
+        for at in range(0, 3000, 100):
+            buffers.append(wire.run(added), at, at + 100)
+        assert rows(buffers.take()) == added
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 1), (0, 3), (2, 1), (3, 3), (0, -1)])
+def test_items_that_a_run_does_not_have_are_refused(wire: Wire, start: int, stop: int) -> None:
+    buffers = wire.buffers.ColumnBuffers()
+    with pytest.raises(wire.errors.LocalError, match="run of 2"):
+        buffers.append(wire.run([(b"a", None), (b"b", None)]), start, stop)
+    assert (len(buffers), buffers.size) == (0, 0)
+
+
+@pytest.mark.parametrize("offsets", [(0, 1, 5), (-1, 3, 2), (-2, 0, 1), (-1, -1, 1), (-1, 0, 2**31 - 1)])
+def test_offsets_that_lie_are_never_followed(wire: Wire, offsets: tuple[int, int, int]) -> None:
+    buffers = wire.buffers.ColumnBuffers()
+    run = wire.payload.PayloadRun(b"abcd", array("i", (-1, 0, 1, *offsets)), 0)
+    with pytest.raises(wire.errors.LocalError, match="item 1 of the run"):
+        buffers.append(run)
+    assert (len(buffers), buffers.size) == (0, 0)
+    buffers.append(run, 0, 1)
+    assert rows(buffers.take()) == [(b"a", None)]
+
+
+def test_a_column_stays_below_what_its_offsets_can_tell(wire: Wire) -> None:
+    buffers = wire.buffers.ColumnBuffers()
+    # One MiB, told 2,047 times by the offsets of one run.
+    octets = bytes(2**20)
+    run = wire.payload.PayloadRun(octets, array("i", (-1, 0, 2**20)) * 2048, 0)
+    with pytest.raises(wire.errors.LocalError, match="finish this one first"):
+        buffers.append(run)
+    buffers.append(run, 0, 8)
+    assert buffers.size == 8 * 2**20
+    with pytest.raises(wire.errors.LocalError, match="finish this one first"):
+        buffers.append(run, 0, 2040)
+    assert len(buffers) == 8
+
+
+def arrow(items: Items) -> tuple[memoryview, memoryview, memoryview, memoryview, memoryview]:
+    """Return the buffers of two columns, made by hand."""
+    data_ends, metadata_ends, valid = array("i", (0,)), array("i", (0,)), bytearray((len(items) + 7) // 8)
+    data, metadata = b"", b""
+    for row, (octets, more) in enumerate(items):
+        data += octets
+        metadata += more or b""
+        valid[row >> 3] |= (more is not None) << (row & 7)
+        data_ends.append(len(data))
+        metadata_ends.append(len(metadata))
+    return tuple(memoryview(part) for part in (data, data_ends, metadata, metadata_ends, valid))
+
+
+@given(items=items, before=items)
+def test_a_run_is_made_of_rows(wire: Wire, items: Items, before: Items) -> None:
+    data, data_ends, metadata, metadata_ends, valid = arrow([*before, *items])
+    first = len(before)
+    run = wire.buffers.run_of_buffers(data, data_ends[first:], metadata, metadata_ends[first:], valid, first)
+    assert wire.items(run) == items
+    assert run.size == sum(len(octets) + len(more or b"") for octets, more in items)
+    bare = wire.buffers.run_of_buffers(data, data_ends[first:], None, None, None, 0)
+    assert wire.items(bare) == [(octets, None) for octets, _ in items]
+    full = wire.buffers.run_of_buffers(data, data_ends[first:], metadata, metadata_ends[first:], None, 0)
+    assert wire.items(full) == [(octets, more or b"") for octets, more in items]
+
+
+@pytest.mark.parametrize("ends", [(0, 5), (-1, 1), (2, 1), (0, 2**31 - 1), (-(2**31), 2**31 - 1)])
+def test_arrow_offsets_that_lie_are_never_followed(wire: Wire, ends: tuple[int, int]) -> None:
+    octets, lying, honest = memoryview(b"abcd"), memoryview(array("i", ends)), memoryview(array("i", (0, 1)))
+    with pytest.raises(wire.errors.LocalError, match="row 0 lies at"):
+        wire.buffers.run_of_buffers(octets, lying, None, None, None, 0)
+    with pytest.raises(wire.errors.LocalError, match="row 0 lies at"):
+        wire.buffers.run_of_buffers(octets, honest, octets, lying, None, 0)
+
+
+def test_columns_of_unequal_length_are_refused(wire: Wire) -> None:
+    octets, two, three = memoryview(b"ab"), memoryview(array("i", (0, 1))), memoryview(array("i", (0, 1, 2)))
+    with pytest.raises(wire.errors.LocalError, match="1 rows of data were given with 2 of metadata"):
+        wire.buffers.run_of_buffers(octets, two, octets, three, None, 0)
+    with pytest.raises(wire.errors.LocalError, match="1 bytes of validity bits were given for 2 rows from bit 7"):
+        wire.buffers.run_of_buffers(octets, three, octets, three, memoryview(b"\xff"), 7)
+
+
+def test_a_run_of_rows_stays_below_what_its_offsets_can_tell(wire: Wire) -> None:
+    octets = memoryview(bytes(2**20))
+    ends = memoryview(array("i", (0, 2**20)) * 4096)
+    with pytest.raises(wire.errors.LocalError):
+        wire.buffers.run_of_buffers(octets, ends, None, None, None, 0)
