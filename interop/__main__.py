@@ -6,11 +6,14 @@ import argparse
 import asyncio
 import sys
 
+from .cutting import cutting
 from .peers import OURS, PEERS, ROOT, Peer, PeerMissing, runtime_version
 from .processes import ProcessFailed, run_client, serving
 from .report import Outcome, failures, page, summary
 
 PAGE = ROOT / "docs" / "interop.md"
+MIN_CUTS = 2
+"""How often a session must have been resumed."""
 ROLES = ("client", "server")
 
 
@@ -29,8 +32,10 @@ async def meet(peer: Peer, role: str, other: Peer) -> Outcome:
         for each in (peer, other):
             await asyncio.to_thread(each.install)
         client, server = (peer, other) if role == "client" else (other, peer)
-        async with serving(server) as port:
-            outcome.results = await run_client(client, port)
+        async with serving(server) as port, cutting(port) as cutter:
+            outcome.results = await run_client(client, port, cutter.port)
+        if outcome.results.get("resume") == "ok" and cutter.cuts < MIN_CUTS:
+            outcome.results["resume"] = f"only {cutter.cuts} connections were cut: this proves nothing"
     except (PeerMissing, ProcessFailed) as error:
         outcome.failed = str(error)
     return outcome

@@ -48,6 +48,9 @@ LIMITS = (
         "Its error codes are a closed enumeration without those of applications: "
         "it drops an ERROR frame with code 0x301, and the request waits for ever.",
     ),
+    _limit("py", "client", "resume", r"AssertionError: the library cannot resume", "It does not know resuming."),
+    _limit("py", "server", "resume", r"SetupRejected: .*Resume not supported", "It does not know resuming."),
+    _limit("js-0.0.27", "server", "resume", r"ResumeRejected: .*RESUME not supported.*", "Only its client resumes."),
     _limit(
         "py",
         "server",

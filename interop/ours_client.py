@@ -1,4 +1,4 @@
-"""The interop checks on Penstock: ``python -m interop.ours_client HOST PORT`` prints one JSON object.
+"""The interop checks on Penstock: ``python -m interop.ours_client HOST PORT CUT_PORT`` prints one JSON object.
 
 It exits 0 when all are ok. What each check demands is told in ``interop/README.md``. Every check has a
 connection of its own.
@@ -17,6 +17,7 @@ from penstock import ApplicationError, Payload, Settings
 from .harness import ANSWER_TIMEOUT, CHECK_TIMEOUT, MEGABYTES_20, check, expect, numbers, run_all
 
 SETTINGS = Settings(close_grace=0.2)
+RESUMING = Settings(resume=True, keepalive_interval=0.5, keepalive_lifetime=5.0)
 ECHO_ROUTE = b"\xfe\x00\x00\x05\x04echo"
 """Composite metadata with one entry: routing (0x7E) with the tag `echo`."""
 NOTE = b"\x86\x00\x00\x04note"
@@ -233,6 +234,18 @@ async def slow_cancel(peer: Peer) -> None:
 async def keepalive(peer: Peer) -> None:
     await asyncio.sleep(3.0)
     await still_alive(peer)
+
+
+@check("resume")
+async def resume(host: str, port: int) -> None:
+    items = []
+    url = f"rsocket+tcp://{host}:{sys.argv[3]}"
+    async with penstock.connect(url, settings=RESUMING) as peer, peer.stream("count", b"3000", credit=20) as stream:
+        async for item in stream:
+            items.append(item.data)
+            if len(items) % 20 == 0:
+                await asyncio.sleep(0.01)
+    expect(items, numbers(0, 3000), "items")
 
 
 if __name__ == "__main__":

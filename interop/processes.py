@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import tempfile
 from asyncio.subprocess import PIPE, Process
@@ -23,6 +24,7 @@ CLIENT_TIMEOUT = 150.0
 """Seconds for all checks of a client."""
 END_TIMEOUT = 5.0
 """Seconds that a process has to end when it is asked to."""
+NAMES_ERROR = re.compile(r"^Error|\w(Error|Exception)\b")
 
 
 class ProcessFailed(Exception):
@@ -56,10 +58,11 @@ async def _started(command: list[str], folder: Path) -> AsyncIterator[tuple[Proc
             await _end(process)
 
 
-def _last_line(errors: IO[str]) -> str:
+def _complaint(errors: IO[str]) -> str:
+    """Return the line of its standard error that tells most of why a process ended."""
     errors.seek(0)
-    lines = errors.read().strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+    lines = errors.read().strip().splitlines() or ["it said nothing"]
+    return next((line.strip() for line in reversed(lines) if NAMES_ERROR.search(line)), lines[-1])
 
 
 async def _port_of(process: Process) -> int | None:
@@ -87,12 +90,12 @@ async def serving(peer: Peer) -> AsyncIterator[int]:
         except TimeoutError:
             port = None
         if port is None:
-            raise ProcessFailed(f"the server of {peer.title} does not listen: {_last_line(errors)}")
+            raise ProcessFailed(f"the server of {peer.title} does not listen: {_complaint(errors)}")
         yield port
 
 
-async def run_client(peer: Peer, port: int) -> dict[str, str]:
-    """Run a peer's checks against the server on `port` of 127.0.0.1.
+async def run_client(peer: Peer, port: int, cut_port: int) -> dict[str, str]:
+    """Run a peer's checks against the server on `port` of 127.0.0.1; connections to `cut_port` do not last.
 
     Returns:
         The result of each check: "ok", or why not.
@@ -101,7 +104,7 @@ async def run_client(peer: Peer, port: int) -> dict[str, str]:
         ProcessFailed: It ended without results, or took too long.
 
     """
-    async with _started([*peer.client, "127.0.0.1", str(port)], peer.folder) as (process, errors):
+    async with _started([*peer.client, "127.0.0.1", str(port), str(cut_port)], peer.folder) as (process, errors):
         try:
             output, _ = await asyncio.wait_for(process.communicate(), CLIENT_TIMEOUT)
         except TimeoutError:
@@ -109,4 +112,4 @@ async def run_client(peer: Peer, port: int) -> dict[str, str]:
         for line in reversed(output.decode().splitlines()):
             if line.startswith('{"peer"'):
                 return dict(json.loads(line)["checks"])
-        raise ProcessFailed(f"the client of {peer.title} ended without results: {_last_line(errors)}")
+        raise ProcessFailed(f"the client of {peer.title} ended without results: {_complaint(errors)}")

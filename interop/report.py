@@ -78,7 +78,8 @@ def summary(outcome: Outcome) -> str:
     return f"{outcome.peer.title} as {outcome.role}: {ok} ok, {limits} known limits of the peer{tail}"
 
 
-def _table(outcomes: list[Outcome], notes: list[Limit]) -> Iterator[str]:
+def _table(outcomes: list[Outcome], notes: dict[Limit, str]) -> Iterator[str]:
+    """Yield the lines of the table; `notes` gets a text for each limit that was seen, in order."""
     yield "| check | " + " | ".join(f"{outcome.peer.title} {outcome.role}" for outcome in outcomes) + " |"
     yield "|---" * (len(outcomes) + 1) + "|"
     for check in _checks(outcomes):
@@ -87,16 +88,15 @@ def _table(outcomes: list[Outcome], notes: list[Limit]) -> Iterator[str]:
             verdict = outcome.verdict(check)
             limit = outcome.limit(check)
             if verdict == "limit" and limit is not None:
-                if limit not in notes:
-                    notes.append(limit)
-                verdict = f"limit {notes.index(limit) + 1}"
+                notes.setdefault(limit, f"{outcome.peer.title} as {outcome.role}: {limit.reason}")
+                verdict = f"limit {list(notes).index(limit) + 1}"
             cells.append(verdict if verdict == "ok" or verdict.startswith("limit ") else "**FAILED**")
         yield f"| `{check}` | " + " | ".join(cells) + " |"
 
 
 def page(outcomes: list[Outcome], versions: dict[str, str]) -> str:
     """Return the page of the documentation that tells a whole run."""
-    notes: list[Limit] = []
+    notes: dict[Limit, str] = {}
     lines = [
         "# Interoperability",
         "",
@@ -108,7 +108,7 @@ def page(outcomes: list[Outcome], versions: dict[str, str]) -> str:
     ]
     if notes:
         lines += ["Known limits of the peers; a run demands to see exactly these:", ""]
-        lines += [f"{number}. {limit.peer} as {limit.role}: {limit.reason}" for number, limit in enumerate(notes, 1)]
+        lines += [f"{number}. {note}" for number, note in enumerate(notes.values(), 1)]
         lines.append("")
     wrong = failures(outcomes)
     if wrong:

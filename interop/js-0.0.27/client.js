@@ -1,12 +1,11 @@
-// The interop checks on rsocket-js 0.0.27: `node client.js HOST PORT` prints one JSON object.
+// The interop checks on rsocket-js 0.0.27: `node client.js HOST PORT CUT_PORT` prints one JSON object.
 'use strict';
 
-const {BufferEncoders, RSocketClient, TEXT_PLAIN, MESSAGE_RSOCKET_ROUTING, MESSAGE_RSOCKET_COMPOSITE_METADATA, encodeCompositeMetadata, encodeRoute} = require('rsocket-core');
+const {randomBytes} = require('crypto');
+const {BufferEncoders, RSocketClient, RSocketResumableTransport, TEXT_PLAIN, MESSAGE_RSOCKET_ROUTING, MESSAGE_RSOCKET_COMPOSITE_METADATA, encodeCompositeMetadata, encodeRoute} = require('rsocket-core');
 const {Flowable} = require('rsocket-flowable');
 const RSocketTcpClient = require('rsocket-tcp-client').default;
 const {main} = require('../js-common/checks.js');
-
-const [host, port] = [process.argv[2], Number(process.argv[3])];
 
 function encode(route, note) {
   const entries = [[MESSAGE_RSOCKET_ROUTING, encodeRoute(route)]];
@@ -67,7 +66,23 @@ function adapt(socket) {
   };
 }
 
-const connect = ({keepAlive, lifetime}) => new Promise((resolve, reject) => {
+// Reconnects as soon as a connection that was there is gone.
+function resumable(source) {
+  const options = {bufferSize: 1024 * 1024, resumeToken: randomBytes(16), sessionDurationSeconds: 30};
+  const transport = new RSocketResumableTransport(source, options, BufferEncoders);
+  let wasConnected = false;
+  transport.connectionStatus().subscribe({
+    onSubscribe: (subscription) => subscription.request(Number.MAX_SAFE_INTEGER),
+    onNext: (status) => {
+      if (status.kind === 'CONNECTED') wasConnected = true;
+      else if (status.kind === 'NOT_CONNECTED' && wasConnected) setTimeout(() => transport.connect(), 50);
+    },
+  });
+  return transport;
+}
+
+const connect = ({host, port, keepAlive, lifetime, resume}) => new Promise((resolve, reject) => {
+  const source = () => new RSocketTcpClient({host, port}, BufferEncoders);
   new RSocketClient({
     setup: {
       keepAlive,
@@ -75,7 +90,7 @@ const connect = ({keepAlive, lifetime}) => new Promise((resolve, reject) => {
       dataMimeType: 'application/octet-stream',
       metadataMimeType: MESSAGE_RSOCKET_COMPOSITE_METADATA.string,
     },
-    transport: new RSocketTcpClient({host, port}, BufferEncoders),
+    transport: resume ? resumable(source) : source(),
   }).connect().subscribe({onComplete: (socket) => resolve(adapt(socket)), onError: reject});
 });
 

@@ -1,12 +1,11 @@
-// The interop checks on rsocket-js 1.0.0-alpha.3: `node client.js HOST PORT` prints one JSON object.
+// The interop checks on rsocket-js 1.0.0-alpha.3: `node client.js HOST PORT CUT_PORT` prints one JSON object.
 'use strict';
 
+const {randomBytes} = require('crypto');
 const {RSocketConnector} = require('rsocket-core');
 const {TcpClientTransport} = require('rsocket-tcp-client');
 const {WellKnownMimeType, encodeCompositeMetadata, encodeRoute} = require('rsocket-composite-metadata');
 const {main} = require('../js-common/checks.js');
-
-const [host, port] = [process.argv[2], Number(process.argv[3])];
 
 function encode(route, note) {
   const entries = [[WellKnownMimeType.MESSAGE_RSOCKET_ROUTING, encodeRoute(route)]];
@@ -71,7 +70,12 @@ function adapt(rsocket) {
   };
 }
 
-async function connect({keepAlive, lifetime, mtu}) {
+const resuming = {
+  tokenGenerator: () => randomBytes(16),
+  reconnectFunction: () => new Promise((resolve) => setTimeout(resolve, 50)),
+};
+
+async function connect({host, port, keepAlive, lifetime, mtu, resume}) {
   const rsocket = await new RSocketConnector({
     setup: {
       keepAlive,
@@ -79,6 +83,7 @@ async function connect({keepAlive, lifetime, mtu}) {
       dataMimeType: 'application/octet-stream',
       metadataMimeType: WellKnownMimeType.MESSAGE_RSOCKET_COMPOSITE_METADATA.string,
     },
+    resume: resume ? resuming : undefined,
     fragmentation: {maxOutboundFragmentSize: mtu},
     transport: new TcpClientTransport({connectionOptions: {host, port}}),
   }).connect();

@@ -134,6 +134,7 @@ function listen(options) {
 console.warn = () => {}; // the library writes closed streams to the console
 new RSocketServer({
   transport: new TcpServerTransport({listenOptions: {host: '127.0.0.1', port: 0}, socketCreator: listen}),
+  resume: {sessionTimeout: 30000},
   fragmentation: {maxOutboundFragmentSize: FRAGMENT_BYTES},
   acceptor: {
     accept: async () => ({

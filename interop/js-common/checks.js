@@ -1,6 +1,6 @@
 // The interop checks, for every version of rsocket-js: what each demands is told in interop/README.md.
 //
-// A version gives `connect({keepAlive, lifetime, mtu})`, a promise of an object with
+// A version gives `connect({host, port, keepAlive, lifetime, mtu, resume})`, a promise of an object with
 //   call(payload)                     -> {answer: promise of a payload, cancel()}
 //   stream(payload, collector)        -> nothing; the collector gets items
 //   channel(payload, items, collector)-> nothing; `items` (an array of Buffers) goes out as the other side asks
@@ -54,9 +54,14 @@ class Collector {
       this.subscription.cancel();
       this.resolve();
     } else if (count === this.asked) {
-      this.asked += this.window;
-      this.subscription.request(this.window);
+      this.ask();
     }
+  }
+
+  async ask() {
+    if (this.pause) await this.pause();
+    this.asked += this.window;
+    this.subscription.request(this.window);
   }
 
   onComplete() {
@@ -78,14 +83,15 @@ class Collector {
 const range = (from, to) => Array.from({length: to - from}, (_, n) => String(from + n));
 const buffers = (texts) => texts.map((text) => Buffer.from(text));
 
-// Builds the checks from `connect` and `encode(route, note)`, which makes composite metadata.
-function makeChecks(connect, encode) {
+// Builds the checks from `connect` and `encode(route, note)`, which makes composite metadata. The connections of
+// `cutPort` are cut again and again.
+function makeChecks(connect, encode, host, port, cutPort) {
   const request = (route, data = '', note = undefined) => ({
     data: Buffer.from(data),
     metadata: encode(route, note),
   });
   const connected = async (run, options = {}) => {
-    const peer = await connect({keepAlive: 10000, lifetime: 60000, mtu: FRAGMENT_BYTES, ...options});
+    const peer = await connect({host, port, keepAlive: 10000, lifetime: 60000, mtu: FRAGMENT_BYTES, resume: false, ...options});
     try {
       await run(peer);
     } finally {
@@ -216,16 +222,26 @@ function makeChecks(connect, encode) {
       await sleep(3000);
       await alive(peer);
     }, {keepAlive: 200, lifetime: 1200}),
+    resume: () => connected(async (peer) => {
+      const collector = collect(peer, request('count', '3000'), 20);
+      collector.pause = () => sleep(10);
+      expect(await collector.texts(), range(0, 3000), 'items');
+    }, {port: cutPort, resume: true, keepAlive: 500, lifetime: 5000}),
   };
 }
 
 // Runs the checks one after another, prints the JSON object and ends the process.
 async function main(peer, connect, encode) {
   console.warn = () => {}; // the libraries write their warnings to the console
+  // A library that drops its listeners from a socket which then breaks would take the whole process down.
+  let crash;
+  process.on('uncaughtException', (error) => crash(error));
+  const [host, port, cutPort] = [process.argv[2], Number(process.argv[3]), Number(process.argv[4])];
   const checks = {};
-  for (const [name, run] of Object.entries(makeChecks(connect, encode))) {
+  for (const [name, run] of Object.entries(makeChecks(connect, encode, host, port, cutPort))) {
     try {
-      await within(run(), CHECK_TIMEOUT_MS, 'not done');
+      const crashed = new Promise((_, reject) => { crash = reject; });
+      await within(Promise.race([run(), crashed]), CHECK_TIMEOUT_MS, 'not done');
       checks[name] = 'ok';
     } catch (error) {
       checks[name] = error.message || String(error);

@@ -1,4 +1,4 @@
-"""The interop checks on rsocket-py: ``python -m interop.py.client HOST PORT`` prints one JSON object.
+"""The interop checks on rsocket-py: ``python -m interop.py.client HOST PORT CUT_PORT`` prints one JSON object.
 
 It exits 0 when all are ok. What each check demands is told in ``interop/README.md``. Every check has a
 connection of its own.
@@ -309,6 +309,11 @@ async def keepalive(host: str, port: int) -> None:
     async with connection(host, port, keepalive_ms=200, lifetime_ms=1200) as client:
         await asyncio.sleep(3.0)
         await still_alive(client)
+
+
+@check("resume")
+async def resume(host: str, port: int) -> None:
+    raise AssertionError("the library cannot resume")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import io.rsocket.Payload;
 import io.rsocket.RSocket;
 import io.rsocket.RSocketErrorException;
 import io.rsocket.core.RSocketConnector;
+import io.rsocket.core.Resume;
 import io.rsocket.metadata.WellKnownMimeType;
 import io.rsocket.transport.netty.client.TcpClientTransport;
 import io.rsocket.util.DefaultPayload;
@@ -24,9 +25,10 @@ import reactor.core.Disposable;
 import reactor.core.Exceptions;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
+import reactor.util.retry.Retry;
 
 /**
- * The interop checks on rsocket-java: {@code Client HOST PORT} prints one JSON object; exits 0 when all are ok. What
+ * The interop checks on rsocket-java: {@code Client HOST PORT CUT_PORT} prints one JSON object; exits 0 when all are ok. What
  * each check demands is told in interop/README.md. Every check has a connection of its own.
  */
 public final class Client {
@@ -37,10 +39,12 @@ public final class Client {
 
   private final String host;
   private final int port;
+  private final int cutPort;
 
-  private Client(String host, int port) {
+  private Client(String host, int port, int cutPort) {
     this.host = host;
     this.port = port;
+    this.cutPort = cutPort;
   }
 
   @FunctionalInterface
@@ -49,7 +53,7 @@ public final class Client {
   }
 
   public static void main(String[] arguments) {
-    System.exit(new Client(arguments[0], Integer.parseInt(arguments[1])).runAll() ? 0 : 1);
+    System.exit(new Client(arguments[0], Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2])).runAll() ? 0 : 1);
   }
 
   private Map<String, Check> checks() {
@@ -80,6 +84,7 @@ public final class Client {
     checks.put("slow", this::slow);
     checks.put("slow-cancel", this::slowCancel);
     checks.put("keepalive", this::keepalive);
+    checks.put("resume", this::resume);
     return checks;
   }
 
@@ -95,9 +100,7 @@ public final class Client {
   }
 
   private String run(String name, Check check) {
-    boolean idle = name.equals("keepalive");
-    int mtu = name.equals("echo-shreds") ? 64 : FRAGMENT_BYTES;
-    RSocket peer = connect(mtu, Duration.ofMillis(idle ? 200 : 10_000), Duration.ofMillis(idle ? 1_200 : 60_000));
+    RSocket peer = connect(name);
     try {
       check.run(peer);
       return "ok";
@@ -108,14 +111,24 @@ public final class Client {
     }
   }
 
-  private RSocket connect(int mtu, Duration interval, Duration lifetime) {
-    return RSocketConnector.create()
-        .fragment(mtu)
-        .keepAlive(interval, lifetime)
-        .metadataMimeType(WellKnownMimeType.MESSAGE_RSOCKET_COMPOSITE_METADATA.getString())
-        .dataMimeType(WellKnownMimeType.APPLICATION_OCTET_STREAM.getString())
-        .connect(TcpClientTransport.create(host, port))
-        .block(ANSWER_TIMEOUT);
+  /** The connection for a check: most have the same, some need one of their own. */
+  private RSocket connect(String check) {
+    RSocketConnector connector =
+        RSocketConnector.create()
+            .metadataMimeType(WellKnownMimeType.MESSAGE_RSOCKET_COMPOSITE_METADATA.getString())
+            .dataMimeType(WellKnownMimeType.APPLICATION_OCTET_STREAM.getString())
+            .fragment(check.equals("echo-shreds") ? 64 : FRAGMENT_BYTES);
+    int to = port;
+    switch (check) {
+      case "keepalive" -> connector.keepAlive(Duration.ofMillis(200), Duration.ofMillis(1_200));
+      case "resume" -> {
+        connector.keepAlive(Duration.ofMillis(500), Duration.ofSeconds(5));
+        connector.resume(new Resume().retry(Retry.fixedDelay(100, Duration.ofMillis(50))));
+        to = cutPort;
+      }
+      default -> connector.keepAlive(Duration.ofSeconds(10), Duration.ofSeconds(60));
+    }
+    return connector.connect(TcpClientTransport.create(host, to)).block(ANSWER_TIMEOUT);
   }
 
   private void echo(RSocket peer) {
@@ -235,6 +248,18 @@ public final class Client {
   private void keepalive(RSocket peer) throws InterruptedException {
     Thread.sleep(3_000);
     alive(peer);
+  }
+
+  private void resume(RSocket peer) {
+    Flux<Payload> items = peer.requestStream(request("count", "3000")).limitRate(20);
+    Flux<String> slowly = items.map(Payload::getDataUtf8).concatMap(Client::slowly, 0);
+    expect(slowly.collectList().block(CHECK_TIMEOUT), range(0, 3000), "items");
+  }
+
+  /** Every twentieth item takes 10 ms. */
+  private static Mono<String> slowly(String item) {
+    Mono<String> same = Mono.just(item);
+    return Integer.parseInt(item) % 20 == 0 ? same.delayElement(Duration.ofMillis(10)) : same;
   }
 
   private static void alive(RSocket peer) {

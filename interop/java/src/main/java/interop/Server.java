@@ -4,6 +4,7 @@ import io.rsocket.Payload;
 import io.rsocket.RSocket;
 import io.rsocket.SocketAcceptor;
 import io.rsocket.core.RSocketServer;
+import io.rsocket.core.Resume;
 import io.rsocket.exceptions.CustomRSocketException;
 import io.rsocket.transport.netty.server.CloseableChannel;
 import io.rsocket.transport.netty.server.TcpServerTransport;
@@ -27,6 +28,7 @@ public final class Server implements RSocket {
     CloseableChannel server =
         RSocketServer.create(SocketAcceptor.with(new Server()))
             .fragment(FRAGMENT_BYTES)
+            .resume(new Resume().sessionDuration(Duration.ofSeconds(30)))
             .bindNow(TcpServerTransport.create("127.0.0.1", 0));
     System.out.println("LISTENING " + server.address().getPort());
     server.onClose().block();
