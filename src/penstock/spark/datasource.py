@@ -1,0 +1,52 @@
+"""The format "penstock": what Spark asks for readers and writers."""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter
+from pyspark.sql.types import StructType
+
+from .options import FORMAT, SinkOptions, SourceOptions
+from .schema import COLUMNS, Projection
+from .sink import BatchSink, StreamSink
+from .source import JournalBatchReader, JournalStreamReader
+
+__all__ = ["PenstockSource"]
+
+
+class PenstockSource(DataSource):
+    """Journals as tables and streams, and RSocket channels as sinks.
+
+    Spark finds it by its name, without registration, where this package is installed::
+
+        flights = spark.readStream.format("penstock").load("data/flights")
+        query = flights.writeStream.format("penstock").option("url", "rsocket+tcp://…").option("route", "delays")
+
+    `docs/how-to/spark.md` lists the options.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the format's name."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """Return all columns of a journal. `.schema("data binary")` before `load` reads some of them only."""
+        # Mistakes in options come up at load(), not when the query runs.
+        SourceOptions.parse(self.options)
+        return COLUMNS
+
+    def reader(self, schema: StructType) -> JournalBatchReader:
+        """Return what reads a journal once."""
+        return JournalBatchReader(SourceOptions.parse(self.options), Projection(schema))
+
+    def streamReader(self, schema: StructType) -> JournalStreamReader:
+        """Return what reads a journal as it grows."""
+        return JournalStreamReader(SourceOptions.parse(self.options), Projection(schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchSink:
+        """Return what sends the rows of a DataFrame."""
+        return BatchSink(SinkOptions.parse(self.options), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
+        """Return what sends the rows of a streaming query."""
+        return StreamSink(SinkOptions.parse(self.options), schema)

@@ -1,0 +1,114 @@
+"""A collector inside the query, for one machine: it runs beside Spark's driver, on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+import time
+from types import FrameType
+from typing import Final
+
+from ..errors import JournalLocked, PenstockError
+from .options import SourceOptions
+
+__all__ = ["EmbeddedCollector"]
+
+logger = logging.getLogger("penstock.spark")
+
+LOCK_PATIENCE: Final = 15.0
+"""Seconds: the collector of a driver that was killed holds its log until its process notices."""
+LOCK_RETRY: Final = 0.2
+STOP_SECONDS: Final = 5.0
+"""How long Spark may be kept waiting: an append to the journal is on the disk within this time."""
+
+
+class EmbeddedCollector:
+    """Collects the stream of `url` and `route` into the one source of the query, from the first `run` on.
+
+    Args:
+        options: Of the query; `url`, `route` and `sources` are set.
+
+    """
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._error: PenstockError | None = None
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        """Start to collect, if that was not done before; else make sure that it goes well.
+
+        Raises:
+            PenstockError: The collector has given up; the message says why.
+
+        """
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._collect, name="penstock-collector", daemon=True)
+            self._thread.start()
+            self._stop_when_terminated()
+        if self._error is not None:
+            raise self._error
+
+    def stop(self) -> None:
+        """End the collector, once what it has received is in the journal."""
+        self._stopping.set()
+        loop, task = self._loop, self._task
+        if loop is not None and task is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(task.cancel)
+        if self._thread is not None:
+            self._thread.join(STOP_SECONDS)
+
+    def _collect(self) -> None:
+        deadline = time.monotonic() + LOCK_PATIENCE
+        while not self._stopping.is_set():
+            try:
+                asyncio.run(self._main())
+                return
+            except asyncio.CancelledError:
+                return
+            except JournalLocked as error:
+                if time.monotonic() > deadline:
+                    self._error = error
+                    return
+                self._stopping.wait(LOCK_RETRY)
+            except PenstockError as error:
+                self._error = error
+                return
+
+    async def _main(self) -> None:
+        # Only those who embed a collector need the network.
+        from ..journal.collect import Collector
+
+        options = self._options
+        assert options.url is not None and options.route is not None and options.sources is not None
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        if self._stopping.is_set():
+            return
+        collector = Collector(
+            options.url,
+            options.route,
+            options.journal,
+            source=options.sources[0],
+            data=options.data,
+        )
+        await collector.run()
+        logger.info("the publisher has completed the stream %r", options.route)
+
+    def _stop_when_terminated(self) -> None:
+        """Close the journal when Spark ends this process, which it does with SIGTERM and nothing else."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        previous = signal.getsignal(signal.SIGTERM)
+
+        def terminated(number: int, frame: FrameType | None) -> None:
+            self.stop()
+            signal.signal(number, previous if previous is not None else signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        signal.signal(signal.SIGTERM, terminated)

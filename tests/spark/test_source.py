@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
+from pyspark.sql.types import StructType
+
+from penstock import DataLost, LocalError
+from penstock.journal.layout import log_folder
+from penstock.journal.retention import commits
+from penstock.spark.schema import COLUMNS
+
+from .journals import advance, datasource, fill, item, read_batch, read_between, run_task, stream_reader
+
+
+def test_batch_read_is_the_whole_journal(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5, 12)
+    fill(tmp_path, "b", 3)
+    table = read_batch(datasource(tmp_path).reader(COLUMNS))
+    rows = table.to_pylist()
+    assert [(row["source"], row["position"]) for row in rows] == [
+        *(("a", n) for n in range(12)),
+        *(("b", n) for n in range(3)),
+    ]
+    assert rows[1] | {"time": None} == {
+        "source": "a", "position": 1, "time": None, "stream": "flights", "data": item(1), "metadata": None,
+    }  # fmt: skip
+    assert table.schema.equals(to_arrow_schema(COLUMNS, timezone="UTC"))
+
+
+def test_batch_read_may_begin_and_end_anywhere(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 20)
+    fill(tmp_path, "b", 5)
+    reader = datasource(tmp_path, startingOffsets='{"a": 4, "b": "latest"}', endingOffsets='{"a": 7}').reader(COLUMNS)
+    assert read_batch(reader)["data"].to_pylist() == [item(4), item(5), item(6)]
+
+
+def test_batch_read_reads_only_the_columns_of_the_schema(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 2)
+    schema = StructType([COLUMNS["data"], COLUMNS["position"]])
+    assert read_batch(datasource(tmp_path).reader(schema)).to_pylist() == [
+        {"data": item(0), "position": 0},
+        {"data": item(1), "position": 1},
+    ]
+
+
+def test_batch_read_of_no_rows_has_one_empty_task(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    reader = datasource(tmp_path, startingOffsets="latest").reader(COLUMNS)
+    (part,) = reader.partitions()
+    assert list(run_task(reader, part)) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "error", "message"),
+    [
+        ({"startingOffsets": '{"a": 4}', "endingOffsets": '{"a": 2}'}, LocalError, "endingOffsets is 2, before"),
+        ({"startingOffsets": '{"a": 9}'}, DataLost, "ends at position 5, before 9"),
+        ({"source": "b"}, LocalError, "has not source 'b' in it; there are a"),
+    ],
+)
+def test_batch_reads_that_cannot_be_are_explained(
+    tmp_path: Path, more: dict[str, str], error: type[Exception], message: str
+) -> None:
+    fill(tmp_path, "a", 5)
+    with pytest.raises(error, match=message):
+        datasource(tmp_path, **more).reader(COLUMNS).partitions()
+
+
+def test_batch_read_of_nothing_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(LocalError, match="check the path"):
+        datasource(tmp_path / "typo").reader(COLUMNS).partitions()
+    assert not (tmp_path / "typo").exists()
+
+
+def test_first_offset_is_symbolic_and_always_the_same(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    reader = stream_reader(tmp_path, startingOffsets="latest")
+    first = reader.initialOffset()
+    fill(tmp_path, "a", 9)
+    assert first == reader.initialOffset() == {"v": 1, "from": "latest", "sources": {}}
+
+
+def test_a_query_reads_every_row_once(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 7, 15)
+    reader = stream_reader(tmp_path, maxRowsPerTrigger="4")
+    at, seen = reader.initialOffset(), []
+    for grow in (None, 17, None, None, None, 18, None, None):
+        if grow:
+            fill(tmp_path, "a", grow)
+        end = advance(reader, at)
+        if end == at:
+            continue
+        batch = read_between(reader, at, end)
+        assert 0 < len(batch) <= 4
+        seen += batch
+        at = end
+    assert seen == [item(n) for n in range(18)]
+    assert advance(reader, at) == at
+
+
+def test_the_same_offsets_are_the_same_rows_in_any_process(tmp_path: Path) -> None:
+    # THREATS 79: after a crash Spark asks for the partitions of offsets that it had written down.
+    fill(tmp_path, "a", 7)
+    reader = stream_reader(tmp_path)
+    start = reader.initialOffset()
+    end = advance(reader, start)
+    before = read_between(reader, start, end)
+    fill(tmp_path, "a", 12)
+    after = read_between(stream_reader(tmp_path, partitions="3"), start, end)
+    assert before == after == [item(n) for n in range(7)]
+
+
+def test_latest_that_was_planned_is_not_looked_up_anew(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    reader = stream_reader(tmp_path, startingOffsets="latest")
+    start = reader.initialOffset()
+    settled = advance(reader, start)
+    assert read_between(reader, start, settled) == []
+    fill(tmp_path, "a", 8)
+    again = stream_reader(tmp_path, startingOffsets="latest")
+    end = advance(again, settled)
+    assert read_between(again, settled, end) == [item(n) for n in (5, 6, 7)]
+
+
+def test_a_query_that_waits_returns_the_very_offset(tmp_path: Path) -> None:
+    # THREATS 81: an end that equals the start has no rows.
+    reader = stream_reader(tmp_path)
+    start = reader.initialOffset()
+    assert reader.latestOffset(start, ReadAllAvailable()) is start
+    assert reader.partitions(start, start) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "limit"), [({}, ReadMaxBytes(256 << 20)), ({"maxRowsPerTrigger": "5"}, ReadMaxRows(5))]
+)
+def test_default_limit_is_that_of_the_options(tmp_path: Path, more: dict[str, str], limit: object) -> None:
+    assert stream_reader(tmp_path, **more).getDefaultReadLimit() == limit
+
+
+def test_both_limits_hold_whichever_spark_passes_on(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 1000)
+    reader = stream_reader(tmp_path, maxRowsPerTrigger="500", maxBytesPerTrigger="1")
+    assert advance(reader, reader.initialOffset())["sources"] == {"a": 1}
+    # The trigger "once" takes all there is.
+    assert reader.latestOffset(reader.initialOffset(), ReadAllAvailable())["sources"] == {"a": 1000}
+
+
+def test_available_now_ends_where_the_journal_ended(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    reader = stream_reader(tmp_path, maxRowsPerTrigger="3")
+    reader.prepareForTriggerAvailableNow()
+    fill(tmp_path, "a", 9)
+    first = advance(reader, reader.initialOffset())
+    second = advance(reader, first)
+    assert (first["sources"], second["sources"]) == ({"a": 3}, {"a": 5})
+    assert advance(reader, second) == second
+
+
+def test_start_of_the_next_batch_is_committed(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    reader = stream_reader(tmp_path)
+    start = reader.initialOffset()
+    end = advance(reader, start)
+    assert commits(log_folder(tmp_path, "a")) == {"spark": 0}
+    advance(reader, end)
+    assert commits(log_folder(tmp_path, "a")) == {"spark": 5}
+
+
+def test_commit_is_the_second_way(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    reader = stream_reader(tmp_path, reader="delays")
+    end = advance(reader, reader.initialOffset())
+    reader.commit(end)
+    assert commits(log_folder(tmp_path, "a")) == {"delays": 5}
+
+
+def test_a_restarted_query_takes_its_name_before_it_reads(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    end = {"v": 1, "from": {"a": 0}, "sources": {"a": 5}}
+    stream_reader(tmp_path).partitions({"v": 1, "from": {"a": 0}, "sources": {"a": 2}}, end)
+    assert commits(log_folder(tmp_path, "a")) == {"spark": 2}
+
+
+def test_progress_shows_how_far_the_journal_goes(tmp_path: Path) -> None:
+    reader = stream_reader(tmp_path)
+    advance(reader, reader.initialOffset())
+    assert reader.reportLatestOffset() is None
+    fill(tmp_path, "a", 5)
+    advance(reader, reader.initialOffset())
+    latest = reader.reportLatestOffset()
+    assert latest is not None and latest["sources"] == {"a": 5}
+
+
+def test_offsets_of_others_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(LocalError, match="none of this source"):
+        stream_reader(tmp_path).latestOffset({"offset": 5}, ReadAllAvailable())
+
+
+def test_workers_get_no_handles(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    reader = stream_reader(tmp_path)
+    advance(reader, reader.initialOffset())
+    assert cloudpickle.loads(cloudpickle.dumps(reader))._driver is None
+
+
+def test_making_a_reader_touches_nothing(tmp_path: Path) -> None:
+    stream_reader(tmp_path / "journal", url="rsocket+tcp://127.0.0.1:1", route="flights").stop()
+    assert not (tmp_path / "journal").exists()
