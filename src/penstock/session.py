@@ -38,8 +38,11 @@ class Session(Protocol):
 
     link_wanted: bool
     """Whether the session has use for a link: the driver closes the link, or opens one, accordingly."""
-    open_streams: int
-    """How many streams are open, of both sides."""
+
+    @property
+    @abstractmethod
+    def open_streams(self) -> int:
+        """How many streams are open, of both sides."""
 
     @abstractmethod
     def link_up(self, now: float) -> None:
@@ -70,7 +73,7 @@ class Session(Protocol):
         """Return what happened since the last call, in order, and forget it."""
 
     @abstractmethod
-    def open(self, kind: Kind, route: str, payload: Payload, credit: int = 0, *, done: bool = False) -> int:
+    def open(self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False) -> int:
         """Open a stream and return its id.
 
         Args:

@@ -51,7 +51,9 @@ def begin(driver: Driver, event: Requested) -> None:
 
 def _refuse(driver: Driver, event: Requested) -> None:
     kind = event.kind.name.lower()
-    driver.session.fail(event.stream_id, Rejected(REJECTED, f"no {kind} handler is named {event.route[:ROUTE_CHARACTERS]!r}"))
+    driver.session.fail(
+        event.stream_id, Rejected(REJECTED, f"no {kind} handler is named {event.route[:ROUTE_CHARACTERS]!r}")
+    )
 
 
 def _begin_channel(driver: Driver, event: Requested, handler: Handler) -> None:
@@ -73,7 +75,9 @@ def _begin_channel(driver: Driver, event: Requested, handler: Handler) -> None:
 
 def _answer(driver: Driver, stream_id: int, result: Any, handler: Handler) -> None:
     """Send the one item that a handler returned, or will return."""
-    if type(result) is not Payload and isawaitable(result):
+    if type(result) is Payload:
+        _reply(driver, stream_id, result, handler)
+    elif type(result) is not bytes and isawaitable(result):
         TaskAnswer(driver, stream_id, handler).start(result)
     else:
         _reply(driver, stream_id, _payload(result), handler)

@@ -13,6 +13,10 @@ from .streams import Stream
 
 __all__ = ["Peer"]
 
+# Members of an enumeration cost a look-up each time.
+_CALL = Kind.CALL
+_FIRE = Kind.FIRE
+
 
 class Peer:
     """Asks the other side of a connection for things. :func:`penstock.connect` makes one.
@@ -51,7 +55,7 @@ class Peer:
         if driver.paused:
             await driver.writable()
         try:
-            stream_id = driver.session.open(Kind.CALL, route, payload, 1)
+            stream_id = driver.session.open(_CALL, route, payload, 1)
         except SessionClosed as error:
             raise self._closed(error) from None
         future = driver.loop.create_future()
@@ -70,7 +74,7 @@ class Peer:
         if driver.paused:
             await driver.writable()
         try:
-            driver.session.open(Kind.FIRE, route, payload)
+            driver.session.open(_FIRE, route, payload)
         except SessionClosed as error:
             raise self._closed(error) from None
         driver.wake()

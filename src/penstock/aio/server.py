@@ -24,9 +24,7 @@ __all__ = ["Server", "serve"]
 logger = logging.getLogger("penstock.aio")
 
 
-def serve(
-    service: Service, *urls: str, settings: Settings | None = None, ssl: tls.SSLContext | None = None
-) -> Server:
+def serve(service: Service, *urls: str, settings: Settings | None = None, ssl: tls.SSLContext | None = None) -> Server:
     """Serve `service` at every one of `urls`: ``async with serve(service, url) as server``.
 
     Args:

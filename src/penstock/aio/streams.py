@@ -130,7 +130,14 @@ class Stream(Items):
     __slots__ = ("_credit", "_entered", "_kind", "_manual", "_outgoing", "_payload", "_route")
 
     def __init__(
-        self, driver: Driver, kind: Kind, route: str, payload: Payload, credit: int, manual: bool, outgoing: Source | None
+        self,
+        driver: Driver,
+        kind: Kind,
+        route: str,
+        payload: Payload,
+        credit: int,
+        manual: bool,
+        outgoing: Source | None,
     ) -> None:
         if credit < 1:
             raise LocalError(f"credit is {credit}; a stream needs at least 1")
@@ -205,9 +212,7 @@ class Stream(Items):
             if driver.paused:
                 await driver.writable()
             outgoing = self._outgoing
-            stream_id = driver.session.open(
-                self._kind, self._route, self._payload, self._credit, done=outgoing is None
-            )
+            stream_id = driver.session.open(self._kind, self._route, self._payload, self._credit, outgoing is None)
             self._inbound = driver.inbound[stream_id] = Inbound(driver, stream_id, self._credit, self._manual)
             if outgoing is not None:
                 pump(driver, stream_id, 0, outgoing)

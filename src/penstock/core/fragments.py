@@ -7,7 +7,7 @@ the fragments are of.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from ..errors import LimitExceeded
 from ..payload import Payload
@@ -58,7 +58,7 @@ class Partial:
 
     __slots__ = ("_data", "_empty", "_metadata", "count", "head", "held", "size", "started")
 
-    def __init__(self, head: object, now: float) -> None:
+    def __init__(self, head: Any, now: float) -> None:
         self.head = head
         self.started = now
         self.count = 0
@@ -90,7 +90,9 @@ class Partial:
         if self.count > settings.max_fragments:
             raise LimitExceeded(f"an item has more than max_fragments ({settings.max_fragments}) fragments")
         if self._empty > settings.max_empty_fragments:
-            raise LimitExceeded(f"more than max_empty_fragments ({settings.max_empty_fragments}) fragments held nothing")
+            raise LimitExceeded(
+                f"more than max_empty_fragments ({settings.max_empty_fragments}) fragments held nothing"
+            )
 
     def payload(self) -> Payload:
         """Return the whole item."""
@@ -98,28 +100,27 @@ class Partial:
 
 
 class Reassembly:
-    """All unfinished items of one connection, by stream, and what they may hold together."""
+    """All unfinished items of one connection, and what they may hold together.
 
-    __slots__ = ("_partials", "_settings", "held")
+    Attributes:
+        partials: The items, by stream.
+        held: What they hold, in bytes.
+
+    """
+
+    __slots__ = ("_settings", "held", "partials")
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._partials: dict[int, Partial] = {}
+        self.partials: dict[int, Partial] = {}
         self.held = 0
 
     def __len__(self) -> int:
-        return len(self._partials)
+        return len(self.partials)
 
-    def __contains__(self, stream_id: int) -> bool:
-        return stream_id in self._partials
-
-    def items(self) -> list[tuple[int, Partial]]:
-        """Return the unfinished items, with their streams."""
-        return list(self._partials.items())
-
-    def begin(self, stream_id: int, head: object, metadata: bytes | None, data: bytes, now: float) -> None:
+    def begin(self, stream_id: int, head: Any, metadata: bytes | None, data: bytes, now: float) -> None:
         """Take the first fragment of an item. Raises LimitExceeded as :meth:`add` does."""
-        self._partials[stream_id] = Partial(head, now)
+        self.partials[stream_id] = Partial(head, now)
         self.add(stream_id, metadata, data)
 
     def add(self, stream_id: int, metadata: bytes | None, data: bytes) -> None:
@@ -129,12 +130,12 @@ class Reassembly:
             LimitExceeded: The item, or all unfinished items together, are too large; the item is dropped.
 
         """
-        partial = self._partials[stream_id]
+        partial = self.partials[stream_id]
         self.held -= partial.held
         try:
             partial.append(metadata, data, self._settings)
         except LimitExceeded:
-            del self._partials[stream_id]
+            del self.partials[stream_id]
             raise
         self.held += partial.held
         if self.held > self._settings.max_reassembly_bytes:
@@ -145,26 +146,26 @@ class Reassembly:
 
     def finish(self, stream_id: int) -> Partial:
         """Return the item whose last fragment was added, and forget it."""
-        partial = self._partials.pop(stream_id)
+        partial = self.partials.pop(stream_id)
         self.held -= partial.held
         return partial
 
     def drop(self, stream_id: int) -> None:
         """Forget the unfinished item of a stream, if there is one."""
-        if stream_id in self._partials:
+        if stream_id in self.partials:
             self.finish(stream_id)
 
     def clear(self) -> None:
         """Forget all unfinished items."""
-        self._partials.clear()
+        self.partials.clear()
         self.held = 0
 
     def deadline(self) -> float | None:
         """Return when the oldest unfinished item must be whole."""
-        oldest = min((partial.started for partial in self._partials.values()), default=None)
+        oldest = min((partial.started for partial in self.partials.values()), default=None)
         return None if oldest is None else oldest + self._settings.reassembly_timeout
 
     def overdue(self, now: float) -> list[int]:
         """Return the streams whose unfinished items have taken too long."""
         limit = now - self._settings.reassembly_timeout
-        return [stream_id for stream_id, partial in self._partials.items() if partial.started <= limit]
+        return [stream_id for stream_id, partial in self.partials.items() if partial.started <= limit]

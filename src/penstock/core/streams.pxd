@@ -1,6 +1,11 @@
 import cython
 
 
+cdef list ENDS
+
+
+@cython.final
+@cython.freelist(256)
 cdef class Stream:
     cdef public object id
     cdef public object kind
@@ -12,20 +17,18 @@ cdef class Stream:
     cdef public Py_ssize_t unrequested
     cdef public double opened
 
-    @cython.locals(requester=bint, responder=bint)
-    cpdef bint end(self, signal, bint from_us)
+    @cython.locals(ends=int, ours=int, theirs=int)
+    cpdef bint end(self, int signal, bint from_us)
 
 
 cdef class StreamTable:
     cdef dict _streams
     cdef Py_ssize_t _first_id
     cdef public Py_ssize_t next_id
-    cdef Py_ssize_t _limit
     cdef public Py_ssize_t remote
     cdef public bint wrapped
 
     cpdef Stream get(self, stream_id)
-    cpdef bint full(self)
     @cython.locals(stream_id=Py_ssize_t, stream=Stream)
     cpdef Stream open_ours(self, kind)
     @cython.locals(stream=Stream)

@@ -13,6 +13,12 @@ MAX_STREAM_ID: Final = 0x7FFFFFFF
 """RSocket 1.0, Stream Identifiers: 31 bits."""
 
 
+# The table of `halves`, flat, because it is asked for every stream: 1 ends the requester's half, 2 the responder's.
+ENDS: Final = [0] * (2 * len(Signal) + 2)
+for (_signal, _by_requester), (_requester, _responder) in TERMINAL.items():
+    ENDS[2 * _signal + _by_requester] = _requester + 2 * _responder
+
+
 class Stream:
     """One interaction.
 
@@ -49,19 +55,14 @@ class Stream:
         """Whether both halves are done."""
         return self.inbound == DONE and self.outbound == DONE
 
-    def end(self, signal: Signal, from_us: bool) -> bool:
+    def end(self, signal: int, from_us: bool) -> bool:
         """End the halves that `signal` ends; return whether the stream is over."""
-        requester, responder = TERMINAL[signal, from_us == self.ours]
-        if requester:
-            if self.ours:
-                self.outbound = DONE
-            else:
-                self.inbound = DONE
-        if responder:
-            if self.ours:
-                self.inbound = DONE
-            else:
-                self.outbound = DONE
+        ends = ENDS[2 * signal + (from_us == self.ours)]
+        ours, theirs = (1, 2) if self.ours else (2, 1)
+        if ends & ours:
+            self.outbound = DONE
+        if ends & theirs:
+            self.inbound = DONE
         return self.inbound == DONE and self.outbound == DONE
 
 
@@ -70,7 +71,6 @@ class StreamTable:
 
     Args:
         first_id: The first number that we give out; we count on in steps of two.
-        limit: How many streams the peer may have open.
 
     Attributes:
         next_id: The number to give out next.
@@ -79,13 +79,12 @@ class StreamTable:
 
     """
 
-    __slots__ = ("_first_id", "_limit", "_streams", "next_id", "remote", "wrapped")
+    __slots__ = ("_first_id", "_streams", "next_id", "remote", "wrapped")
 
-    def __init__(self, first_id: int, limit: int) -> None:
+    def __init__(self, first_id: int) -> None:
         self._streams: dict[int, Stream] = {}
         self._first_id = first_id
         self.next_id = first_id
-        self._limit = limit
         self.remote = 0
         self.wrapped = False
 
@@ -95,10 +94,6 @@ class StreamTable:
     def get(self, stream_id: int) -> Stream | None:
         """Return the open stream of that number."""
         return self._streams.get(stream_id)
-
-    def full(self) -> bool:
-        """Whether the peer has as many streams open as it may."""
-        return self.remote >= self._limit
 
     def open_ours(self, kind: Kind) -> Stream:
         """Open a stream of ours, with the next free number.

@@ -20,7 +20,16 @@ from ..aio.backoff import Backoff
 from ..aio.client import connect
 from ..aio.peer import Peer
 from ..aio.streams import Stream
-from ..errors import ApplicationError, ConnectError, DiskFull, JournalError, LinkError, PeerClosed, ResumeRejected, SetupRejected
+from ..errors import (
+    ApplicationError,
+    ConnectError,
+    DiskFull,
+    JournalError,
+    LinkError,
+    PeerClosed,
+    ResumeRejected,
+    SetupRejected,
+)
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..wire.columns import ColumnBuilder
 from .format import ITEMS
@@ -178,7 +187,9 @@ class Collector:
             try:
                 self._state = msgspec.msgpack.decode(writer.state, type=State)
             except msgspec.DecodeError as error:
-                raise JournalError(f"{self._journal}: the collector's state in log {self._source!r}: {error}") from error
+                raise JournalError(
+                    f"{self._journal}: the collector's state in log {self._source!r}: {error}"
+                ) from error
         if self._state.done and self._again:
             self._state = State()
         if self._state.begun and not self._state.done and self._state.checkpoint is None:

@@ -28,9 +28,7 @@ class Code(IntEnum):
     INVALID = 0x204
 
 
-SETUP_CODES: Final = frozenset(
-    {Code.INVALID_SETUP, Code.UNSUPPORTED_SETUP, Code.REJECTED_SETUP, Code.REJECTED_RESUME}
-)
+SETUP_CODES: Final = frozenset({Code.INVALID_SETUP, Code.UNSUPPORTED_SETUP, Code.REJECTED_SETUP, Code.REJECTED_RESUME})
 """Only a server sends them, and only before the session is established."""
 
 STREAM_CODES: Final = frozenset({Code.APPLICATION_ERROR, Code.REJECTED, Code.CANCELED, Code.INVALID})

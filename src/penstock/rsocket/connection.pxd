@@ -6,6 +6,7 @@ from ..wire.codec cimport Codec
 from ..wire.frames cimport Frame
 from ..wire.framing cimport Deframer
 from .inbound cimport Inbound
+from .metadata cimport Router
 from .outbound cimport Outbound
 
 cdef int _FIRST_COUNTED, _LAST_COUNTED
@@ -28,7 +29,7 @@ cdef class Connection:
     cdef Outbound _outbound
     cdef Inbound _inbound
     cdef object _keepalive
-    cdef object _router
+    cdef Router _router
     cdef Deframer _deframer
     cdef long long _received
     cdef long long _reported

@@ -96,7 +96,7 @@ class Connection:
         self._state = NEW
         self._link = DOWN
         self._established = False
-        self._streams = StreamTable(1 if is_client else 2, settings.max_streams)
+        self._streams = StreamTable(1 if is_client else 2)
         self._outbound = Outbound(self._codec, dialect.prefix_bytes, settings.fragment_bytes)
         self._inbound = Inbound(settings, self._streams, self._outbound, self._events)
         self._keepalive = Keepalive(self._timers)
@@ -397,7 +397,7 @@ class Connection:
         if self._state == DRAINING and not self._streams:
             self._outbound.control(ErrorFrame(0, Code.CONNECTION_CLOSE, b"all streams are done"))
             self._finish(None)
-        if len(self._inbound.reassembly):
+        if self._inbound.partials:
             deadline = self._inbound.reassembly.deadline()
             if deadline is not None:
                 self._timers.set(Timer.REASSEMBLY, deadline)

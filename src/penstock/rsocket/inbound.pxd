@@ -4,9 +4,12 @@ from ..core.streams cimport Stream, StreamTable
 from ..events cimport Canceled, Completed, CreditGranted, Failed, ItemReceived, Requested, RunReceived
 from ..payload cimport Payload, PayloadRun
 from ..wire.frames cimport Frame
+from .metadata cimport Router
 from .outbound cimport Outbound
 
-cdef int _PAYLOAD, _REQUEST_N, _CANCEL, _ERROR, _REQUEST_RESPONSE, _REQUEST_CHANNEL, _CALL
+cdef int _PAYLOAD, _REQUEST_N, _CANCEL, _ERROR, _REQUEST_RESPONSE, _REQUEST_CHANNEL
+cdef int _CALL, _FIRE, _CHANNEL, _COMPLETE, _FAIL, _CANCELED
+cdef int OPEN, COMPLETE, FOLLOWS, NEXT
 
 
 cdef class Inbound:
@@ -20,8 +23,11 @@ cdef class Inbound:
     cdef StreamTable _streams
     cdef public bint draining
     cdef public object reassembly
-    cdef public object router
+    cdef public dict partials
+    cdef public Router router
     cdef Py_ssize_t _max_metadata_bytes
+    cdef Py_ssize_t _max_open_rate
+    cdef Py_ssize_t _max_streams
 
     @cython.locals(type=int)
     cpdef frame(self, Frame frame, double now)
@@ -30,12 +36,16 @@ cdef class Inbound:
     cpdef stray(self, double now, Py_ssize_t count=*)
     cpdef forget(self, Stream stream)
     cpdef refuse(self, Stream stream, int code, error)
+    @cython.locals(stream_id="long long")
     cdef _request(self, Frame frame, double now)
-    @cython.locals(done=bint, stream=Stream)
+    @cython.locals(done=bint, stream=Stream, credit="long long", route=str)
     cdef _open(self, Frame frame, Payload payload, double now)
     @cython.locals(stream=Stream, flags=int)
     cdef _payload(self, Frame frame, double now)
     cdef _item(self, Stream stream, Payload payload, bint done)
+    @cython.locals(stream=Stream)
+    @cython.locals(limit=Py_ssize_t, metadata=bytes)
+    cdef _check_metadata(self, Payload payload)
     @cython.locals(stream=Stream)
     cdef _request_n(self, Frame frame, double now)
     @cython.locals(stream=Stream, over=bint)

@@ -52,6 +52,12 @@ _ERROR = int(FrameType.ERROR)
 _REQUEST_RESPONSE = int(FrameType.REQUEST_RESPONSE)
 _REQUEST_CHANNEL = int(FrameType.REQUEST_CHANNEL)
 _CALL = int(Kind.CALL)
+_FIRE = int(Kind.FIRE)
+_CHANNEL = int(Kind.CHANNEL)
+# As the table of halves wants them.
+_COMPLETE = int(Signal.COMPLETE)
+_FAIL = int(Signal.FAIL)
+_CANCELED = int(Signal.CANCEL)
 
 
 class Inbound:
@@ -67,12 +73,16 @@ class Inbound:
         router: Reads routes; set once the set-up says what metadata is.
         draining: No new streams of the peer's are taken.
         reassembly: Items of which not all fragments are here.
+        partials: The same, by stream.
 
     """
 
     __slots__ = (
         "_events",
         "_late",
+        "_max_metadata_bytes",
+        "_max_open_rate",
+        "_max_streams",
         "_opens",
         "_outbound",
         "_resets",
@@ -80,6 +90,7 @@ class Inbound:
         "_stray",
         "_streams",
         "draining",
+        "partials",
         "reassembly",
         "router",
     )
@@ -93,7 +104,11 @@ class Inbound:
         self._resets = Rate(settings.max_rapid_resets, RATE_SECONDS)
         self._late = 0
         self._stray = Rate(settings.max_stray_frames, RATE_SECONDS)
+        self._max_streams = settings.max_streams
+        self._max_open_rate = settings.max_open_rate
+        self._max_metadata_bytes = settings.max_metadata_bytes
         self.reassembly = Reassembly(settings)
+        self.partials = self.reassembly.partials
         self.router = Router()
         self.draining = False
 
@@ -125,14 +140,16 @@ class Inbound:
         if stream is None or stream.inbound != OPEN:
             self.stray(now, len(run))
             return
-        if stream.kind == _CALL or stream_id in self.reassembly:
+        if stream.kind == _CALL or stream_id in self.partials:
             for payload in run.payloads():
                 self._payload(Frame(_PAYLOAD, stream_id, NEXT, 0, payload.metadata, payload.data), now)
             return
         count = len(run)
         if count > stream.granted:
             if stream.granted:
-                self._events.append(RunReceived(stream_id, run.head(stream.granted)))
+                offsets = run.offsets[: 3 * stream.granted]
+                within = PayloadRun(run.buffer, offsets, run.check(0, stream.granted))
+                self._events.append(RunReceived(stream_id, within))
             self._overrun(stream)
             return
         stream.granted -= count
@@ -157,7 +174,8 @@ class Inbound:
     def forget(self, stream: Stream) -> None:
         """Drop all that is held for a stream that is over."""
         self._streams.close(stream)
-        self.reassembly.drop(stream.id)
+        if stream.id in self.partials:
+            self.reassembly.drop(stream.id)
 
     def refuse(self, stream: Stream, code: int, error: Exception) -> None:
         """End a stream because of what the peer did on it, and tell both sides."""
@@ -185,15 +203,17 @@ class Inbound:
         if (
             not self._streams.may_be_theirs(stream_id)
             or self._streams.get(stream_id) is not None
-            or stream_id in self.reassembly
+            or stream_id in self.partials
         ):
             self.stray(now)
         elif self.draining:
             self._reject(stream_id, "this side is closing the connection", now)
-        elif self._streams.full() or len(self.reassembly) > self._settings.max_streams:
+        elif self._streams.remote >= self._max_streams or len(self.partials) > self._max_streams:
             self._reject(stream_id, f"more than max_streams ({self._settings.max_streams}) streams are open", now)
-        elif self._settings.max_open_rate and self._opens.hit(now):
-            self._reject(stream_id, f"streams are opened faster than max_open_rate ({self._settings.max_open_rate}/s)", now)
+        elif self._max_open_rate and self._opens.hit(now):
+            self._reject(
+                stream_id, f"streams are opened faster than max_open_rate ({self._settings.max_open_rate}/s)", now
+            )
         elif frame.flags & FOLLOWS:
             self._begin(stream_id, frame, now)
         else:
@@ -213,25 +233,25 @@ class Inbound:
         except (FrameError, LimitExceeded) as error:
             # The request alone is wrong: the connection is sound.
             self.stray(now)
-            if kind != Kind.FIRE:
+            if kind != _FIRE:
                 self._outbound.error(stream_id, Code.INVALID, str(error).encode())
             return
-        done = kind != Kind.CHANNEL or bool(frame.flags & COMPLETE)
-        if kind == Kind.FIRE:
+        done = kind != _CHANNEL or bool(frame.flags & COMPLETE)
+        if kind == _FIRE:
             self._events.append(Requested(stream_id, kind, route, payload, 0, True))
             return
-        credit = 1 if kind == Kind.CALL else frame.request_n
+        credit = 1 if kind == _CALL else frame.request_n
         if credit == 0:
             # RSocket 1.0, REQUEST_STREAM Frame: the initial request-n MUST be more than 0.
             self._outbound.error(stream_id, Code.INVALID, b"initial request-n must be more than 0")
             return
         stream = self._streams.open_theirs(stream_id, kind, now)
         stream.credit = credit
-        if kind == Kind.CHANNEL:
+        if kind == _CHANNEL:
             # The payload that opens a channel is its first item, and counts as one that was asked for.
             stream.unrequested = 1
             if done:
-                stream.end(Signal.COMPLETE, False)
+                stream.end(_COMPLETE, False)
         self._events.append(Requested(stream_id, kind, route, payload, credit, done))
 
     # Items.
@@ -242,7 +262,7 @@ class Inbound:
         # RSocket 1.0, Handling the Unexpected 7: COMPLETE overrules FOLLOWS.
         if flags & COMPLETE:
             flags &= ~FOLLOWS
-        if stream_id in self.reassembly:
+        if stream_id in self.partials:
             self._continue(stream_id, frame, flags, now)
             return
         stream = self._streams.get(stream_id)
@@ -256,7 +276,7 @@ class Inbound:
         elif flags & NEXT:
             self._item(stream, Payload(frame.data, frame.metadata), flags & COMPLETE != 0)
         elif flags & COMPLETE:
-            if stream.end(Signal.COMPLETE, False):
+            if stream.end(_COMPLETE, False):
                 self.forget(stream)
             self._events.append(Completed(stream_id))
         else:
@@ -272,7 +292,7 @@ class Inbound:
         # RSocket 1.0, Handling the Unexpected 5: the answer to a call is its only one, whatever it says.
         if stream.kind == _CALL:
             done = True
-        if done and stream.end(Signal.COMPLETE, False):
+        if done and stream.end(_COMPLETE, False):
             self.forget(stream)
         self._events.append(ItemReceived(stream.id, payload, done))
 
@@ -317,9 +337,10 @@ class Inbound:
             self._outbound.error(stream_id, Code.REJECTED, str(error).encode())
 
     def _check_metadata(self, payload: Payload) -> None:
-        limit = self._settings.max_metadata_bytes
-        if payload.metadata is not None and len(payload.metadata) > limit:
-            raise LimitExceeded(f"metadata of {len(payload.metadata)} bytes exceeds max_metadata_bytes ({limit})")
+        limit = self._max_metadata_bytes
+        metadata = payload.metadata
+        if metadata is not None and len(metadata) > limit:
+            raise LimitExceeded(f"metadata of {len(metadata)} bytes exceeds max_metadata_bytes ({limit})")
 
     # Signals.
 
@@ -337,7 +358,7 @@ class Inbound:
     def _cancel(self, stream_id: int, now: float) -> None:
         stream = self._streams.get(stream_id)
         if stream is None:
-            if stream_id in self.reassembly:
+            if stream_id in self.partials:
                 # RSocket 1.0, Fragmentation: CANCEL may come before the last fragment.
                 self.reassembly.drop(stream_id)
             self.stray(now)
@@ -345,7 +366,7 @@ class Inbound:
         if not stream.ours and now - stream.opened < RAPID and self._resets.hit(now):
             limit = self._settings.max_rapid_resets
             raise LimitExceeded(f"more than max_rapid_resets ({limit}) streams were canceled as soon as opened")
-        over = stream.end(Signal.CANCEL, False)
+        over = stream.end(_CANCELED, False)
         if over:
             self.forget(stream)
         self._events.append(Canceled(stream_id, over))
@@ -359,6 +380,6 @@ class Inbound:
         self._fail(stream, error_of(frame.code, frame.data))
 
     def _fail(self, stream: Stream, error: Exception) -> None:
-        stream.end(Signal.FAIL, False)
+        stream.end(_FAIL, False)
         self.forget(stream)
         self._events.append(Failed(stream.id, error))

@@ -47,9 +47,7 @@ class Outbound:
     def request(self, type: int, stream_id: int, flags: int, request_n: int, payload: Payload) -> None:
         """Send a REQUEST_* frame; a large payload goes on in PAYLOAD frames."""
         if self._fits(payload):
-            self._count(
-                self.codec.request_frame(type, stream_id, flags, request_n, payload.metadata, payload.data), 1
-            )
+            self._count(self.codec.request_frame(type, stream_id, flags, request_n, payload.metadata, payload.data), 1)
             return
         first = True
         for metadata, data, follows in fragments(payload, self.fragment_bytes):
@@ -89,7 +87,7 @@ class Outbound:
                     frames = 0
                 at = fitting
             else:
-                self.item(stream_id, run.item(at), False)
+                self.item(stream_id, run.payloads(at, at + 1)[0], False)
                 at += 1
 
     def complete(self, stream_id: int) -> None:

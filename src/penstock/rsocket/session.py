@@ -32,6 +32,9 @@ __all__ = ["RSocketSession"]
 
 FRAME_TYPES: Final = {kind: type for type, kind in KINDS.items()} | {Kind.UPLOAD: int(FrameType.REQUEST_CHANNEL)}
 
+_COMPLETE = int(Signal.COMPLETE)
+_FAIL = int(Signal.FAIL)
+_CANCELED = int(Signal.CANCEL)
 _CALL = int(Kind.CALL)
 _FIRE = int(Kind.FIRE)
 _STREAM = int(Kind.STREAM)
@@ -69,7 +72,7 @@ class RSocketSession(Connection):
 
     # Verbs.
 
-    def open(self, kind: Kind, route: str, payload: Payload, credit: int = 0, *, done: bool = False) -> int:
+    def open(self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False) -> int:
         """Open a stream and return its id. See :meth:`penstock.session.Session.open`."""
         if self._state != OPENED:
             raise SessionClosed("the connection is not open for new streams")
@@ -80,14 +83,19 @@ class RSocketSession(Connection):
             payload = Payload(payload.data, metadata)
         stream = self._streams.open_ours(kind)
         stream_id = stream.id
-        stream.granted = 1 if kind == _CALL or kind == _UPLOAD else min(credit, MAX_REQUEST_N)
+        if kind == _CALL or kind == _UPLOAD:
+            credit = 1
+        elif credit > MAX_REQUEST_N:
+            credit = MAX_REQUEST_N
+        stream.granted = credit
         flags = 0
         if kind == _FIRE:
             self._streams.close(stream)
         elif done and stream.outbound == OPEN:
             flags = COMPLETE
-            stream.end(Signal.COMPLETE, True)
-        self._outbound.request(FRAME_TYPES[kind], stream_id, flags, 0 if kind <= _FIRE else stream.granted, payload)
+            stream.end(_COMPLETE, True)
+        request_n = 0 if kind == _CALL or kind == _FIRE else stream.granted
+        self._outbound.request(FRAME_TYPES[kind], stream_id, flags, request_n, payload)
         return stream_id
 
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
@@ -100,7 +108,7 @@ class RSocketSession(Connection):
             done = True
         self._outbound.item(stream_id, payload, done)
         if done:
-            self._end(stream, Signal.COMPLETE)
+            self._end(stream, _COMPLETE)
         return stream.credit
 
     def send_run(self, stream_id: int, run: PayloadRun, start: int = 0) -> int:
@@ -117,7 +125,7 @@ class RSocketSession(Connection):
         stream = self._streams.get(stream_id)
         if stream is not None and stream.outbound == OPEN:
             self._outbound.complete(stream_id)
-            self._end(stream, Signal.COMPLETE)
+            self._end(stream, _COMPLETE)
 
     def fail(self, stream_id: int, error: Exception) -> None:
         """End the stream, both halves, with an error. See :meth:`penstock.session.Session.fail`."""
@@ -130,7 +138,7 @@ class RSocketSession(Connection):
             return
         code, data = wire_of(error)
         self._outbound.error(stream_id, code, data)
-        self._end(stream, Signal.FAIL)
+        self._end(stream, _FAIL)
 
     def request(self, stream_id: int, count: int) -> None:
         """Ask the peer for `count` more items. A stream that is over is left alone."""
@@ -153,7 +161,7 @@ class RSocketSession(Connection):
         if stream is not None and stream.inbound == OPEN:
             self._outbound.cancel(stream_id)
             self._inbound.expect_late(stream)
-            self._end(stream, Signal.CANCEL)
+            self._end(stream, _CANCELED)
 
     def credit(self, stream_id: int) -> int:
         """Return how many items `send` may still take; 0 for a stream that is over."""
@@ -182,7 +190,7 @@ class RSocketSession(Connection):
     # Checkpoints.
 
     def checkpoint(self, stream_id: int, count: int) -> bytes | None:
-        """Return what a new process needs to go on with this session. See :meth:`penstock.session.Session.checkpoint`."""
+        """Return what a new process needs to go on; see :meth:`penstock.session.Session.checkpoint`."""
         replay = self._outbound.replay
         stream = self._streams.get(stream_id)
         if replay is None or self._token is None or self._state != OPENED:
@@ -195,7 +203,6 @@ class RSocketSession(Connection):
             retained += self._codec.request_n_frame(stream_id, count)
             for each in state:
                 each.granted += count if each.id == stream_id else 0
-        reassembly = self._inbound.reassembly
         self._promised = (self._received, stream_id, count)
         return encode_checkpoint(
             Checkpoint(
@@ -206,7 +213,7 @@ class RSocketSession(Connection):
                 retained=retained,
                 next_id=self._streams.next_id,
                 streams=state,
-                partials=[PartialState.of(id, partial) for id, partial in reassembly.items()],
+                partials=[PartialState.of(id, partial) for id, partial in self._inbound.reassembly.partials.items()],
             )
         )
 
@@ -264,7 +271,7 @@ class RSocketSession(Connection):
             raise StreamClosed(f"stream {stream_id}: our half is over")
         return stream
 
-    def _end(self, stream: Stream, signal: Signal) -> None:
+    def _end(self, stream: Stream, signal: int) -> None:
         if stream.end(signal, True):
             self._inbound.forget(stream)
             if self._state == DRAINING:
