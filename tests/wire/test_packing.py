@@ -85,9 +85,9 @@ def test_the_longest_frame_is_packed(wire: Wire) -> None:
 
 @pytest.mark.parametrize("data_bytes", [-1, -10, 2**24, 2**40, 2**63 - 1])
 def test_a_head_for_impossible_data_is_refused(wire: Wire, data_bytes: int) -> None:
-    for metadata in (None, b"m" * 20):
+    for more in (None, b"m" * 20):
         with pytest.raises(wire.errors.LocalError, match="fragment the payload"):
-            wire.packing.pack_head(1, 0, metadata, data_bytes)
+            wire.packing.pack_head(1, 0, more, data_bytes)
 
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 0), (0, 3), (2, 1), (0, -1)])

@@ -103,7 +103,8 @@ class Frame:
         metadata: bytes | None = None,
         data: bytes = b"",
     ) -> None:
-        self.type = type
+        # A member of the enum would show as one in the plain build alone.
+        self.type = int(type)
         self.stream_id = stream_id
         self.flags = flags if metadata is None else flags | METADATA
         self.request_n = request_n

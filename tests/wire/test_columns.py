@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wire.conftest import Wire
+from tests.wire.strategies import items
+
+Items = list[tuple[bytes, bytes | None]]
+SCHEMA = pa.schema([("data", pa.binary()), ("metadata", pa.binary())])
+
+
+def batch_of(items: Items) -> pa.RecordBatch:
+    return pa.record_batch([[data for data, _ in items], [metadata for _, metadata in items]], schema=SCHEMA)
+
+
+@given(parts=st.lists(items, max_size=5), more=items)
+def test_a_batch_holds_what_was_added(wire: Wire, parts: list[Items], more: Items) -> None:
+    builder = wire.columns.ColumnBuilder()
+    for part in parts:
+        builder.append(wire.run(part))
+    added = [item for part in parts for item in part]
+    assert len(builder) == len(added)
+    for expected in (added, more, []):
+        batch = builder.finish()
+        batch.validate(full=True)
+        assert batch.schema == SCHEMA
+        assert batch.equals(batch_of(expected))
+        for payload in more:
+            builder.append_payload(wire.payload.Payload(*payload))
+        more = []
+
+
+@given(parts=st.lists(items, max_size=4))
+def test_both_builds_make_the_same_batch(wires: dict[str, Wire], parts: list[Items]) -> None:
+    batches = []
+    for wire in wires.values():
+        builder = wire.columns.ColumnBuilder()
+        for part in parts:
+            builder.append(wire.run(part))
+        batches.append(builder.finish())
+    assert all(batch.equals(batches[0]) for batch in batches)
+
+
+def test_a_batch_outlives_its_builder_and_is_not_changed_by_it(wire: Wire) -> None:
+    builder = wire.columns.ColumnBuilder()
+    builder.append(wire.run([(b"a", b"m")] * 100))
+    first = builder.finish()
+    builder.append(wire.run([(b"zz", None)] * 100))
+    second = builder.finish()
+    del builder
+    assert first.equals(batch_of([(b"a", b"m")] * 100))
+    assert second.equals(batch_of([(b"zz", None)] * 100))
+
+
+@given(before=items, items=items, after=items)
+def test_rows_make_a_run(wire: Wire, before: Items, items: Items, after: Items) -> None:
+    batch = batch_of([*before, *items, *after])
+    stop = len(before) + len(items)
+    assert wire.items(wire.columns.run_of_batch(batch, len(before), stop)) == items
+    # A slice of a batch shares its buffers, and begins somewhere within them.
+    assert wire.items(wire.columns.run_of_batch(batch.slice(len(before), len(items)))) == items
+    assert wire.items(wire.columns.run_of_batch(batch)) == [*before, *items, *after]
+
+
+@given(parts=st.lists(items, max_size=4))
+def test_a_run_of_a_batch_of_runs_is_the_runs(wire: Wire, parts: list[Items]) -> None:
+    builder = wire.columns.ColumnBuilder()
+    for part in parts:
+        builder.append(wire.run(part))
+    assert wire.items(wire.columns.run_of_batch(builder.finish())) == [item for part in parts for item in part]
+
+
+@pytest.mark.parametrize(
+    "type",
+    [
+        pa.binary(),
+        pa.string(),
+        pa.large_binary(),
+        pa.large_string(),
+        pa.binary(2),
+        pa.binary_view(),
+        pa.string_view(),
+    ],
+    ids=str,
+)
+def test_data_may_be_of_any_type_that_is_bytes(wire: Wire, type: pa.DataType) -> None:
+    column = pa.array([b"ab", b"cd", b"ef"], pa.binary()).cast(type)
+    batch = pa.record_batch([column, column], ["data", "metadata"])
+    expected = [(b"cd", b"cd"), (b"ef", b"ef")]
+    assert wire.items(wire.columns.run_of_batch(batch, 1)) == expected
+
+
+def test_a_single_column_of_bytes_is_the_data(wire: Wire) -> None:
+    batch = pa.record_batch([["a", "b"], [1, 2], ["m", None]], ["text", "number", "metadata"])
+    assert wire.items(wire.columns.run_of_batch(batch)) == [(b"a", b"m"), (b"b", None)]
+
+
+def test_metadata_of_nulls_alone_is_none(wire: Wire) -> None:
+    for column in (pa.nulls(2), pa.nulls(2, pa.string())):
+        batch = pa.record_batch([[b"a", b"b"], column], ["data", "metadata"])
+        assert wire.items(wire.columns.run_of_batch(batch)) == [(b"a", None), (b"b", None)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"data": [1]}, "column data is of type int64; make it binary or string"),
+        ({"data": [b"a"], "metadata": [1]}, "column metadata is of type int64"),
+        ({"data": [b"a", None, None]}, "2 rows have a null in their data"),
+        ({"data": pa.nulls(2)}, "2 rows have a null in their data"),
+        ({"a": [1], "metadata": [b"m"]}, "which column is the data.*a: int64, metadata: binary"),
+        ({"a": [b"a"], "b": ["b"]}, "which column is the data.*a: binary, b: string"),
+        ({}, "which column is the data.*none"),
+    ],
+)
+def test_a_batch_without_data_is_refused(wire: Wire, columns: dict[str, Any], message: str) -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array(column) for column in columns.values()], list(columns))
+    with pytest.raises(wire.errors.LocalError, match=message):
+        wire.columns.run_of_batch(batch)
+
+
+def test_two_columns_of_one_name_are_refused(wire: Wire) -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array([b"a"]), pa.array([b"b"])], ["data", "data"])
+    with pytest.raises(wire.errors.LocalError, match="2 columns called data"):
+        wire.columns.run_of_batch(batch)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 1), (0, 3), (2, 1), (3, None)])
+def test_rows_that_a_batch_does_not_have_are_refused(wire: Wire, start: int, stop: int | None) -> None:
+    with pytest.raises(wire.errors.LocalError, match="record batch of 2"):
+        wire.columns.run_of_batch(batch_of([(b"a", None), (b"b", None)]), start, stop)
+
+
+def test_a_damaged_array_is_refused(wire: Wire) -> None:
+    # pyarrow looks at the last offset alone when it makes an array.
+    buffers = [None, pa.py_buffer(array("i", (0, 2**31 - 1, 3)).tobytes()), pa.py_buffer(b"abc")]
+    damaged = pa.Array.from_buffers(pa.binary(), 2, buffers)
+    with pytest.raises(wire.errors.LocalError, match="the Arrow array is damaged"):
+        wire.columns.run_of_batch(pa.RecordBatch.from_arrays([damaged], ["data"]))
+    with pytest.raises(wire.errors.LocalError, match="the Arrow array is damaged"):
+        wire.columns.run_of_batch(pa.RecordBatch.from_arrays([pa.array([b"a", b"b"]), damaged], ["data", "metadata"]))

@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wire import vectors
+from tests.wire.conftest import Wire
+from tests.wire.strategies import frames, made
+from tests.wire.vectors import Vector
+
+VECTORS = [vector for vector in vectors.load() if vector.octets.hex() != vectors.LYING_METADATA]
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.meaning[:60])
+def test_vectors_are_shown_as_what_they_mean(wire: Wire, vector: Vector) -> None:
+    shown = [wire.dump.to_object(frame) for _, frame in wire.dump.read_frames(vector.octets, prefix=vector.prefix)]
+    # Not METADATA: under its name stands the metadata itself.
+    flags = wire.dump.FLAG_NAMES.keys() - {"metadata"}
+    for one, fact in zip(shown, vectors.facts(vector), strict=True):
+        for name, value in fact.items():
+            if name in flags:
+                assert (name in one["flags"]) is value, name
+            else:
+                assert one[name] == (value.hex() if isinstance(value, bytes) else value), name
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.meaning[:60])
+def test_what_is_shown_of_a_vector_is_all_of_it(wire: Wire, vector: Vector) -> None:
+    for length, frame in wire.dump.read_frames(vector.octets, prefix=vector.prefix):
+        shown = json.loads(json.dumps(wire.dump.to_object(frame)))
+        again = wire.dump.from_object(shown | ({} if length is None else {"length": length}))
+        assert wire.v1.encode(again) == wire.v1.encode(frame)
+
+
+def known(wire: Wire, frame: Any) -> Any:
+    """Return the frame without the flags that nobody knows, which are not shown."""
+    names = wire.dump.to_object(frame)["flags"]
+    frame.flags = sum(wire.dump.FLAG_NAMES[name] for name in names)
+    return frame
+
+
+@given(frame=frames)
+def test_objects_and_frames_are_one(wire: Wire, frame: tuple[str, dict[str, Any]]) -> None:
+    written = known(wire, made(wire, frame))
+    shown = json.loads(json.dumps(wire.dump.to_object(written)))
+    read = wire.dump.from_object(shown)
+    assert read == written
+    assert type(read) is type(written)
+    # The flags that follow from the fields may be left out.
+    implied = written.flags & (wire.frames.METADATA if written.metadata is not None else 0)
+    implied |= wire.frames.RESUME if getattr(written, "token", None) is not None and written.type == 1 else 0
+    del shown["flags"]
+    assert wire.dump.from_object(shown).flags == implied
+
+
+def test_a_setup_is_shown_field_by_field(wire: Wire) -> None:
+    setup = wire.frames.SetupFrame(
+        wire.frames.LEASE, 1, 0, 20_000, 90_000, b"\x01\xff", b"m/x", b"application/json", None, b"{}"
+    )
+    shown = {
+        "type": "SETUP",
+        "stream_id": 0,
+        "flags": ["resume", "lease"],
+        "major": 1,
+        "minor": 0,
+        "keepalive_ms": 20_000,
+        "lifetime_ms": 90_000,
+        "token": "01ff",
+        "metadata_mime": "m/x",
+        "data_mime": "application/json",
+        "metadata": None,
+        "data": "7b7d",
+    }
+    assert wire.dump.to_object(setup) == shown
+    assert list(wire.dump.to_object(setup)) == list(shown)
+    assert wire.dump.from_object(shown) == setup
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("000000012be00000026d6464", {"flags": ["ignore", "metadata", "follows", "complete", "next"]}),
+        ("000000000c800000000000000005", {"flags": ["respond"], "position": 5, "data": ""}),
+        ("0000000009000000000100000002", {"flags": ["metadata"], "metadata": "", "ttl_ms": 1, "number_of_requests": 2}),
+        ("000000012c0000000301626f6f6d", {"flags": [], "code": 0x301, "data": "626f6f6d"}),
+        ("00000001200000000007", {"flags": [], "request_n": 7}),
+        ("00000001213f00000007", {"flags": [], "request_n": 7}),
+        ("00000000fd000000000561", {"flags": ["metadata"], "extended_type": 5, "data": "61"}),
+        ("00000001aa0061", {"type": "0x2A", "flags": ["ignore"], "data": "61"}),
+    ],
+)
+def test_only_what_a_type_has_is_shown(wire: Wire, body: str, shown: dict[str, object]) -> None:
+    ((length, frame),) = wire.dump.read_frames(bytes.fromhex(body))
+    found = wire.dump.to_object(frame)
+    assert length is None
+    assert found | shown == found
+    layout = wire.layouts.RSOCKET_V1.get(frame.type, wire.layouts.UNKNOWN)
+    assert ("data" in found) is layout.data
+    assert ("metadata" in found) is (layout.metadata is not wire.layouts.Metadata.NONE)
+
+
+# THREATS 18.
+@given(mime=st.binary(max_size=20))
+def test_a_mime_type_that_is_no_text_survives(wire: Wire, mime: bytes) -> None:
+    frame = wire.frames.SetupFrame(metadata_mime=mime)
+    assert wire.dump.from_object(json.loads(json.dumps(wire.dump.to_object(frame)))) == frame
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([], "written as an object, not as list"),
+        ({}, "type is None; it must be one of SETUP, LEASE"),
+        ({"type": "NOPE"}, "type is 'NOPE'"),
+        ({"type": 10}, "type is 10"),
+        ({"type": "0xZZ"}, "type is '0xZZ'"),
+        ({"type": "0x40"}, "a frame type is 64"),
+        ({"type": "CANCEL", "stream_id": "1"}, "stream_id of CANCEL is '1'; it must be an integer"),
+        ({"type": "CANCEL", "stream_id": True}, "stream_id of CANCEL is True"),
+        ({"type": "CANCEL", "stream_id": -1}, "stream_id of CANCEL is -1"),
+        ({"type": "CANCEL", "data": ""}, "CANCEL has no data; its fields are flags, length, stream_id, type"),
+        ({"type": "CANCEL", "flags": ["next"]}, "CANCEL has no flag 'next'; its flags are ignore"),
+        ({"type": "CANCEL", "flags": "ignore"}, "flags of CANCEL is 'ignore'; it must be an array"),
+        ({"type": "PAYLOAD", "flags": [["next"]]}, "PAYLOAD has no flag"),
+        ({"type": "PAYLOAD", "data": "0"}, "data of PAYLOAD is '0'; it must be a string of hex digits"),
+        ({"type": "PAYLOAD", "data": 5}, "data of PAYLOAD is 5"),
+        ({"type": "PAYLOAD", "metadata": "zz"}, "metadata of PAYLOAD is 'zz'"),
+        ({"type": "REQUEST_N"}, "request_n of REQUEST_N is missing"),
+        ({"type": "REQUEST_N", "request_n": 2**31}, "request_n of REQUEST_N is 2147483648"),
+        ({"type": "REQUEST_N", "request_n": 1.5}, "request_n of REQUEST_N is 1.5; it must be an integer"),
+        ({"type": "ERROR", "code": 2**32}, "code of ERROR"),
+        ({"type": "RESUME", "major": 1, "minor": 0}, "token of RESUME is missing"),
+        ({"type": "EXT", "extended_type": 2**80}, "extended_type of EXT"),
+    ],
+)
+def test_an_object_that_is_no_frame_is_refused(wire: Wire, value: Any, message: str) -> None:
+    with pytest.raises(wire.errors.LocalError, match=message.replace("(", "\\(")):
+        wire.dump.from_object(value)
+
+
+@pytest.mark.parametrize("mime", [5, "\ud800"])
+def test_a_mime_type_must_be_a_text(wire: Wire, mime: object) -> None:
+    setup = wire.dump.to_object(wire.frames.SetupFrame()) | {"data_mime": mime}
+    with pytest.raises(wire.errors.LocalError, match="data_mime of SETUP is"):
+        wire.dump.from_object(setup)
+
+
+def test_dialects_are_known_by_name(wire: Wire) -> None:
+    assert wire.dump.DIALECTS == ("rsocket-1.0",)
+    for refuse in (
+        lambda: wire.dump.codec_of("rsocket"),
+        lambda: wire.dump.to_object(wire.frames.Frame(9), "rsocket"),
+        lambda: wire.dump.from_object({"type": "CANCEL"}, "rsocket"),
+        lambda: wire.dump.line(wire.frames.Frame(9), "rsocket"),
+        lambda: list(wire.dump.read_frames(b"", "rsocket")),
+    ):
+        with pytest.raises(wire.errors.LocalError, match=r"no dialect 'rsocket'; use one of rsocket-1\.0"):
+            refuse()
+
+
+def test_frames_are_read_with_the_length_before_them(wire: Wire) -> None:
+    cancel, payload = wire.frames.Frame(9, 1), wire.frames.Frame(10, 1, 0x20, 0, None, b"data")
+    octets = wire.v1.frame(cancel) + wire.v1.frame(payload)
+    assert list(wire.dump.read_frames(octets, prefix=3)) == [(6, cancel), (10, payload)]
+    inclusive = b"\0\0\0\x0a" + wire.v1.encode(cancel)
+    assert list(wire.dump.read_frames(inclusive, prefix=4)) == [(10, cancel)]
+    assert list(wire.dump.read_frames(b"", prefix=3)) == []
+
+
+CANCEL = "000006000000012400"
+
+
+@pytest.mark.parametrize(
+    ("octets", "prefix", "offset", "message"),
+    [
+        ("", 0, 0, "shorter than its header"),
+        ("0000000111000000106162", 0, 6, "metadata of 16 bytes"),
+        ("0000060000", 3, 0, "the last frame is cut: 5 bytes of it are there"),
+        (CANCEL + "0000", 3, 9, "the last frame is cut: 2 bytes"),
+        (CANCEL + "000005", 3, 9, "the length says 5 bytes"),
+        (CANCEL + "000006800000012400", 3, 12, "top bit"),
+        (CANCEL + "00000b0000000111000000106162", 3, 18, "metadata of 16 bytes"),
+    ],
+)
+def test_bytes_that_are_no_frame_are_named_by_their_place(
+    wire: Wire, octets: str, prefix: int, offset: int, message: str
+) -> None:
+    with pytest.raises(wire.errors.FrameError, match=message) as caught:
+        list(wire.dump.read_frames(bytes.fromhex(octets), prefix=prefix))
+    assert caught.value.offset == offset
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("000000012860", "PAYLOAD stream=1 complete next"),
+        ("0000000129200000026d6464617461", 'PAYLOAD stream=1 metadata next metadata="md"(2) data="data"(4)'),
+        ("00000001281f", "PAYLOAD stream=1 flags=0x01f"),
+        ("000000012c00000003011b5b324a", 'ERROR stream=1 code=0x301 data="\\x1b[2J"(4)'),
+        ("000000000c800000000000000005", "KEEPALIVE stream=0 respond position=5"),
+        ("00000001280022ff0ae2808e5c", 'PAYLOAD stream=1 data=""\\xff\\n\\u200e\\"(7)'),
+    ],
+)
+def test_a_frame_is_one_line(wire: Wire, body: str, line: str) -> None:
+    ((_, frame),) = wire.dump.read_frames(bytes.fromhex(body))
+    assert wire.dump.line(frame) == line
+
+
+@given(frame=frames)
+def test_a_line_moves_no_cursor_and_stays_short(wire: Wire, frame: tuple[str, dict[str, Any]]) -> None:
+    line = wire.dump.line(made(wire, frame))
+    assert line.isprintable()
+
+
+def test_a_long_text_is_shortened(wire: Wire) -> None:
+    line = wire.dump.line(wire.frames.Frame(10, 1, data="é".encode() * 1000))
+    assert line == f'PAYLOAD stream=1 data="{"é" * 60}…"(2000)'

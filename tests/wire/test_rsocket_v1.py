@@ -1,0 +1,453 @@
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wire import vectors
+from tests.wire.conftest import Wire
+from tests.wire.strategies import frames, items, made, metadata, octets, u31
+from tests.wire.vectors import Vector
+
+Items = list[tuple[bytes, bytes | None]]
+LYING = next(vector for vector in vectors.load() if vector.octets.hex() == vectors.LYING_METADATA)
+VECTORS = [vector for vector in vectors.load() if vector != LYING]
+FLAGS = {
+    "ignore": "IGNORE",
+    "follows": "FOLLOWS",
+    "complete": "COMPLETE",
+    "next": "NEXT",
+    "respond": "RESPOND",
+    "resume": "RESUME",
+    "lease": "LEASE",
+}
+
+
+def bodies(wire: Wire, vector: Vector) -> list[bytes]:
+    """Return the frames of a vector, without their prefixes."""
+    return wire.framing.split_frames([vector.octets]) if vector.prefix else [vector.octets]
+
+
+def decoded(wire: Wire, body: str | bytes) -> Any:
+    octets = bytes.fromhex(body) if isinstance(body, str) else body
+    return wire.v1.decode(octets, 0, len(octets))
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.meaning[:60])
+def test_vectors_decode_to_what_they_mean(wire: Wire, vector: Vector) -> None:
+    facts = vectors.facts(vector)
+    found = [decoded(wire, body) for body in bodies(wire, vector)]
+    assert len(found) == len(facts)
+    for frame, fact in zip(found, facts, strict=True):
+        assert wire.frames.type_name(frame.type) == fact["type"]
+        for name, expected in fact.items():
+            if name in FLAGS:
+                assert bool(frame.flags & getattr(wire.frames, FLAGS[name])) is expected, name
+            elif name != "type":
+                value = getattr(frame, name)
+                assert (value.decode() if name.endswith("_mime") else value) == expected, name
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.meaning[:60])
+def test_vectors_encode_back_to_the_same_bytes(wire: Wire, vector: Vector) -> None:
+    found = [decoded(wire, body) for body in bodies(wire, vector)]
+    encode = wire.v1.frame if vector.prefix else wire.v1.encode
+    # RSocket 1.0, REQUEST_N: the reserved bit is read over, and written as 0.
+    expected = vector.octets.hex() if vector.octets.hex() != vectors.RESERVED_BIT else "00000001200000000001"
+    assert b"".join(encode(frame) for frame in found).hex() == expected
+
+
+def test_every_vector_names_its_type_and_something_more() -> None:
+    for vector in VECTORS:
+        for fact in vectors.facts(vector):
+            assert fact["type"].isupper(), vector
+            assert len(fact) > 1, vector
+
+
+# THREATS 15.
+def test_metadata_that_runs_past_the_frame_is_an_error_that_ignore_forgives(wire: Wire) -> None:
+    with pytest.raises(wire.errors.FrameError, match="metadata of 16 bytes runs past the frame") as caught:
+        decoded(wire, LYING.octets)
+    assert (caught.value.offset, caught.value.ignorable) == (6, False)
+    ignorable = LYING.octets[:4] + bytes([LYING.octets[4] | 2]) + LYING.octets[5:]
+    with pytest.raises(wire.errors.FrameError) as caught:
+        decoded(wire, ignorable)
+    assert caught.value.ignorable
+
+
+@given(frame=frames, before=octets, after=octets)
+def test_every_frame_is_decoded_as_it_was_encoded(
+    wire: Wire, frame: tuple[str, dict[str, Any]], before: bytes, after: bytes
+) -> None:
+    written = made(wire, frame)
+    body = wire.v1.encode(written)
+    read = wire.v1.decode(before + body + after, len(before), len(before) + len(body))
+    assert read == written
+    assert type(read) is type(written)
+    assert wire.v1.encode(read) == body
+    assert wire.v1.stream_id(before + body + after, len(before)) == written.stream_id
+    assert wire.v1.frame(written) == wire.framing.prefixed(body)
+
+
+def attempt(call: Any, *arguments: Any) -> Any:
+    """Return what a call returns, or the error that it raises, comparably."""
+    try:
+        return call(*arguments)
+    except Exception as error:
+        return type(error).__name__, str(error), getattr(error, "ignorable", None)
+
+
+def mutated(frame: bytes, changes: list[tuple[int, int]], length: int) -> bytes:
+    """Return a frame with some of its bytes changed, and cut or stretched."""
+    octets = bytearray(frame)
+    for at, value in changes:
+        octets[at % len(octets)] = value
+    return bytes(octets[:length]).ljust(min(length, len(octets) + 4), b"?")
+
+
+changes = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 255)), max_size=4)
+
+
+# Bytes of a peer raise FrameError or nothing: anything else is a fault of ours.
+@given(frame=frames, changes=changes, length=st.integers(0, 400))
+def test_broken_frames_raise_nothing_but_frame_errors(
+    wire: Wire, frame: tuple[str, dict[str, Any]], changes: list[tuple[int, int]], length: int
+) -> None:
+    body = mutated(wire.v1.encode(made(wire, frame)), changes, length)
+    try:
+        read = decoded(wire, body)
+    except wire.errors.FrameError as error:
+        assert 0 <= error.offset <= len(body)
+        return
+    # What was read can be written, and reads the same: only trailing bytes and reserved bits are lost.
+    again = wire.v1.encode(read)
+    assert len(again) <= len(body)
+    assert decoded(wire, again) == read
+
+
+@given(body=st.binary(max_size=60))
+def test_random_bytes_raise_nothing_but_frame_errors(wire: Wire, body: bytes) -> None:
+    try:
+        decoded(wire, body)
+    except wire.errors.FrameError as error:
+        assert 0 <= error.offset <= len(body)
+
+
+@given(frame=frames, changes=changes, length=st.integers(0, 400))
+def test_the_fast_path_reads_what_the_table_says(
+    wire: Wire, frame: tuple[str, dict[str, Any]], changes: list[tuple[int, int]], length: int
+) -> None:
+    body = mutated(wire.v1.encode(made(wire, frame)), changes, length)
+    if len(body) < 6 or body[0] & 0x80:
+        return
+    fast = attempt(wire.v1.decode, body, 0, len(body))
+    slow = attempt(wire.layouts.read_frame, wire.layouts.RSOCKET_V1, body, 0, len(body))
+    if isinstance(fast, tuple):
+        # The errors differ in their words alone.
+        assert (fast[0], fast[2]) == (slow[0], slow[2])
+    else:
+        assert fast == slow
+        assert type(fast) is type(slow)
+
+
+@given(frame=frames, changes=changes, length=st.integers(0, 400))
+def test_both_builds_read_the_same(
+    wires: dict[str, Wire], frame: tuple[str, dict[str, Any]], changes: list[tuple[int, int]], length: int
+) -> None:
+    some = next(iter(wires.values()))
+    body = mutated(some.v1.encode(made(some, frame)), changes, length)
+    found = [attempt(wire.v1.decode, body, 0, len(body)) for wire in wires.values()]
+    shown = [one if isinstance(one, tuple) else repr(one) for one in found]
+    assert all(one == shown[0] for one in shown)
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1, 6), (0, 7), (5, 4), (7, 7), (0, 2**62), (-(2**62), 6)])
+def test_decode_never_reads_outside_the_buffer(wire: Wire, start: int, end: int) -> None:
+    with pytest.raises(wire.errors.LocalError, match="of 6 bytes"):
+        wire.v1.decode(b"\0\0\0\1\x24\0", start, end)
+
+
+@pytest.mark.parametrize("start", [-1, 1, 2**62])
+def test_stream_id_never_reads_outside_the_buffer(wire: Wire, start: int) -> None:
+    assert wire.v1.stream_id(b"\0\0\1\1\x24\0", 0) == 257
+    with pytest.raises(wire.errors.LocalError, match="of 6 bytes"):
+        wire.v1.stream_id(b"\0\0\1\1\x24\0", start)
+
+
+@pytest.mark.parametrize("size", range(6))
+def test_a_frame_shorter_than_its_header_is_an_error(wire: Wire, size: int) -> None:
+    with pytest.raises(wire.errors.FrameError, match="shorter than its header"):
+        decoded(wire, bytes(size))
+
+
+# THREATS 11: trailing bytes are ignored, and never taken for the next frame.
+@pytest.mark.parametrize("body", ["000000012000000000050a0b", "0000000124000a0b", "0000000038000000000000000005ffff"])
+def test_what_trails_a_frame_of_fixed_size_is_ignored(wire: Wire, body: str) -> None:
+    frame = decoded(wire, body)
+    assert frame.data == b""
+    assert wire.v1.encode(frame).hex() == body[:-4]
+
+
+# THREATS 12.
+@pytest.mark.parametrize("type", [0x04, 0x0A, 0x0C, 0x3F])
+def test_the_top_bit_of_a_stream_id_is_an_error(wire: Wire, type: int) -> None:
+    body = b"\x80\0\0\1" + (type << 10 | 0x200).to_bytes(2, "big") + bytes(8)
+    with pytest.raises(wire.errors.FrameError, match="top bit") as caught:
+        decoded(wire, body)
+    assert not caught.value.ignorable
+
+
+# THREATS 13.
+@pytest.mark.parametrize("type", [0x00, 0x0F, 0x2A, 0x3E])
+def test_an_unknown_type_is_skipped_only_with_ignore(wire: Wire, type: int) -> None:
+    body = b"\0\0\0\1" + (type << 10).to_bytes(2, "big") + b"abc"
+    with pytest.raises(wire.errors.FrameError, match=f"byte 4: no frame has type 0x{type:02X}") as caught:
+        decoded(wire, body)
+    assert not caught.value.ignorable
+    frame = decoded(wire, body[:4] + (type << 10 | 0x200).to_bytes(2, "big") + b"abc")
+    assert (frame.type, frame.stream_id, frame.data) == (type, 1, b"abc")
+
+
+# THREATS 14: to judge it costs no more than to keep it.
+def test_a_long_extension_is_one_frame(wire: Wire) -> None:
+    frame = decoded(wire, b"\0\0\0\0\xfe\0\0\0\0\7" + bytes(2**20))
+    assert (frame.extended_type, len(frame.data)) == (7, 2**20)
+    assert frame.flags & wire.frames.IGNORE
+
+
+# THREATS 17: METADATA means nothing here, so the body is read as if it were not set.
+@pytest.mark.parametrize(
+    ("body", "field", "value"),
+    [
+        ("000000000d80000000000000000564", "position", 5),
+        ("00000001210000000005", "request_n", 5),
+        ("000000012500", "data", b""),
+        ("000000012d000000020164", "code", 0x201),
+    ],
+)
+def test_metadata_is_not_looked_for_where_there_is_none(wire: Wire, body: str, field: str, value: object) -> None:
+    frame = decoded(wire, body)
+    assert frame.metadata is None
+    assert getattr(frame, field) == value
+    assert wire.v1.encode(frame).hex() == body
+
+
+# THREATS 18: bytes that are no text stay as they are.
+def test_text_is_kept_raw(wire: Wire) -> None:
+    assert decoded(wire, "000000012c0000000201ff1b5b32").data == b"\xff\x1b[2"
+    setup = decoded(wire, "000000000400000100000000000100000002" + "02ff00" + "011b")
+    assert (setup.metadata_mime, setup.data_mime) == (b"\xff\0", b"\x1b")
+
+
+# THREATS 19.
+@pytest.mark.parametrize("type", [4, 5, 8, 9, 10, 11])
+def test_reserved_flags_are_ignored_and_kept(wire: Wire, type: int) -> None:
+    body = b"\0\0\0\1" + (type << 10 | 0x1F).to_bytes(2, "big") + b"\0\0\0\1"
+    frame = decoded(wire, body)
+    assert frame.flags == 0x1F
+    assert frame.type == type
+
+
+# THREATS 20.
+def test_mime_lengths_are_unsigned(wire: Wire) -> None:
+    head = bytes.fromhex("0000000004000001000000000001 00000002 ff".replace(" ", ""))
+    frame = decoded(wire, head + b"m" * 255 + b"\xff" + b"d" * 255)
+    assert (frame.metadata_mime, frame.data_mime) == (b"m" * 255, b"d" * 255)
+    with pytest.raises(wire.errors.FrameError, match="SETUP ends within its metadata_mime"):
+        decoded(wire, head + b"m" * 254)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("0000000008000000000100000002", None),
+        ("0000000009000000000100000002", b""),
+        ("00000000080000000001000000026d", b"m"),
+        ("000000003000", b""),
+        ("000000003100", b""),
+        ("0000000030006d", b"m"),
+    ],
+)
+def test_metadata_without_a_length_is_the_rest_of_the_frame(wire: Wire, body: str, expected: bytes | None) -> None:
+    frame = decoded(wire, body)
+    assert frame.metadata == expected
+    assert wire.v1.encode(frame).hex() == body
+
+
+@given(type=st.sampled_from((4, 5, 6, 7)), stream_id=u31, n=u31, metadata=metadata, data=octets)
+def test_requests_are_the_frames_they_say(
+    wire: Wire, type: int, stream_id: int, n: int, metadata: bytes | None, data: bytes
+) -> None:
+    written = wire.frames.Frame(type, stream_id, 0x80, n if type in (6, 7) else 0, metadata, data)
+    assert wire.v1.request_frame(type, stream_id, 0x80, n, metadata, data) == wire.v1.frame(written)
+
+
+@given(stream_id=u31, n=u31, flags=st.sampled_from((0, 0x20, 0x60, 0xA0)), metadata=metadata, data=octets)
+def test_payloads_and_their_control_are_the_frames_they_say(
+    wire: Wire, stream_id: int, n: int, flags: int, metadata: bytes | None, data: bytes
+) -> None:
+    frame = wire.v1.frame(wire.frames.Frame(10, stream_id, flags, 0, metadata, data))
+    assert wire.v1.payload_frame(stream_id, flags, metadata, data) == frame
+    assert wire.v1.payload_head(stream_id, flags, metadata, len(data)) + data == frame
+    assert wire.v1.request_n_frame(stream_id, n) == wire.v1.frame(wire.frames.RequestNFrame(stream_id, n))
+    assert wire.v1.cancel_frame(stream_id) == wire.v1.frame(wire.frames.Frame(9, stream_id))
+
+
+def test_a_negative_request_n_is_refused(wire: Wire) -> None:
+    for refuse in (
+        lambda: wire.v1.request_n_frame(1, -1),
+        lambda: wire.v1.request_frame(6, 1, 0, -1, None, b""),
+        lambda: wire.v1.request_frame(7, 1, 0, -1, None, b""),
+    ):
+        with pytest.raises(wire.errors.LocalError, match="must be at least 1"):
+            refuse()
+    with pytest.raises(wire.errors.LocalError, match="does not fit 31 bits"):
+        wire.v1.request_n_frame(1, 2**31)
+
+
+@given(items=items, data=st.data())
+def test_a_run_travels_as_its_items_would(wire: Wire, items: Items, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(items)))
+    pieces = wire.v1.run_frames(7, wire.run(items), start, len(items))
+    assert pieces == ([b"".join(pieces)] if pieces else [])
+    assert b"".join(pieces) == b"".join(wire.v1.payload_frame(7, 0x20, more, octets) for octets, more in items[start:])
+
+
+def test_a_run_is_cut_into_pieces_for_the_socket(wire: Wire) -> None:
+    pieces = wire.v1.run_frames(7, wire.run([(bytes(991), None)] * 100), 0, 100)
+    assert [len(piece) for piece in pieces] == [60_000, 40_000]
+
+
+# Scanning: frames of this stream and others, fit for a run or not.
+
+plain_item = st.tuples(st.just(("item", 7)), octets, metadata)
+other_frame = st.tuples(
+    st.sampled_from((("item", 9), ("item", 0), ("next+complete", 7), ("follows", 7), ("empty", 7), ("cancel", 7))),
+    octets,
+    metadata,
+)
+arrivals = st.lists(st.one_of(plain_item, plain_item, plain_item, other_frame), max_size=14)
+FLAGS_OF = {"item": 0x20, "next+complete": 0x60, "follows": 0xA0, "empty": 0}
+
+
+def encoded(wire: Wire, arrival: tuple[tuple[str, int], bytes, bytes | None]) -> bytes:
+    (kind, stream_id), data, metadata = arrival
+    if kind == "cancel":
+        return wire.v1.cancel_frame(stream_id)
+    return wire.v1.payload_frame(stream_id, FLAGS_OF[kind], metadata, data)
+
+
+def one_by_one(wire: Wire, pieces: list[bytes]) -> list[Any]:
+    deframer = wire.framing.Deframer()
+    found = []
+    for piece in pieces:
+        deframer.feed(piece)
+        while deframer.next():
+            found.append(wire.v1.decode(deframer.buffer, deframer.start, deframer.end))
+    return found
+
+
+def by_runs(wire: Wire, pieces: list[bytes], limit: int) -> tuple[list[Any], list[int]]:
+    """Return the frames, those of runs put together again, and how long each run was."""
+    deframer = wire.framing.Deframer()
+    found, lengths = [], []
+    for piece in pieces:
+        deframer.feed(piece)
+        while deframer.next():
+            buffer, start, end = deframer.buffer, deframer.start, deframer.end
+            run = wire.v1.scan_run(deframer, limit)
+            if run is None:
+                assert (deframer.buffer, deframer.start, deframer.end) == (buffer, start, end)
+                found.append(wire.v1.decode(buffer, start, end))
+                continue
+            stream_id = wire.v1.stream_id(buffer, start)
+            found += [wire.frames.Frame(10, stream_id, 0x20, 0, item.metadata, item.data) for item in run]
+            lengths.append(len(run))
+            assert run.check(0, len(run)) == run.size
+    return found, lengths
+
+
+@given(arrivals=arrivals, limit=st.integers(0, 8), sizes=st.lists(st.integers(1, 120), max_size=20))
+def test_runs_hold_what_their_frames_would(
+    wire: Wire, arrivals: list[tuple[tuple[str, int], bytes, bytes | None]], limit: int, sizes: list[int]
+) -> None:
+    frames = [encoded(wire, arrival) for arrival in arrivals]
+    data = b"".join(frames)
+    pieces, at = [], 0
+    for size in [*sizes, len(data)]:
+        pieces.append(data[at : at + size])
+        at += size
+    for fed in ([data], pieces, [data[at : at + 1] for at in range(len(data))]):
+        found, lengths = by_runs(wire, fed, limit)
+        assert found == one_by_one(wire, fed)
+        assert all(2 <= length <= limit for length in lengths)
+    # In one piece, a run goes on as long as it can.
+    _, lengths = by_runs(wire, [data], 100)
+    alike = [(name, len(list(group))) for name, group in groupby(name for name, _, _ in arrivals)]
+    assert lengths == [length for (kind, stream_id), length in alike if kind == "item" and stream_id and length > 1]
+
+
+@given(arrivals=arrivals, changes=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 255)), max_size=5))
+def test_both_builds_scan_the_same_and_never_past_the_buffer(
+    wires: dict[str, Wire],
+    arrivals: list[tuple[tuple[str, int], bytes, bytes | None]],
+    changes: list[tuple[int, int]],
+) -> None:
+    results = []
+    for wire in wires.values():
+        data = bytearray(b"".join(encoded(wire, arrival) for arrival in arrivals))
+        for at, value in changes:
+            if data:
+                data[at % len(data)] = value
+        results.append(scanned(wire, bytes(data)))
+    assert all(result == results[0] for result in results)
+
+
+def scanned(wire: Wire, data: bytes) -> list[object]:
+    """Return every run, frame and error that comes out of maybe broken bytes, comparably."""
+    deframer = wire.framing.Deframer(3, 1000)
+    deframer.feed(data)
+    found: list[object] = []
+    try:
+        while deframer.next():
+            run = wire.v1.scan_run(deframer, 100)
+            if run is not None:
+                found.append((wire.items(run), deframer.start, deframer.end))
+                continue
+            found.append(attempt(lambda: repr(wire.v1.decode(deframer.buffer, deframer.start, deframer.end))))
+    except wire.errors.FrameError as error:
+        found.append(str(error))
+    return found
+
+
+def test_a_frame_above_the_limit_ends_a_run_before_it(wire: Wire) -> None:
+    small, long = wire.v1.payload_frame(7, 0x20, None, b"a"), wire.v1.payload_frame(7, 0x20, None, bytes(100))
+    deframer = wire.framing.Deframer(3, 50)
+    deframer.feed(small * 3 + long + small)
+    assert deframer.next()
+    assert len(wire.v1.scan_run(deframer, 100)) == 3
+    with pytest.raises(wire.errors.FrameError, match="at most 50 are accepted"):
+        deframer.next()
+
+
+def test_frames_that_grow_shorter_make_more_runs_than_one_at_most(wire: Wire) -> None:
+    data = wire.v1.payload_frame(7, 0x20, None, bytes(5000)) + wire.v1.payload_frame(7, 0x20, None, b"a") * 500
+    found, lengths = by_runs(wire, [data], 10_000)
+    assert len(found) == 501
+    assert lengths[0] == 17
+    assert sum(lengths) == 501
+    assert len(lengths) == 2
+
+
+def test_a_deframer_without_a_frame_has_no_run(wire: Wire) -> None:
+    deframer = wire.framing.Deframer()
+    assert wire.v1.scan_run(deframer, 100) is None
+    deframer.feed(wire.v1.payload_frame(7, 0x20, None, b"a") * 2)
+    assert wire.v1.scan_run(deframer, 100) is None
+    assert deframer.next()
+    assert len(wire.v1.scan_run(deframer, 100)) == 2
+    assert not deframer.next()
+    assert wire.v1.scan_run(deframer, 100) is None
