@@ -34,6 +34,19 @@ def run_python(code: str) -> str:
     return result.stdout
 
 
+def tree_of(module: str) -> ast.Module:
+    """Return the syntax tree of a module of ours."""
+    return ast.parse((SRC / Path(*module.split("."))).with_suffix(".py").read_text())
+
+
+def listed(module: str) -> set[str]:
+    """Return the names in a module's `__all__`."""
+    lists = [node for node in tree_of(module).body if isinstance(node, ast.Assign | ast.AnnAssign) and node.value]
+    found = [node.value for node in lists if ast.unparse(node).startswith("__all__")]
+    assert len(found) == 1, f"{module} must say in __all__ what others may use"
+    return set(ast.literal_eval(found[0]))
+
+
 def types_only_names() -> set[str]:
     """Return the names that type checkers see in the package."""
     tree = ast.parse((SRC / "penstock" / "__init__.py").read_text())
@@ -66,20 +79,16 @@ def test_star_import_brings_the_public_names() -> None:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_module_lists_what_it_defines(module: str) -> None:
-    tree = ast.parse((SRC / Path(*module.split("."))).with_suffix(".py").read_text())
-    defined = {
-        node.name
-        for node in tree.body
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
-    }
-    listed = [
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-    ]
-    assert len(listed) == 1, "a module says in __all__ what others may use"
-    assert defined <= set(listed[0])
+def test_others_use_only_what_a_module_lists(module: str) -> None:
+    assert listed(module)
+    package = module.split(".")[:-1]
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, ast.ImportFrom) and (node.level or str(node.module).startswith("penstock.")):
+            parents = package[: len(package) + 1 - node.level] if node.level else []
+            source = ".".join([*parents, *filter(None, [node.module])])
+            if source in MODULES:
+                names = {alias.name for alias in node.names}
+                assert names <= listed(source), f"line {node.lineno}: not in the __all__ of {source}"
 
 
 def test_import_is_cheap() -> None:
