@@ -16,7 +16,15 @@ from ..core.streams import Stream
 from ..errors import LocalError, ResumeRejected
 from ..wire.frames import Frame
 
-__all__ = ["Checkpoint", "PartialState", "SessionStore", "StreamState", "decode_checkpoint", "encode_checkpoint"]
+__all__ = [
+    "VERSION",
+    "Checkpoint",
+    "PartialState",
+    "SessionStore",
+    "StreamState",
+    "decode_checkpoint",
+    "encode_checkpoint",
+]
 
 SessionT = TypeVar("SessionT")
 
