@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock.spark.local import session
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One Spark for all tests: starting it takes longer than all of them."""
+    made = session(
+        "tests",
+        master="local[2]",
+        spark__driver__memory="1g",
+        spark__sql__warehouse__dir=str(tmp_path_factory.mktemp("warehouse")),
+        spark__sql__streaming__pollingDelay="10ms",
+    )
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    """The folder of a journal that is not there yet."""
+    return tmp_path / "journal"

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
+from pyspark.sql.streaming import StreamingQuery
+
+from penstock import LocalError
+from penstock.journal.layout import log_folder
+from penstock.journal.retention import commits
+from penstock.spark.datasource import PenstockSource
+from penstock.spark.schema import COLUMNS
+
+from .journals import damage, datasource, fill, item, segments
+from .peers import Receiver, receiving
+
+SECONDS = 60
+
+
+def test_name_and_columns(tmp_path: Path) -> None:
+    assert PenstockSource.name() == "penstock"
+    assert datasource(tmp_path).schema() == COLUMNS
+
+
+def test_mistakes_come_up_at_load(tmp_path: Path) -> None:
+    with pytest.raises(LocalError, match="did you mean"):
+        datasource(tmp_path, startingOffset="latest").schema()
+
+
+# From here on with Spark, which finds the format by its name.
+
+
+def positions(rows: DataFrame) -> list[int]:
+    return sorted(row.position for row in rows.select("position").collect())
+
+
+def run(
+    rows: DataFrame, checkpoint: Path, sink: Path, *, available_now: bool = True, query_name: str = "test"
+) -> StreamingQuery:
+    """Append a stream to Parquet."""
+    writer = rows.writeStream.format("parquet").option("checkpointLocation", str(checkpoint)).queryName(query_name)
+    if available_now:
+        writer = writer.trigger(availableNow=True)
+    return writer.start(str(sink))
+
+
+def finish(query: StreamingQuery) -> None:
+    try:
+        assert query.awaitTermination(SECONDS)
+    finally:
+        query.stop()
+
+
+def wait_until(query: StreamingQuery, position: int) -> None:
+    """Wait until a query has read a source "a" up to a position."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        query.processAllAvailable()
+        progress = query.lastProgress
+        if progress and json.loads(progress["sources"][0]["endOffset"] or "{}").get("sources", {}).get("a") == position:
+            return
+    pytest.fail(f"the query did not come to position {position}: {query.lastProgress}")
+
+
+@pytest.mark.spark
+def test_batch_read(spark: SparkSession, journal: Path) -> None:
+    fill(journal, "a", 7, 20_005)
+    fill(journal, "b", 3)
+    rows = spark.read.format("penstock").load(str(journal))
+    assert rows.schema == COLUMNS
+    assert rows.count() == 20_008
+    assert rows.where("source = 'a' and metadata is null").count() == 10_002
+    (row,) = rows.where("source = 'b' and position = 2").collect()
+    assert (row.stream, bytes(row.data), bytes(row.metadata)) == ("flights", item(2), b"even")
+
+
+@pytest.mark.spark
+def test_batch_read_of_some_columns_in_sql(spark: SparkSession, journal: Path) -> None:
+    fill(journal, "a", 9)
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW log USING penstock OPTIONS (journal '{journal}')")
+    assert spark.sql("SELECT max(position) AS last FROM log").collect()[0].last == 8
+    pruned = spark.read.format("penstock").schema("data binary, position long").load(str(journal))
+    assert pruned.columns == ["data", "position"]
+    assert pruned.count() == 9
+
+
+@pytest.mark.spark
+def test_stream_read_restarts_where_it_was(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
+    fill(journal, "a", 10, 25)
+    rows = spark.readStream.format("penstock").option("maxRowsPerTrigger", 10).load(str(journal))
+    query = run(rows, tmp_path / "c", tmp_path / "out")
+    finish(query)
+    assert [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]] == [10, 10, 5]
+    fill(journal, "a", 40)
+    fill(journal, "b", 5)
+    finish(run(rows, tmp_path / "c", tmp_path / "out"))
+    out = spark.read.parquet(str(tmp_path / "out"))
+    assert positions(out.where("source = 'a'")) == list(range(40))
+    assert positions(out.where("source = 'b'")) == list(range(5))
+    # Committed to the last row, although Spark's own commit() lags a batch behind.
+    assert commits(log_folder(journal, "a")) == {"spark": 40}
+
+
+@pytest.mark.spark
+def test_stream_read_follows_and_trims_the_journal(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
+    fill(journal, "a", 10, 20, segment_bytes=1)
+    rows = spark.readStream.format("penstock").option("retainBytes", 0).load(str(journal))
+    query = run(rows, tmp_path / "c", tmp_path / "out", available_now=False)
+    try:
+        wait_until(query, 20)
+        fill(journal, "a", 30, 31, segment_bytes=1)
+        wait_until(query, 31)
+    finally:
+        query.stop()
+    assert positions(spark.read.parquet(str(tmp_path / "out"))) == list(range(31))
+    assert len(segments(journal, "a")) == 1
+
+
+@pytest.mark.spark
+def test_latest_begins_with_what_comes_after(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
+    fill(journal, "a", 10)
+    rows = spark.readStream.format("penstock").option("startingOffsets", "latest").load(str(journal))
+    finish(run(rows, tmp_path / "c", tmp_path / "out"))
+    fill(journal, "a", 15)
+    finish(run(rows, tmp_path / "c", tmp_path / "out"))
+    assert positions(spark.read.parquet(str(tmp_path / "out"))) == list(range(10, 15))
+
+
+@pytest.mark.spark
+def test_damaged_rows_end_the_query_unless_that_is_wanted(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
+    fill(journal, "a", 10, 20, 30)
+    damage(segments(journal, "a")[0], item(15))
+    rows = spark.readStream.format("penstock").option("partitions", 1).load(str(journal))
+    query = run(rows, tmp_path / "c", tmp_path / "out")
+    with pytest.raises(StreamingQueryException, match="positions 10 to 19 are damaged"):
+        finish(query)
+    lenient = spark.readStream.format("penstock").option("failOnDataLoss", "false").load(str(journal))
+    finish(run(lenient, tmp_path / "c", tmp_path / "out"))
+    assert positions(spark.read.parquet(str(tmp_path / "out"))) == [*range(10), *range(20, 30)]
+
+
+@pytest.mark.spark
+def test_option_with_a_typo_is_explained(spark: SparkSession, journal: Path) -> None:
+    with pytest.raises(PySparkException, match='did you mean "maxRowsPerTrigger"'):
+        spark.readStream.format("penstock").option("maxRowPerTrigger", 10).load(str(journal))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Receiver]:
+    with receiving() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def receiver(server: Receiver) -> Receiver:
+    server.requests.clear()
+    server.items.clear()
+    return server
+
+
+@pytest.mark.spark
+def test_batch_write(spark: SparkSession, receiver: Receiver) -> None:
+    rows = spark.range(0, 1000, 1, 2).select((col("id") * 2).alias("double"))
+    rows.write.format("penstock").option("url", receiver.url).option("route", "rows").mode("append").save()
+    assert sorted(json.loads(one.data)["double"] for one in receiver.items) == list(range(0, 2000, 2))
+    origins = [json.loads(request) for request in receiver.requests]
+    assert len({origin["query"] for origin in origins}) == 1
+    assert sorted(origin["partition"] for origin in origins) == [0, 1]
+
+
+@pytest.mark.spark
+def test_stream_write_from_journal_to_channel(
+    spark: SparkSession, journal: Path, receiver: Receiver, tmp_path: Path
+) -> None:
+    fill(journal, "a", 5, 9)
+    rows = spark.readStream.format("penstock").option("maxRowsPerTrigger", 5).load(str(journal))
+    query = (
+        rows.writeStream.format("penstock")
+        .option("url", receiver.url)
+        .option("route", "rows")
+        .option("checkpointLocation", str(tmp_path / "c"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query_id = str(query.id)
+    finish(query)
+    assert [one.data for one in receiver.items] == [item(position) for position in range(9)]
+    metadata = [json.loads(one.metadata or b"") for one in receiver.items]
+    assert {one["query"] for one in metadata} == {query_id}
+    assert [one["batch"] for one in metadata] == [0] * 5 + [1] * 4
+
+
+@pytest.mark.spark
+def test_stream_write_to_nobody_ends_in_one_line(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
+    fill(journal, "a", 5)
+    with receiving() as gone:
+        pass
+    rows = spark.readStream.format("penstock").load(str(journal))
+    writer = rows.writeStream.format("penstock").option("url", gone.url).option("route", "rows")
+    query = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start()
+    with pytest.raises(StreamingQueryException, match="ConnectError"):
+        finish(query)

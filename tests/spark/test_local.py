@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def test_session_is_made_for_one_machine(spark: SparkSession) -> None:
+    assert spark.range(10).count() == 10
+    configuration = {
+        name: spark.conf.get(name) for name in ("spark.sql.session.timeZone", "spark.sql.shuffle.partitions")
+    }
+    assert configuration == {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "2"}
+    assert spark.sparkContext.uiWebUrl is None
+
+
+def test_configuration_is_taken_over(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.driver.memory") == "1g"
+
+
+def test_workers_run_on_this_python(spark: SparkSession) -> None:
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    assert spark.sparkContext.parallelize([0], 1).map(lambda _: sys.prefix).collect() == [sys.prefix]

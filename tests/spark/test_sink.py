@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark import TaskContext
+from pyspark.sql.types import StringType, StructField, StructType
+
+from penstock import LocalError
+from penstock.spark import sink
+from penstock.spark.items import Origin, Packer
+from penstock.spark.options import SinkOptions
+from penstock.spark.sink import BatchSink, Sent, StreamSink
+
+SCHEMA = StructType([StructField("data", StringType())])
+
+
+class Task:
+    """Stands in for Spark's TaskContext."""
+
+    def __init__(self, **properties: str) -> None:
+        self.properties = {key.replace("_", "."): value for key, value in properties.items()}
+
+    def partitionId(self) -> int:
+        return 3
+
+    def getLocalProperty(self, name: str) -> str | None:
+        return self.properties.get(name)
+
+
+@pytest.fixture
+def origins(monkeypatch: pytest.MonkeyPatch) -> list[Origin]:
+    seen: list[Origin] = []
+
+    def publish(options: SinkOptions, packer: Packer, origin: Origin, batches: Iterator[pa.RecordBatch]) -> int:
+        seen.append(origin)
+        return sum(batch.num_rows for batch in batches)
+
+    monkeypatch.setattr(sink, "publish", publish)
+    return seen
+
+
+def options(**more: str) -> SinkOptions:
+    return SinkOptions.parse({"url": "rsocket+tcp://127.0.0.1:1", "route": "rows", **more})
+
+
+def write(writer: Any, monkeypatch: pytest.MonkeyPatch, task: Task) -> Sent:
+    monkeypatch.setattr(TaskContext, "get", lambda: task)
+    sent = pickle.loads(pickle.dumps(writer)).write(iter([pa.record_batch({"data": ["a", "b"]})]))
+    assert isinstance(sent, Sent)
+    return sent
+
+
+def test_a_batch_has_one_name_for_all_its_tasks(origins: list[Origin], monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = BatchSink(options(), SCHEMA)
+    assert write(writer, monkeypatch, Task()) == Sent(3, 2)
+    write(writer, monkeypatch, Task())
+    write(BatchSink(options(), SCHEMA), monkeypatch, Task())
+    first, again, other = origins
+    assert first == again and first.query != other.query
+    assert (first.batch, first.partition) == (0, 3)
+
+
+def test_a_stream_has_the_name_and_micro_batch_of_its_query(
+    origins: list[Origin], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = Task(streaming_sql_batchId="12", sql_streaming_queryId="4a7d")
+    assert write(StreamSink(options(), SCHEMA), monkeypatch, task) == Sent(3, 2)
+    write(StreamSink(options(queryName="delays"), SCHEMA), monkeypatch, task)
+    assert origins == [Origin("4a7d", 12, 3), Origin("delays", 12, 3)]
+
+
+def test_a_stream_without_a_micro_batch_is_an_older_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(LocalError, match=r"Spark 4\.2 or newer"):
+        write(StreamSink(options(), SCHEMA), monkeypatch, Task())
+
+
+@pytest.mark.parametrize("writer", [BatchSink(options(), SCHEMA), StreamSink(options(), SCHEMA)])
+def test_writes_inside_a_task_only(writer: BatchSink | StreamSink) -> None:
+    with pytest.raises(LocalError, match="inside a task"):
+        writer.write(iter([]))
+
+
+@pytest.mark.parametrize("writer", [BatchSink, StreamSink])
+def test_wrong_columns_are_seen_when_the_write_is_planned(writer: type[BatchSink] | type[StreamSink]) -> None:
+    with pytest.raises(LocalError, match="did you mean 'data'"):
+        writer(options(dataColumn="dta"), SCHEMA)
