@@ -1,18 +1,12 @@
-"""The service that other implementations are tested against: ``penstock serve examples/interop.py:service``.
-
-Numbers are ASCII. The payload that opens an upload or a channel is its first item, unless its data is empty:
-some libraries always put an item there, others nothing but the route.
-"""
+"""The service that other implementations are tested against: every kind of interaction, once."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Iterator
 
-from penstock import ApplicationError, Payload, Service
+from penstock import ApplicationError, Items, Payload, Service
 
-logger = logging.getLogger("interop")
 service = Service()
 
 
@@ -28,35 +22,31 @@ def count(request: Payload) -> Iterator[bytes]:
 
 @service.stream("blob")
 def blob(request: Payload) -> Iterator[bytes]:
-    total, size = map(int, request.data.split(b","))
+    number, size = (int(part) for part in request.data.split(b","))
     item = bytes(size)
-    return (item for _ in range(total))
-
-
-async def numbers(request: Payload, items: AsyncIterator[Payload]) -> AsyncIterator[int]:
-    if request.data:
-        yield int(request.data)
-    async for item in items:
-        yield int(item.data)
+    return (item for _ in range(number))
 
 
 @service.upload("sum")
-async def sum_(request: Payload, items: AsyncIterator[Payload]) -> bytes:
-    total = 0
-    async for number in numbers(request, items):
-        total += number
-    return b"%d" % total
+async def total(request: Payload, items: Items) -> bytes:
+    # The payload that opens the stream may be the first item, or empty.
+    result = int(request.data or 0)
+    async for item in items:
+        result += int(item.data)
+    return b"%d" % result
 
 
 @service.channel("double")
-async def double(request: Payload, items: AsyncIterator[Payload]) -> AsyncIterator[bytes]:
-    async for number in numbers(request, items):
-        yield b"%d" % (2 * number)
+async def double(request: Payload, items: Items) -> AsyncIterator[bytes]:
+    if request.data:
+        yield b"%d" % (2 * int(request.data))
+    async for item in items:
+        yield b"%d" % (2 * int(item.data))
 
 
 @service.fire("log")
 def log(request: Payload) -> None:
-    logger.info("%d bytes", len(request.data))
+    print(request.data.decode("utf-8", "backslashreplace"), flush=True)
 
 
 @service.call("fail")
@@ -65,6 +55,6 @@ def fail(request: Payload) -> Payload:
 
 
 @service.call("slow")
-async def slow(request: Payload) -> Payload:
+async def slow(request: Payload) -> bytes:
     await asyncio.sleep(int(request.data) / 1000)
-    return Payload(request.data)
+    return request.data

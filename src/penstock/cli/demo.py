@@ -1,0 +1,7 @@
+"""`penstock demo`."""
+
+from __future__ import annotations
+
+
+def demo() -> None:
+    """Placeholder."""

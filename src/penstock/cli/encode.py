@@ -1,0 +1,63 @@
+"""`penstock encode`: frames to bytes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import LocalError
+from .arguments import Framing
+from .decode import prefix_bytes
+
+
+def encode(
+    source: Annotated[
+        str, typer.Argument(metavar="JSON|FILE|-", help="JSON objects, a line each: given, in a file, or -.")
+    ],
+    dialect: Annotated[str, typer.Option("--dialect", help="The protocol version.")] = "rsocket-1.0",
+    framing: Framing = "none",
+) -> None:
+    r"""Print frames as hex, one a line; the objects are those that decode prints.
+
+    Example: penstock encode '{"type": "CANCEL", "stream_id": 1, "flags": []}'
+    """
+    from ..wire.dump import codec_of, from_object
+    from ..wire.framing import prefixed
+
+    prefix = prefix_bytes(framing)
+    codec = codec_of(dialect)
+    for number, line in enumerate(_text(source).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            fields = json.loads(line)
+        except ValueError as error:
+            raise LocalError(f"line {number} is no JSON: {error}") from None
+        if not isinstance(fields, dict):
+            raise LocalError(f"line {number} is no JSON object")
+        fields.pop("length", None)
+        body = codec.encode(from_object(fields, dialect))
+        print((prefixed(body, prefix) if prefix else body).hex())
+
+
+def _text(source: str) -> str:
+    """Return the JSON that `source` names.
+
+    Raises:
+        LocalError: It is neither JSON nor a file, or no UTF-8.
+
+    """
+    try:
+        if source == "-":
+            return sys.stdin.buffer.read().decode()
+        if source.lstrip().startswith(("{", "[")):
+            return source
+        return Path(source).read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise LocalError(f"the JSON is no UTF-8: {error}") from None
+    except OSError as error:
+        raise LocalError(f"{source!r} is neither JSON nor a file to read: {error.strerror}") from error
