@@ -106,12 +106,16 @@ class Settings:
         for name in ("credit", "batch_rows", "max_streams", "max_frame_bytes", "output_high_bytes"):
             if getattr(self, name) < 1:
                 raise LocalError(f"Settings.{name} is {getattr(self, name)}; it must be at least 1")
-        if not 64 <= self.fragment_bytes <= self.max_frame_bytes:
-            raise LocalError(f"Settings.fragment_bytes is {self.fragment_bytes}; it must lie between 64 and max_frame_bytes")
+        if not 64 <= self.fragment_bytes <= self.max_frame_bytes - 64:
+            raise LocalError(
+                f"Settings.fragment_bytes is {self.fragment_bytes}; it must lie between 64 and max_frame_bytes - 64"
+            )
         for name in ("keepalive_interval", "keepalive_lifetime"):
             # RSocket 1.0, SETUP: both are 31-bit milliseconds and more than 0.
             if not 0.001 <= getattr(self, name) <= 2_147_483:
-                raise LocalError(f"Settings.{name} is {getattr(self, name)}; it must lie between 0.001 and 2147483 seconds")
+                raise LocalError(
+                    f"Settings.{name} is {getattr(self, name)}; it must lie between 0.001 and 2147483 seconds"
+                )
 
 
 DEFAULT_SETTINGS = Settings()

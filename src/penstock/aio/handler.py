@@ -148,7 +148,7 @@ class TaskAnswer:
         elif not self.over:
             try:
                 _reply(driver, stream_id, _payload(task.result()), handler)
-            except Exception as error:
-                driver.fail(stream_id, error, handler.name)
+            except Exception as wrong:
+                driver.fail(stream_id, wrong, handler.name)
         driver.half_ended(self, stream_id, handler.name)
         driver.wake()

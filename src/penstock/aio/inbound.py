@@ -139,7 +139,7 @@ class Inbound:
                 builder.append(entry)
                 rows += count
             else:
-                builder.append_payload(entry)
+                builder.append_payload(entry)  # type: ignore[arg-type]
                 rows += 1
             taken += 1
             full = rows >= max_rows or builder.size >= max_bytes

@@ -49,7 +49,7 @@ def pump(driver: Driver, stream_id: int, credit: int, source: Source, name: str 
     half: Pump | TaskPump
     if isinstance(source, AsyncIterable) or isawaitable(source):
         half = TaskPump(driver, stream_id, credit, source, name)
-    elif isinstance(source, Iterable) and not isinstance(source, bytes | str | Payload | PayloadRun):
+    elif not isinstance(source, bytes | str | Payload | PayloadRun) and isinstance(source, Iterable):
         half = Pump(driver, stream_id, credit, iter(source), name)
     else:
         raise LocalError(f"items come from an iterable or an async iterable, not from {type(source).__name__}")

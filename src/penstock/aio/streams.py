@@ -16,6 +16,7 @@ from .pump import Source, pump
 if TYPE_CHECKING:
     import pyarrow
 
+    from ..wire.columns import ColumnBuilder
     from .driver import Driver
 
 __all__ = ["Items", "Stream"]

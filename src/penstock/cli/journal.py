@@ -82,7 +82,6 @@ def verify(folder: Folder) -> None:
 
     journal = Journal(folder)
     for source in journal.sources():
+        count = journal.verify(source)
         reader = journal.reader(source)
-        reader.refresh()
-        count = sum(batch.num_rows for batch in reader.read(reader.first, reader.end))
         print(f"{source}: {count:,} rows from {reader.first:,} to {reader.end:,} are sound; {len(reader.gaps())} gaps")

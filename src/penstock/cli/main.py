@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Final
 
 from ..errors import PenstockError
@@ -31,11 +32,9 @@ VERBS: Final = (
 
 def run(arguments: list[str] | None = None) -> None:
     """Run the command line, and exit with 0 (fine), 1 (the other side said no), 2 (wrong use) or 3 (no connection)."""
-    try:
-        import typer
-    except ImportError:
+    if find_spec("typer") is None:
         print("penstock: the command line needs more packages; run: pip install 'penstock[cli]'", file=sys.stderr)
-        raise SystemExit(WRONG_USE) from None
+        sys.exit(WRONG_USE)
     sys.exit(_guarded(sys.argv[1:] if arguments is None else arguments))
 
 

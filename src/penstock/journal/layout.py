@@ -1,0 +1,146 @@
+"""Where a log keeps what: the names in its folder, its durable mark, and sums over its segments.
+
+::
+
+    source=NAME/
+        00000000000000000000.arrows     a segment, named by the position of its first row
+        00000000000000524288.arrows
+        _durable                        up to where the log is on the disk
+        _lock                           who writes
+        _committed/READER               up to where each reader has no further use for the rows
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import google_crc32c
+
+from ..errors import LocalError
+
+__all__ = [
+    "COMMITTED",
+    "DURABLE",
+    "LOCK",
+    "Extent",
+    "Mark",
+    "bytes_between",
+    "check_name",
+    "log_folder",
+    "segment_name",
+    "segment_position",
+    "source_folder",
+    "source_of",
+]
+
+DURABLE = "_durable"
+LOCK = "_lock"
+COMMITTED = "_committed"
+
+_SOURCE = "source="
+_SUFFIX = ".arrows"
+_SEGMENT = re.compile(r"(\d{20})\.arrows")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_MARK = re.compile(rb"(\d{20}) (\d{20}) ([0-9a-f]{8})\n")
+
+
+def check_name(name: str, what: str) -> str:
+    """Return `name` if it can be a file's name everywhere.
+
+    Args:
+        name: Of a source or a reader.
+        what: What it names, for the error.
+
+    Raises:
+        LocalError: It cannot.
+
+    """
+    if not _NAME.fullmatch(name):
+        raise LocalError(
+            f"{name!r} cannot name a {what}: use up to 128 letters, digits, '.', '_' and '-', a letter or digit first"
+        )
+    return name
+
+
+def source_folder(source: str) -> str:
+    """Return the name of a source's folder."""
+    return _SOURCE + check_name(source, "source")
+
+
+def source_of(folder: str) -> str | None:
+    """Return the source whose folder has this name, or None if it is no source's."""
+    name = folder.removeprefix(_SOURCE)
+    return name if name != folder and _NAME.fullmatch(name) else None
+
+
+def log_folder(path: str | os.PathLike[str], source: str) -> Path:
+    """Return the folder of one source's log in a journal on a disk of this machine.
+
+    Raises:
+        LocalError: `path` is the URI of something else than a file.
+
+    """
+    text = os.fspath(path)
+    if text.startswith("file://"):
+        text = text.removeprefix("file://")
+    elif "://" in text:
+        raise LocalError(f"{text} can only be read: a journal is written to and trimmed in a folder of this machine")
+    return Path(text, source_folder(source))
+
+
+def segment_name(position: int) -> str:
+    """Return the file name of the segment whose first row has this position."""
+    return f"{position:020d}{_SUFFIX}"
+
+
+def segment_position(name: str) -> int | None:
+    """Return the position that a segment's file name tells, or None if the file is no segment."""
+    match = _SEGMENT.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Up to where a log is durable: everything before segment `segment`, and that one up to `offset` bytes.
+
+    Readers look no further: what lies behind may be half a batch, or one that the disk will refuse.
+    """
+
+    segment: int
+    offset: int
+
+    def encode(self) -> bytes:
+        """Return the mark as it is written: 50 bytes, over the mark before it, in one piece."""
+        text = b"%020d %020d" % (self.segment, self.offset)
+        return b"%s %08x\n" % (text, google_crc32c.value(text))
+
+    @classmethod
+    def decode(cls, data: bytes) -> Mark | None:
+        """Return the mark, or None if `data` is none, as when it was read while it was written."""
+        match = _MARK.fullmatch(data)
+        if match is None or int(match[3], 16) != google_crc32c.value(data[:41]):
+            return None
+        return cls(int(match[1]), int(match[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The rows of a segment, and how many bytes it takes."""
+
+    first: int
+    end: int
+    size: int
+
+    def bytes_between(self, start: int, end: int) -> int:
+        """Estimate the bytes that the rows from `start` to before `end` take, as if all rows were equal."""
+        rows = min(end, self.end) - max(start, self.first)
+        return self.size * rows // (self.end - self.first) if rows > 0 else 0
+
+
+def bytes_between(extents: Iterable[Extent], start: int, end: int) -> int:
+    """Estimate the bytes that the rows from `start` to before `end` take; exact where these are segments' ends."""
+    return sum(extent.bytes_between(start, end) for extent in extents)

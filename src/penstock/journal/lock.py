@@ -1,0 +1,90 @@
+"""One writer a log: a lock that the kernel takes back when its owner dies."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from ..errors import JournalLocked
+from .disk import disk_errors
+
+__all__ = ["Lock", "Owner"]
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """Who holds a lock, as its file tells."""
+
+    pid: int
+    host: str
+    since: datetime
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host} since {self.since:%Y-%m-%d %H:%M:%S %Z}"
+
+
+class Lock:
+    """A lock on a file, held until `close`, or until the process ends, however it ends.
+
+    Args:
+        path: The file. It is made if need be, and stays.
+
+    Raises:
+        JournalLocked: Somebody else holds it; the message says who.
+        JournalError: The file cannot be opened.
+
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with disk_errors(path, "be locked"):
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = _owner(self._fd) or "another process"
+                os.close(self._fd)
+                raise JournalLocked(
+                    f"{path.parent}: {owner} writes to this log; stop it, or choose another source name"
+                ) from None
+            except OSError:
+                os.close(self._fd)
+                raise
+        self._sign()
+
+    def _sign(self) -> None:
+        owner = Owner(os.getpid(), socket.gethostname(), datetime.now(UTC).replace(microsecond=0))
+        # The name is for people: on a full disk the lock holds without it.
+        with suppress(OSError):
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, msgspec.json.encode(owner) + b"\n", 0)
+
+    def close(self) -> None:
+        """Give the lock back. Twice is fine."""
+        if self._fd >= 0:
+            # A child process may have inherited the file: closing it here would not be enough.
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _owner(fd: int) -> Owner | None:
+    """Return who wrote the lock file, or None where it cannot be read, as on another machine's disk."""
+    try:
+        return msgspec.json.decode(os.pread(fd, 4096, 0), type=Owner)
+    except (OSError, msgspec.DecodeError):
+        return None

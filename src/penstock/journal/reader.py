@@ -1,0 +1,282 @@
+"""Reading a log: the same rows for the same positions, always, in any process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+import pyarrow as pa
+
+from ..errors import DataLost, JournalCorrupt, LocalError
+from .format import SCHEMA
+from .index import Gap, Index
+from .layout import Extent, Mark, bytes_between
+from .storage import LogFolder
+
+__all__ = ["JournalReader"]
+
+_LARGE_ROWS = 8_192
+"""A batch of so many rows is handed out as it lies in the file; Spark's cost per batch no longer shows."""
+_LARGE_BYTES = 1024 * 1024
+"""Or of so many bytes: copying it would cost more than it saves."""
+
+
+class JournalReader:
+    """A view of one log, which may be written to and trimmed meanwhile. Not for several threads at once.
+
+    What it shows are rows that `append` has returned for, as of the last `refresh`; there are none while the
+    log does not exist. Making a reader, and refreshing it, looks through the last segment only.
+
+    Args:
+        path: The journal: a folder, or a URI that `pyarrow.fs.FileSystem.from_uri` knows.
+        source: The log's name.
+
+    Raises:
+        JournalCorrupt: The end of the log is damaged.
+        JournalError: The log cannot be reached.
+
+    """
+
+    def __init__(self, path: str | os.PathLike[str], source: str) -> None:
+        self.source = source
+        self._log = LogFolder.of(path, source)
+        self._indexes: list[Index] = []
+        self._sizes: dict[int, int] = {}
+        self.refresh()
+
+    @property
+    def first(self) -> int:
+        """The position of the first row that is left; it grows when the log is trimmed."""
+        return self._indexes[0].first if self._indexes else 0
+
+    @property
+    def end(self) -> int:
+        """The position behind the last row: that of the next one to come."""
+        return self._indexes[-1].end if self._indexes else 0
+
+    def refresh(self) -> None:
+        """See what was appended and trimmed since the last time; costs some 100 microseconds.
+
+        Raises:
+            JournalCorrupt: What was appended is damaged, or the log now ends before where it ended.
+            JournalError: The log cannot be reached.
+
+        """
+        before = self.end
+        mark = self._log.mark()
+        segments = self._log.segments()
+        if mark is not None:
+            # A segment behind the mark has its name, but its writer has not returned yet.
+            segments = [(first, size) for first, size in segments if first <= mark.segment]
+        known = {index.first: index for index in self._indexes}
+        indexes = [known.get(first) or Index(self._log.name(first), first) for first, _ in segments]
+        if indexes:
+            indexes[-1] = self._extended(indexes[-1], segments[-1][1], mark)
+        end = indexes[-1].end if indexes else 0
+        if end < before:
+            raise JournalCorrupt(
+                f"{self._log.path}: the log ended at position {before} and now ends at {end}: rows were taken away; "
+                "restore its files, or read anew from its beginning"
+            )
+        self._sizes = dict(segments)
+        self._indexes = indexes
+
+    def _extended(self, last: Index, size: int, mark: Mark | None) -> Index:
+        """Return the index of the last segment, grown to what is durable by now."""
+        sealed = mark is not None and mark.segment > last.first
+        durable = mark.offset if mark is not None and not sealed else size
+        if last.offset > min(durable, size):
+            last = Index(last.name, last.first)
+        if last.offset == durable:
+            return last
+        content = self._log.content(last.first)
+        if content is None:
+            return last
+        # A copy may hold less than its mark says: then the batch that does not end is a torn tail, too.
+        whole = mark is not None and durable <= content.size
+        last.extend(content, min(durable, content.size), None, whole=whole)
+        return last
+
+    def read(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
+        """Return the rows from `start` to before `end`, in order, as record batches of `SCHEMA`.
+
+        A large batch is handed out as it lies in the file, memory-mapped; consecutive small ones are copied
+        into one. Each is checked against its CRC32C the first time that this process reads it.
+
+        Raises:
+            DataLost: Some of the rows are trimmed, or not in the log (yet); the message names them. It may
+                come up in the middle, when the log is trimmed meanwhile.
+            JournalCorrupt: Some of the rows are not what was written; the message names them.
+            LocalError: `end` lies before `start`.
+
+        """
+        self._check(start, end)
+        return _merge_small(self._read(start, end))
+
+    def locate(self, position: int) -> tuple[int, int]:
+        """Return the first and the end position of the batch that holds a row.
+
+        Raises:
+            DataLost: The row is not in the log.
+
+        """
+        self._check(position, position + 1)
+        for index in self._indexed(position, position + 1):
+            if index.first <= position < index.end:
+                return index.locate(position)
+        raise self._lost(position, position + 1)
+
+    def segments(self) -> list[Extent]:
+        """Return the rows and bytes of each segment, in order."""
+        extents = [
+            Extent(index.first, following.first, self._sizes[index.first])
+            for index, following in pairwise(self._indexes)
+        ]
+        return [*extents, *(Extent(index.first, index.end, index.offset) for index in self._indexes[-1:])]
+
+    def bytes_between(self, start: int, end: int) -> int:
+        """Estimate the bytes that the rows from `start` to before `end` take in the log; reads nothing."""
+        return bytes_between(self.segments(), start, end)
+
+    def split(
+        self, start: int, end: int, *, max_rows: int | None = None, max_bytes: int | None = None
+    ) -> list[tuple[int, int]]:
+        """Cut a range into consecutive ones for workers, where batches end unless a batch alone is too large.
+
+        Args:
+            start: The first position.
+            end: The position behind the last.
+            max_rows: Rows of a part, at most; None for any number.
+            max_bytes: Bytes of a part, at most, unless a single row is larger; None for any number.
+
+        Raises:
+            DataLost: Some of the rows are not in the log.
+
+        """
+        self._check(start, end)
+        rows_limit = end - start if max_rows is None else max_rows
+        bytes_limit = 1 << 62 if max_bytes is None else max_bytes
+        if start < end and (rows_limit < 1 or bytes_limit < 1):
+            raise LocalError(f"max_rows is {max_rows} and max_bytes is {max_bytes}; both must be at least 1")
+        parts = (part for index in self._indexed(start, end) for part in index.parts(start, end))
+        return _pack(_cut(parts, rows_limit, bytes_limit), rows_limit, bytes_limit)
+
+    def gaps(self, start: int | None = None, end: int | None = None) -> list[Gap]:
+        """Return the losses just before the rows from `start` to before `end`.
+
+        So consecutive ranges report each loss once. Without `end` the losses are included behind which no row
+        was written yet. It looks through the headers of all segments of the range.
+        """
+        first = self.first if start is None else start
+        behind = self.end + 1 if end is None else end
+        return [gap for index in self._indexed(first, behind) for gap in index.gaps if first <= gap.position < behind]
+
+    def _check(self, start: int, end: int) -> None:
+        if not 0 <= start <= end:
+            raise LocalError(f"{self._log.path}: there is no range from {start} to {end}; positions start at 0")
+        if end > self.end:
+            self.refresh()
+        if start < min(self.first, end):
+            raise self._lost(start, min(self.first, end))
+        if end > self.end:
+            raise self._lost(max(start, self.end), end)
+
+    def _lost(self, start: int, end: int) -> DataLost:
+        return DataLost(
+            f"{self._log.path}: positions {start} to {end - 1} are not in the log, which holds {self.first} to "
+            f"{self.end - 1}; read what is there, or begin at the earliest position"
+        )
+
+    def _read(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
+        at = start
+        for place, index in enumerate(self._indexes):
+            following = self._following(place)
+            if at >= end or index.first >= end:
+                break
+            if following is not None and following <= at:
+                continue
+            if index.first > at:
+                raise self._lost(at, index.first)
+            content = self._log.content(index.first)
+            if content is None:
+                self.refresh()
+                raise self._lost(at, end if following is None else min(end, following))
+            self._complete(index, content, following)
+            yield from index.batches(content, at, min(end, index.end))
+            at = max(at, min(end, index.end))
+        if at < end:
+            raise self._lost(at, end)
+
+    def _indexed(self, start: int, end: int) -> Iterator[Index]:
+        """Yield the segments that may hold rows or gaps between two positions, each looked through."""
+        for place, index in enumerate(self._indexes):
+            following = self._following(place)
+            if index.first >= end or (following is not None and following < start):
+                continue
+            if following is not None and index.offset < self._sizes[index.first]:
+                content = self._log.content(index.first)
+                if content is None:
+                    self.refresh()
+                    raise self._lost(max(start, index.first), min(end, following))
+                self._complete(index, content, following)
+            yield index
+
+    def _following(self, place: int) -> int | None:
+        return self._indexes[place + 1].first if place + 1 < len(self._indexes) else None
+
+    def _complete(self, index: Index, content: pa.Buffer, following: int | None) -> None:
+        """Look through the rest of a segment that will not grow any more; the last one is as of `refresh`."""
+        if following is not None and index.offset < content.size:
+            index.extend(content, content.size, following, whole=True)
+
+
+def _merge_small(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    small: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        large = batch.num_rows >= _LARGE_ROWS or batch.nbytes >= _LARGE_BYTES
+        if small and (large or rows >= _LARGE_ROWS or size >= _LARGE_BYTES):
+            yield _merged(small)
+            small = []
+            rows = size = 0
+        if large:
+            yield batch
+        else:
+            small.append(batch)
+            rows += batch.num_rows
+            size += batch.nbytes
+    if small:
+        yield _merged(small)
+
+
+def _merged(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    merged: pa.RecordBatch = pa.Table.from_batches(batches, SCHEMA).combine_chunks().to_batches()[0]
+    return merged
+
+
+def _cut(parts: Iterable[tuple[int, int, int]], max_rows: int, max_bytes: int) -> Iterator[tuple[int, int, int]]:
+    """Yield batches, those that are too large alone in equal pieces."""
+    for start, end, size in parts:
+        rows = end - start
+        pieces = min(rows, max(-(-rows // max_rows), -(-size // max_bytes)))
+        for piece in range(pieces):
+            first, behind = start + rows * piece // pieces, start + rows * (piece + 1) // pieces
+            yield first, behind, size * (behind - first) // rows
+
+
+def _pack(parts: Iterable[tuple[int, int, int]], max_rows: int, max_bytes: int) -> list[tuple[int, int]]:
+    """Return consecutive parts joined as far as the limits allow."""
+    ranges: list[tuple[int, int]] = []
+    rows = size = 0
+    for start, end, part_size in parts:
+        if ranges and rows + end - start <= max_rows and size + part_size <= max_bytes:
+            ranges[-1] = (ranges[-1][0], end)
+        else:
+            ranges.append((start, end))
+            rows = size = 0
+        rows += end - start
+        size += part_size
+    return ranges

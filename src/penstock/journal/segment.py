@@ -1,0 +1,105 @@
+"""The segment that a writer appends to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from .disk import sync_folder, write_at
+
+__all__ = ["TEMPORARY", "SegmentFile"]
+
+TEMPORARY = ".tmp"
+"""How the file of a segment ends before its first batch is durable."""
+
+
+class SegmentFile:
+    """A file that grows by whole batches: what fails half way is cut off again.
+
+    Its methods raise `OSError`; the writer turns that into our errors.
+
+    Args:
+        path: The file.
+        fd: It, open for writing.
+        size: Its bytes, which are durable.
+        fsync: Whether appended bytes are made durable before `append` returns.
+
+    """
+
+    def __init__(self, path: Path, fd: int, size: int, fsync: bool) -> None:
+        self.path = path
+        self.size = size
+        self._fd = fd
+        self._fsync = fsync
+        self._torn = False
+
+    @classmethod
+    def create(cls, path: Path, chunks: Sequence[bytes | memoryview], *, fsync: bool) -> SegmentFile:
+        """Make a segment with its first bytes. It gets its name when they are durable: none is ever without."""
+        temporary = path.with_name(path.name + TEMPORARY)
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            size = write_at(fd, chunks, 0)
+            if fsync:
+                os.fsync(fd)
+            os.rename(temporary, path)
+            if fsync:
+                sync_folder(path.parent)
+        except BaseException:
+            os.close(fd)
+            for name in (temporary, path):
+                with suppress(OSError):
+                    name.unlink()
+            raise
+        return cls(path, fd, size, fsync)
+
+    @classmethod
+    def reopen(cls, path: Path, size: int, *, fsync: bool) -> SegmentFile:
+        """Open a segment that is there, cut to its first `size` bytes."""
+        fd = os.open(path, os.O_WRONLY)
+        segment = cls(path, fd, size, fsync)
+        try:
+            os.ftruncate(fd, size)
+            # Its last batch may have been written and never synced: the writer before us was killed in between.
+            segment._sync()
+        except BaseException:
+            os.close(fd)
+            raise
+        return segment
+
+    def append(self, chunks: Sequence[bytes | memoryview]) -> None:
+        """Write `chunks` behind what is there, and make them durable; or raise, and leave nothing of them."""
+        if self._torn:
+            os.ftruncate(self._fd, self.size)
+            self._torn = False
+        try:
+            end = write_at(self._fd, chunks, self.size)
+            self._sync()
+        except BaseException:
+            self.cut(self.size)
+            raise
+        self.size = end
+
+    def cut(self, size: int) -> None:
+        """Take back what lies behind the first `size` bytes; if even that fails, `append` will do it."""
+        self.size = size
+        self._torn = True
+        with suppress(OSError):
+            os.ftruncate(self._fd, size)
+            self._torn = False
+
+    def discard(self) -> None:
+        """Close and remove the file."""
+        self.close()
+        with suppress(OSError):
+            self.path.unlink()
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+    def _sync(self) -> None:
+        if self._fsync:
+            os.fsync(self._fd)

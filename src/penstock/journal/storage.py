@@ -1,0 +1,118 @@
+"""Where readers get a log's bytes: a folder of this machine, memory-mapped, or whatever `pyarrow.fs` reaches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.fs
+
+from ..errors import JournalError
+from .layout import DURABLE, Mark, segment_name, segment_position, source_folder, source_of
+
+__all__ = ["LogFolder", "list_sources", "resolve"]
+
+_MAPPED = pyarrow.fs.LocalFileSystem(use_mmap=True)
+_MARK_TRIES = 3
+"""The mark is 50 bytes written in one piece: reading half of one and half of the next is rare twice."""
+
+
+def resolve(path: str | os.PathLike[str]) -> tuple[pyarrow.fs.FileSystem, str]:
+    """Return a file system, and the journal's path in it.
+
+    Args:
+        path: A folder, or a URI that `pyarrow.fs.FileSystem.from_uri` knows: file, s3, gs, abfs, hdfs.
+
+    Raises:
+        JournalError: Nothing can be reached under this URI.
+
+    """
+    text = os.fspath(path)
+    if "://" not in text:
+        return _MAPPED, str(Path(text).absolute())
+    with _errors(text):
+        filesystem, inner = pyarrow.fs.FileSystem.from_uri(text)
+    if isinstance(filesystem, pyarrow.fs.LocalFileSystem):
+        filesystem = _MAPPED
+    return filesystem, inner
+
+
+def list_sources(filesystem: pyarrow.fs.FileSystem, path: str) -> list[str]:
+    """Return the names of the logs in a journal, in order; none if it is not there."""
+    with _errors(path):
+        infos = filesystem.get_file_info(pyarrow.fs.FileSelector(path, allow_not_found=True))
+    names = (source_of(info.base_name) for info in infos if info.type == pyarrow.fs.FileType.Directory)
+    return sorted(name for name in names if name is not None)
+
+
+class LogFolder:
+    """The folder of one log, for reading.
+
+    Args:
+        filesystem: Where it is.
+        path: Its path there.
+
+    """
+
+    def __init__(self, filesystem: pyarrow.fs.FileSystem, path: str) -> None:
+        self._filesystem = filesystem
+        self.path = path
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str], source: str) -> LogFolder:
+        """Return the folder of one source in the journal at a path or URI."""
+        filesystem, inner = resolve(path)
+        return cls(filesystem, f"{inner.rstrip('/')}/{source_folder(source)}")
+
+    @classmethod
+    def local(cls, folder: Path) -> LogFolder:
+        """Return a log's folder on this machine."""
+        return cls(_MAPPED, str(folder))
+
+    def name(self, first: int) -> str:
+        """Return the path of the segment that begins with this position."""
+        return f"{self.path}/{segment_name(first)}"
+
+    def segments(self) -> list[tuple[int, int]]:
+        """Return first position and size in bytes of each segment, in order; none if there is no such log."""
+        with _errors(self.path):
+            infos = self._filesystem.get_file_info(pyarrow.fs.FileSelector(self.path, allow_not_found=True))
+        positions = ((segment_position(info.base_name), info.size) for info in infos)
+        return sorted((first, size) for first, size in positions if first is not None and size is not None)
+
+    def content(self, first: int) -> pa.Buffer | None:
+        """Return what a segment holds now, or None if it is gone. Locally no byte is read before it is used."""
+        name = self.name(first)
+        with _errors(name):
+            try:
+                with self._filesystem.open_input_file(name) as file:
+                    return file.read_buffer()
+            except FileNotFoundError:
+                return None
+
+    def mark(self) -> Mark | None:
+        """Return the durable mark, or None if there is none, as when only the segments were copied."""
+        name = f"{self.path}/{DURABLE}"
+        with _errors(name):
+            for _ in range(_MARK_TRIES):
+                try:
+                    with self._filesystem.open_input_stream(name) as file:
+                        mark = Mark.decode(file.read())
+                except FileNotFoundError:
+                    return None
+                if mark is not None:
+                    return mark
+        return None
+
+
+@contextmanager
+def _errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise JournalError(
+            f"{name}: cannot be read ({error}); check the path, its permissions and the network"
+        ) from error
