@@ -34,7 +34,7 @@ class Peer:
     Args:
         name: What ``--peer`` calls it.
         title: What the report calls it.
-        server: The command that prints ``LISTENING port``, run in `folder`.
+        server: The command that prints where it listens, ending with the port, run in `folder`.
         client: The command that takes a host and a port and prints the checks, run in `folder`.
         folder: Where both run.
         version: Returns which version it is.
@@ -98,6 +98,8 @@ def _java() -> Peer:
 
 
 def _python(name: str, title: str, distribution: str, server: str, client: str) -> Peer:
+    """Return a peer of this interpreter; `server` and `client` are modules and their arguments."""
+
     def installed() -> str:
         return importlib.metadata.version(distribution)
 
@@ -107,7 +109,9 @@ def _python(name: str, title: str, distribution: str, server: str, client: str) 
         except importlib.metadata.PackageNotFoundError:
             raise PeerMissing(f"{distribution} is not installed: run make install") from None
 
-    return Peer(name, title, [sys.executable, "-m", server], [sys.executable, "-m", client], ROOT, installed, install)
+    return Peer(
+        name, title, [sys.executable, "-m", *server.split()], [sys.executable, "-m", client], ROOT, installed, install
+    )
 
 
 def runtime_version(*command: str) -> str:
@@ -120,7 +124,8 @@ def runtime_version(*command: str) -> str:
     return found.group() if found else "unknown"
 
 
-OURS = _python("penstock", "Penstock", "penstock", "interop.ours_server", "interop.ours_client")
+SERVE = "penstock serve examples/interop.py:service rsocket+tcp://127.0.0.1:0"
+OURS = _python("penstock", "Penstock", "penstock", SERVE, "interop.ours_client")
 PEERS = {
     peer.name: peer
     for peer in (

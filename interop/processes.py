@@ -24,6 +24,7 @@ CLIENT_TIMEOUT = 150.0
 """Seconds for all checks of a client."""
 END_TIMEOUT = 5.0
 """Seconds that a process has to end when it is asked to."""
+LISTENING = re.compile(rb"listening .*?(\d+)$", re.IGNORECASE)
 NAMES_ERROR = re.compile(r"^Error|\w(Error|Exception)\b")
 
 
@@ -68,8 +69,9 @@ def _complaint(errors: IO[str]) -> str:
 async def _port_of(process: Process) -> int | None:
     assert process.stdout is not None
     async for line in process.stdout:
-        if line.startswith(b"LISTENING "):
-            return int(line.split()[1])
+        found = LISTENING.match(line)
+        if found is not None:
+            return int(found[1])
     return None
 
 
