@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import asyncio
+import ssl
+
+import pytest
+import trustme
+
+import penstock
+from penstock import ConnectError, Settings, UrlError
+from tests.aio.serving import make_service
+
+
+class Proxy:
+    """Passes bytes on to a server, until it is told to cut all connections."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._writers: list[asyncio.StreamWriter] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Proxy:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self.url = f"rsocket+tcp://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *args: object) -> None:
+        self._server.close()
+        self.cut()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def cut(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
+        self._writers.clear()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", self._target)
+        self._writers += [writer, back]
+        for source, sink in ((reader, back), (there, writer)):
+            task = asyncio.create_task(self._pass(source, sink))
+            self._tasks.add(task)
+
+    async def _pass(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        try:
+            while data := await source.read(65536):
+                sink.write(data)
+                await sink.drain()
+        except OSError:
+            return
+        finally:
+            sink.close()
+
+
+async def test_nobody_there_is_one_clear_error() -> None:
+    with pytest.raises(ConnectError, match="refused"):
+        async with penstock.connect("rsocket+tcp://127.0.0.1:1"):
+            pass
+
+
+def test_a_typo_in_the_url_is_named() -> None:
+    with pytest.raises(UrlError, match="did you mean 'rsocket'"):
+        penstock.connect("rsockt+tcp://127.0.0.1:1")
+
+
+async def test_connecting_can_be_awaited() -> None:
+    async with penstock.serve(make_service([], asyncio.Event()), "rsocket+memory://awaited"):
+        peer = await penstock.connect("rsocket+memory://awaited")
+        assert (await peer.call("echo", b"x")).data == b"x"
+        await peer.close()
+
+
+async def test_tls_trusts_whom_it_is_told_to_and_nobody_else() -> None:
+    # THREATS 75
+    ca = trustme.CA()
+    server_context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    ca.issue_cert("localhost").configure_cert(server_context)
+    client_context = ssl.create_default_context()
+    ca.configure_trust(client_context)
+    service = make_service([], asyncio.Event())
+    async with penstock.serve(service, "rsocket+tls://localhost:0", ssl=server_context) as server:
+        async with penstock.connect(server.urls[0], ssl=client_context) as peer:
+            assert (await peer.call("echo", b"x")).data == b"x"
+        with pytest.raises(ConnectError, match="not trusted"):
+            async with penstock.connect(server.urls[0]):
+                pass
+
+
+async def test_a_resumable_session_survives_cut_connections() -> None:
+    service = make_service([], asyncio.Event())
+    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
+        async with Proxy(int(server.urls[0].rpartition(":")[2])) as proxy:
+            async with penstock.connect(proxy.url, settings=Settings(resume=True)) as peer:
+                found = []
+                async with peer.stream("count", b"2000", credit=50) as items:
+                    async for item in items:
+                        found.append(int(item.data))
+                        if len(found) in (100, 700, 1500):
+                            proxy.cut()
+                assert found == list(range(2000))
+
+
+async def test_without_resuming_a_cut_connection_fails_what_is_open() -> None:
+    service = make_service([], asyncio.Event())
+    async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
+        async with Proxy(int(server.urls[0].rpartition(":")[2])) as proxy, penstock.connect(proxy.url) as peer:
+            await peer.call("echo")
+            call = asyncio.create_task(peer.call("never"))
+            await asyncio.sleep(0)
+            proxy.cut()
+            with pytest.raises(penstock.LinkLost):
+                await call

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from penstock import ApplicationError, Payload, Rejected, SessionClosed, Settings
+from tests.aio.serving import world
+
+
+async def test_call_brings_data_and_metadata_back() -> None:
+    async with world() as w:
+        answer = await w.peer.call("echo", Payload(b"data", b"extra"))
+        assert answer.data == b"data"
+        assert answer.metadata is not None and answer.metadata.endswith(b"extra")
+        assert (await w.peer.call("later", "text")).data == b"text"
+
+
+async def test_many_calls_at_once_each_get_their_own_answer() -> None:
+    async with world() as w:
+        answers = await asyncio.gather(*(w.peer.call("later", b"%d" % i) for i in range(500)))
+        assert [answer.data for answer in answers] == [b"%d" % i for i in range(500)]
+
+
+async def test_errors_of_handlers_reach_the_caller_and_secrets_do_not() -> None:
+    async with world() as w:
+        with pytest.raises(ApplicationError) as failed:
+            await w.peer.call("fail")
+        assert (failed.value.code, failed.value.message) == (0x301, "boom")
+        with pytest.raises(ApplicationError) as bug:
+            await w.peer.call("bug")
+        assert bug.value.code == 0x201
+        assert "secret" not in str(bug.value)
+
+
+async def test_an_unknown_route_is_rejected() -> None:
+    async with world() as w:
+        with pytest.raises(Rejected, match="nobody"):
+            await w.peer.call("nobody")
+
+
+async def test_canceling_a_call_cancels_the_handler() -> None:
+    async with world() as w:
+        task = asyncio.create_task(w.peer.call("never"))
+        await w.reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await w.peer.call("echo")
+        assert w.seen == ["never ended"]
+
+
+async def test_fire_reaches_the_handler() -> None:
+    async with world() as w:
+        await w.peer.fire("log", b"hello")
+        await w.reached.wait()
+        assert w.seen == [b"hello"]
+
+
+async def test_upload_and_channel_take_plain_and_async_sources() -> None:
+    async def numbers():
+        for number in (b"2", b"3"):
+            yield number
+
+    async with world() as w:
+        assert (await w.peer.upload("sum", b"", [b"1", b"2"])).data == b"3"
+        assert (await w.peer.upload("sum", b"", numbers())).data == b"5"
+        async with w.peer.channel("double", b"", numbers()) as answers:
+            assert [answer.data async for answer in answers] == [b"4", b"6"]
+
+
+async def test_large_payloads_travel_in_fragments() -> None:
+    async with world(client=Settings(fragment_bytes=1000), server=Settings(fragment_bytes=1000)) as w:
+        data = bytes(range(256)) * 4000
+        assert (await w.peer.call("echo", data)).data == data
+
+
+async def test_a_closed_peer_takes_no_calls() -> None:
+    async with world() as w:
+        await w.peer.close()
+        assert w.peer.closed
+        with pytest.raises(SessionClosed):
+            await w.peer.call("echo")
+        with pytest.raises(SessionClosed):
+            await w.peer.fire("log")
+        assert "closed" in repr(w.peer)

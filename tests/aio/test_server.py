@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import penstock
+from penstock import ConnectError, LocalError, Service, SessionError, Settings
+from tests.aio.serving import make_service, world
+
+
+async def test_one_service_listens_in_several_places(tmp_path) -> None:
+    service = make_service([], asyncio.Event())
+    urls = ("rsocket+tcp://127.0.0.1:0", f"rsocket+unix://{tmp_path}/s", "rsocket+memory://place")
+    async with penstock.serve(service, *urls) as server:
+        for url in server.urls:
+            async with penstock.connect(url) as peer:
+                assert (await peer.call("echo", b"x")).data == b"x"
+    assert server.connections == 0
+
+
+async def test_a_port_in_use_is_one_clear_error() -> None:
+    async with penstock.serve(Service(), "rsocket+tcp://127.0.0.1:0") as server:
+        with pytest.raises(ConnectError, match="in use"):
+            async with penstock.serve(Service(), server.urls[0]):
+                pass
+
+
+async def test_no_url_is_wrong_use() -> None:
+    with pytest.raises(LocalError):
+        penstock.serve(Service())
+
+
+async def test_closing_lets_calls_in_flight_end() -> None:
+    release = asyncio.Event()
+    begun = asyncio.Event()
+    service = Service()
+
+    @service.call("slow")
+    async def slow(request: penstock.Payload) -> bytes:
+        begun.set()
+        await release.wait()
+        return b"done"
+
+    server = await penstock.serve(service, "rsocket+memory://grace")
+    async with penstock.connect("rsocket+memory://grace") as peer:
+        call = asyncio.create_task(peer.call("slow"))
+        await begun.wait()
+        closing = asyncio.create_task(server.close())
+        release.set()
+        assert (await call).data == b"done"
+        await closing
+
+
+async def test_closing_fails_what_outlasts_the_grace() -> None:
+    async with world(server=Settings(close_grace=0.05)) as w:
+        call = asyncio.create_task(w.peer.call("never"))
+        await w.reached.wait()
+        await w.server.close()
+        with pytest.raises(SessionError):
+            await call
+        assert w.seen == ["never ended"]
+
+
+async def test_too_many_connections_from_one_address_are_refused() -> None:
+    settings = Settings(max_connections_per_address=1)
+    async with penstock.serve(make_service([], asyncio.Event()), "rsocket+tcp://127.0.0.1:0", settings=settings) as server:
+        async with penstock.connect(server.urls[0]) as peer:
+            assert (await peer.call("echo", b"x")).data == b"x"
+            with pytest.raises(SessionError):
+                async with penstock.connect(server.urls[0]) as other:
+                    await other.call("echo", b"x")
+
+
+async def test_junk_is_closed_without_an_answer(caplog) -> None:
+    # THREATS 10
+    async with penstock.serve(Service(), "rsocket+tcp://127.0.0.1:0") as server:
+        port = int(server.urls[0].rpartition(":")[2])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        assert await reader.read() == b""
+        writer.close()
+        await writer.wait_closed()
+    assert [record.message for record in caplog.records if "HTTP" in record.message]
+
+
+async def test_a_peer_that_never_says_who_it_is_is_dropped() -> None:
+    # THREATS 1
+    settings = Settings(first_frame_timeout=0.05)
+    async with penstock.serve(Service(), "rsocket+tcp://127.0.0.1:0", settings=settings) as server:
+        port = int(server.urls[0].rpartition(":")[2])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"\0")
+        assert await reader.read() == b""
+        writer.close()
+        await writer.wait_closed()

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock import Kind, LocalError, Payload, Service
+
+
+def test_routes_are_listed_by_kind() -> None:
+    service = Service()
+    service.call("b")(lambda request: b"")
+    service.call("a")(lambda request: b"")
+    service.fire("a")(lambda request: None)
+    assert service.routes() == [(Kind.CALL, "a"), (Kind.CALL, "b"), (Kind.FIRE, "a")]
+
+
+def test_a_route_is_taken_once() -> None:
+    service = Service()
+    service.call("a")(lambda request: b"")
+    with pytest.raises(LocalError, match="registered already"):
+        service.call("a")(lambda request: b"")
+    service.upload("u")(lambda request, items: b"")
+    with pytest.raises(LocalError, match="registered already"):
+        service.channel("u")(lambda request, items: [])
+
+
+def test_wrong_functions_are_refused_when_they_are_registered() -> None:
+    service = Service()
+    with pytest.raises(LocalError, match="called with"):
+        service.call("a")(lambda: b"")
+    with pytest.raises(LocalError, match="yields items"):
+
+        @service.call("b")
+        def generator(request: Payload):
+            yield b""
+
+
+def test_an_upload_asks_like_a_channel() -> None:
+    service = Service()
+    service.upload("u")(lambda request, items: b"")
+    assert service.find(Kind.CHANNEL, "u") is not None
+    assert service.find(Kind.CHANNEL, "x") is None
+
+
+def test_a_service_has_one_push_handler() -> None:
+    service = Service()
+    seen: list[bytes] = []
+    service.push(seen.append)
+    service.pushed(b"m")
+    assert seen == [b"m"]
+    with pytest.raises(LocalError, match="already"):
+        service.push(seen.append)
