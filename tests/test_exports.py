@@ -16,7 +16,7 @@ SRC = Path(__file__).parent.parent / "src"
 MODULES = sorted(
     ".".join(path.relative_to(SRC).with_suffix("").parts)
     for path in (SRC / "penstock").rglob("*.py")
-    if path.stem != "__init__"
+    if path.stem not in {"__init__", "__main__"}
 )
 # What an extra brings. None of it may be needed by those who do not use it.
 OPTIONAL = [
@@ -80,7 +80,6 @@ def test_star_import_brings_the_public_names() -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_others_use_only_what_a_module_lists(module: str) -> None:
-    assert listed(module)
     package = module.split(".")[:-1]
     for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.ImportFrom) and (node.level or str(node.module).startswith("penstock.")):

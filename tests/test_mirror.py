@@ -1,7 +1,7 @@
 """Every source file has its test file, and every test file its source.
 
-`wire/framing.py` has `wire/test_framing.py`, `_build.py` has `test_build.py`, and a folder whose `__init__.py` is
-more than a docstring has `test_<folder>.py` within.
+`wire/framing.py` has `wire/test_framing.py`, `_build.py` has `test_build.py`, and a folder whose `__init__.py` defines
+something has `test_<folder>.py` within.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ ACROSS = {
 
 def mirror_of(source: Path) -> Path:
     """Return where the tests of a source lie; both are relative to their roots."""
-    stem = source.parent.name if source.stem == "__init__" else source.stem.lstrip("_")
+    stem = source.parent.name if source.stem == "__init__" else source.stem.strip("_")
     return source.parent / f"test_{stem}.py"
 
 
-def holds_code(source: Path) -> bool:
-    """Return whether there is more in a source than its docstring."""
-    return len(ast.parse(source.read_text()).body) > 1
+def only_introduces(source: Path) -> bool:
+    """Return whether this is an `__init__.py` that defines nothing of its own."""
+    definitions = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    return source.stem == "__init__" and not any(
+        isinstance(node, definitions) for node in ast.parse(source.read_text()).body
+    )
 
 
 def expected_tests() -> set[str]:
@@ -41,7 +44,7 @@ def expected_tests() -> set[str]:
     package = SRC / "penstock"
     sources = {path: path.relative_to(package) for path in package.rglob("*.py") if path != package / "__init__.py"}
     sources |= {path: path.relative_to(SRC) for path in SRC.glob("*.py")}
-    return {mirror_of(path).as_posix() for source, path in sources.items() if holds_code(source)}
+    return {mirror_of(path).as_posix() for source, path in sources.items() if not only_introduces(source)}
 
 
 def actual_tests() -> set[str]:
