@@ -9,11 +9,13 @@ from tests.wire.conftest import Wire
 
 @given(value=st.integers(0, 2**32 - 1), before=st.binary(max_size=4))
 def test_integers_are_big_endian(wire: Wire, value: int, before: bytes) -> None:
-    octets = before + value.to_bytes(4, "big")
-    at = len(before)
-    assert wire.fields.u32(octets, at) == value
-    assert wire.fields.u24(octets, at) == value >> 8
-    assert wire.fields.u16(octets, at) == value >> 16
+    assert wire.fields.u32(before + value.to_bytes(4, "big") + b"?", len(before)) == value
+
+
+@pytest.mark.parametrize("at", [-1, 1, 4, 5, 2**62, -(2**62)])
+def test_no_integer_is_read_outside_the_bytes(wire: Wire, at: int) -> None:
+    with pytest.raises(wire.errors.LocalError, match=f"4 bytes at {at} were asked of 4"):
+        wire.fields.u32(b"abcd", at)
 
 
 @pytest.mark.parametrize(("value", "bits", "octets"), [(0, 8, "00"), (255, 8, "ff"), (2**31 - 1, 31, "7fffffff")])

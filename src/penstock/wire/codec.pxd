@@ -1,4 +1,5 @@
 cimport cython
+from libc.stdint cimport int64_t
 
 from ..payload cimport PayloadRun
 from .frames cimport Frame
@@ -7,7 +8,7 @@ from .framing cimport Deframer
 
 cdef class Codec:
     cpdef Frame decode(self, bytes buffer, Py_ssize_t start, Py_ssize_t end)
-    cpdef Py_ssize_t stream_id(self, bytes buffer, Py_ssize_t start) except -1
+    cpdef int64_t stream_id(self, bytes buffer, Py_ssize_t start) except -1
     cpdef bytes encode(self, Frame frame)
     cpdef bytes frame(self, Frame frame)
     cpdef bytes payload_frame(self, long long stream_id, int flags, bytes metadata, bytes data)

@@ -1,8 +1,5 @@
 cimport cython
+from libc.stdint cimport int64_t
 
-cpdef unsigned int u16(const unsigned char* p, Py_ssize_t at) noexcept
-
-cpdef unsigned int u24(const unsigned char* p, Py_ssize_t at) noexcept
-
-@cython.locals(high="unsigned int")
-cpdef unsigned int u32(const unsigned char* p, Py_ssize_t at) noexcept
+@cython.locals(p="const unsigned char*", high=int64_t)
+cpdef int64_t u32(bytes octets, Py_ssize_t at) except -1

@@ -7,24 +7,22 @@ from __future__ import annotations
 
 from ..errors import FrameError, LocalError
 
-__all__ = ["GREATEST_31", "Reader", "check", "put", "u16", "u24", "u32"]
+__all__ = ["GREATEST_31", "Reader", "check", "put", "u32"]
 
 GREATEST_31 = 0x7FFF_FFFF
 """The greatest 31-bit integer: most fields leave the top bit of their 32 alone."""
 
 
-def u16(p: bytes, at: int) -> int:
-    """Return the 16-bit integer at index `at`. The caller has checked that it is there; so for the other two."""
-    return p[at] << 8 | p[at + 1]
+def u32(octets: bytes, at: int) -> int:
+    """Return the 32-bit integer at index `at`.
 
+    Raises:
+        LocalError: It is not there: the caller has not checked the length.
 
-def u24(p: bytes, at: int) -> int:
-    """Return the 24-bit integer at index `at`."""
-    return p[at] << 16 | p[at + 1] << 8 | p[at + 2]
-
-
-def u32(p: bytes, at: int) -> int:
-    """Return the 32-bit integer at index `at`."""
+    """
+    p = octets
+    if not 0 <= at <= len(octets) - 4:
+        raise LocalError(f"4 bytes at {at} were asked of {len(octets)}")
     high = p[at]
     return high << 24 | p[at + 1] << 16 | p[at + 2] << 8 | p[at + 3]
 

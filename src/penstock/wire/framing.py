@@ -76,6 +76,11 @@ class Deframer:
 
     def feed(self, data: bytes) -> None:
         """Take what the network brought. Call `next` afterwards."""
+        if self.end == self.size and self._waiting == 0:
+            self.buffer = data
+            self.size = len(data)
+            self.start = self.end = 0
+            return
         self._waiting += len(data)
         pieces = self._pieces
         if len(data) >= SMALL_BYTES or not pieces:

@@ -1,8 +1,9 @@
 cimport cython
+from libc.stdint cimport int64_t
 
 from ..payload cimport PayloadRun
 from .codec cimport Codec
-from .fields cimport u16, u24, u32
+from .fields cimport u32
 from .frames cimport Frame, RequestNFrame
 from .framing cimport Deframer
 from .packing cimport pack, pack_head, pack_run
@@ -34,7 +35,7 @@ cdef class RSocketV1(Codec):
 
     @cython.locals(
         buffer=bytes, p="const unsigned char*", size=Py_ssize_t, most=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t,
-        stream_id=Py_ssize_t, room=Py_ssize_t, view="int[::1]", count=Py_ssize_t, carried=Py_ssize_t,
+        stream_id=int64_t, room=Py_ssize_t, view="int[::1]", count=Py_ssize_t, carried=Py_ssize_t,
         taken_start=Py_ssize_t, taken_end=Py_ssize_t, middle=Py_ssize_t, first=Py_ssize_t, length=Py_ssize_t,
         run=PayloadRun,
     )

@@ -7,7 +7,7 @@ from array import array
 from ..errors import FrameError, LocalError
 from ..payload import PayloadRun
 from .codec import PIECE_BYTES, Codec
-from .fields import GREATEST_31, u16, u24, u32
+from .fields import GREATEST_31, u32
 from .frames import COMPLETE, FOLLOWS, IGNORE, METADATA, NEXT, Frame, FrameType, RequestNFrame
 from .framing import Deframer, prefixed
 from .layouts import FLAGS, HEADER_BYTES, RSOCKET_V1, TYPE_SHIFT, read_frame, write_frame
@@ -50,7 +50,7 @@ class RSocketV1(Codec):
         frame = Frame.__new__(Frame) if type != REQUEST_N else RequestNFrame.__new__(RequestNFrame)
         frame.type = type
         frame.flags = word & FLAGS
-        frame.stream_id = u32(p, start)
+        frame.stream_id = u32(buffer, start)
         frame.request_n = 0
         frame.metadata = None
         frame.data = b""
@@ -62,7 +62,7 @@ class RSocketV1(Codec):
                     at - start,
                     ignorable=bool(word & IGNORE),
                 )
-            frame.request_n = u32(p, at) & GREATEST_31
+            frame.request_n = u32(buffer, at) & GREATEST_31
             at += 4
         # What follows the fields of REQUEST_N and CANCEL is ignored, a METADATA flag included.
         if type == REQUEST_N or type == CANCEL:
@@ -127,8 +127,8 @@ class RSocketV1(Codec):
         # Most often there is no run: nothing follows, or another stream's frame does.
         if size - end < 3 + HEADER_BYTES or end - at < HEADER_BYTES or size > GREATEST_31 or limit < 2:
             return None
-        stream_id = u32(p, at)
-        if u32(p, end + 3) != stream_id or p[end + 7] >> 2 != PAYLOAD or not 0 < stream_id <= GREATEST_31:
+        stream_id = u32(buffer, at)
+        if u32(buffer, end + 3) != stream_id or p[end + 7] >> 2 != PAYLOAD or not 0 < stream_id <= GREATEST_31:
             return None
         room = min(limit, (size - at) // (end - at + 3) + SPARE_ITEMS)
         offsets = NO_ITEM * room
@@ -176,13 +176,13 @@ class RSocketV1(Codec):
 def _metadata_bytes(p: bytes, start: int, at: int, end: int) -> int:
     """Return the length that the metadata header at index `at` tells, when that much is there."""
     left = end - at - 3
-    size = u24(p, at) if left >= 0 else 0
+    size = p[at] << 16 | p[at + 1] << 8 | p[at + 2] if left >= 0 else 0
     if size > left:
         # Metadata Optional Header: a length that is not the frame's is CONNECTION_ERROR, unless IGNORE is set.
         raise FrameError(
             f"metadata of {size} bytes runs past the frame, of which {max(left, 0)} are left",
             at - start,
-            ignorable=bool(u16(p, start + 4) & IGNORE),
+            ignorable=bool(p[start + 4] << 8 & IGNORE),
         )
     return size
 
