@@ -14,6 +14,8 @@ from ..errors import FrameError, LocalError
 from .arguments import PREFIXES, Framing
 from .exits import FAILED
 
+__all__ = ["decode", "prefix_bytes"]
+
 _HEX = re.compile(rb"[0-9a-fA-F\s]*")
 
 

@@ -31,7 +31,7 @@ from .retention import commits
 from .segment import TEMPORARY, SegmentFile
 from .storage import LogFolder
 
-__all__ = ["DEFAULT_BUDGET_BYTES", "DEFAULT_SEGMENT_BYTES", "JournalWriter"]
+__all__ = ["DEFAULT_BUDGET_BYTES", "DEFAULT_SEGMENT_BYTES", "MAX_STATE_BYTES", "JournalWriter"]
 
 _log = logging.getLogger(__name__)
 
