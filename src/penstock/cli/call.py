@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
+from typing import TYPE_CHECKING
 
-from .arguments import CaFile, Data, Insecure, Json, Metadata, Route, Timeout, Url, read_bytes, tls_context
-from .output import Printer
+from .arguments import CaFile, Data, Insecure, Json, Metadata, Route, Timeout, Url
+
+if TYPE_CHECKING:
+    from ..aio.peer import Peer
 
 
 def call(
@@ -22,12 +24,12 @@ def call(
 
     Example: penstock call rsocket+tcp://localhost:7878 quotes.latest -d ACME
     """
-    from ..aio.client import connect
-    from ..aio.loop import run
+    from .connection import request_of, with_peer
+    from .output import Printer
 
-    async def main() -> None:
-        async with asyncio.timeout(timeout), connect(url, ssl=tls_context(cafile, insecure)) as peer:
-            extra = None if metadata is None else read_bytes(metadata)
-            Printer(json).item(await peer.call(route, read_bytes(data), metadata=extra))
+    request = request_of(data, metadata)
 
-    run(main())
+    async def use(peer: Peer) -> None:
+        Printer(json).item(await peer.call(route, request))
+
+    with_peer(url, use, timeout=timeout, cafile=cafile, insecure=insecure)

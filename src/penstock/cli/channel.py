@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from .arguments import CaFile, Credit, Data, Insecure, Json, Lines, Metadata, Route, Take, Timeout, Url
 
-from .arguments import (
-    CaFile,
-    Credit,
-    Data,
-    Insecure,
-    Json,
-    Metadata,
-    Route,
-    Take,
-    Timeout,
-    Url,
-    read_bytes,
-    read_lines,
-    tls_context,
-)
-from .output import Printer
+if TYPE_CHECKING:
+    from ..aio.peer import Peer
 
 
 def channel(
     url: Url,
     route: Route,
-    items: Annotated[str, typer.Argument(help="The items, a line each: @FILE, - for standard input, or the lines.")],
+    items: Lines,
     data: Data = "",
     metadata: Metadata = None,
     json: Json = False,
@@ -42,20 +27,12 @@ def channel(
 
     Example: seq 10 | penstock channel rsocket+tcp://localhost:7878 double -
     """
-    from ..aio.client import connect
-    from ..aio.loop import run
+    from .connection import print_items, request_of, with_peer
+    from .lines import lines_of
 
-    async def main() -> None:
-        printer = Printer(json)
-        count = 0
-        async with asyncio.timeout(timeout), connect(url, ssl=tls_context(cafile, insecure)) as peer:
-            extra = None if metadata is None else read_bytes(metadata)
-            lines = read_lines(items)
-            async with peer.channel(route, read_bytes(data), lines, metadata=extra, credit=credit) as answers:
-                async for answer in answers:
-                    printer.item(answer)
-                    count += 1
-                    if count == take:
-                        break
+    request, lines = request_of(data, metadata), lines_of(items)
 
-    run(main())
+    async def use(peer: Peer) -> None:
+        await print_items(peer.channel(route, request, lines, credit=credit), json, take)
+
+    with_peer(url, use, timeout=timeout, cafile=cafile, insecure=insecure)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from ..errors import LocalError
 from .arguments import Data, Route, Url, read_bytes
+from .exits import CANCELED
 
 if TYPE_CHECKING:
     from ..journal.collect import Collector
 
-REPORT_SECONDS = 2.0
+REPORT_SECONDS: Final = 2.0
+UNITS: Final = {"": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
 
 def collect(
@@ -26,11 +31,15 @@ def collect(
         str | None, typer.Option("--source", help="The log's name in the journal; else the route.")
     ] = None,
     data: Data = "",
-    budget: Annotated[int, typer.Option("--budget", min=1, help="MiB that readers may leave unread.")] = 256,
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="BYTES", help="What readers may leave unread: 1000000, 256MiB, 4GiB.")
+    ] = "256MiB",
     again: Annotated[bool, typer.Option("--again", help="Collect anew a stream that is complete.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Report no progress.")] = False,
 ) -> None:
     """Collect a stream into a journal, each item once, until it is complete; stop it and start it at will.
+
+    A URL with +tls may name whom to trust: rsocket+tls://localhost:7878?ca=FILE.
 
     Example: penstock collect rsocket+tcp://localhost:7878 flights --journal data/flights
     """
@@ -38,36 +47,53 @@ def collect(
     from ..journal.collect import Collector
 
     collector = Collector(
-        url,
-        route,
-        journal,
-        source=source,
-        data=read_bytes(data),
-        budget_bytes=budget * 1024 * 1024,
-        again=again,
+        url, route, journal, source=source, data=read_bytes(data), budget_bytes=size_of(budget), again=again
     )
-    run(_collect(collector, quiet))
+    if not run(_collect(collector, quiet)):
+        raise typer.Exit(CANCELED)
 
 
-async def _collect(collector: Collector, quiet: bool) -> None:
-    """Collect, report, and stop in order when told to."""
+def size_of(text: str) -> int:
+    """Return a number of bytes that is written as 1000000, 64KiB, 256MiB or 4GiB.
+
+    Raises:
+        LocalError: It is not.
+
+    """
+    match = re.fullmatch(r"([1-9][0-9]{0,17})(KiB|MiB|GiB|)", text)
+    if match is None:
+        raise LocalError(f"{text!r} is no number of bytes; write one like 1000000, 256MiB or 4GiB")
+    return int(match[1]) * UNITS[match[2]]
+
+
+async def _collect(collector: Collector, quiet: bool) -> bool:
+    """Collect until the stream is complete or a signal comes; return whether it is complete."""
     work = asyncio.ensure_future(collector.run())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, work.cancel)
-    before = 0
-    while not work.done():
-        await asyncio.wait((work,), timeout=REPORT_SECONDS)
-        progress = collector.progress
-        if not quiet:
-            rate = (progress.rows - before) / REPORT_SECONDS
-            note = f"; {progress.waiting}" if progress.waiting else ""
-            print(f"{progress.position:,} rows in the journal, {rate:,.0f}/s{note}", file=sys.stderr, flush=True)
-        before = progress.rows
+    report = asyncio.ensure_future(_report(collector))
+    if quiet:
+        report.cancel()
     try:
         await work
     except asyncio.CancelledError:
-        print("stopped; start it again to go on", file=sys.stderr)
+        print("stopped; the same command goes on from here", file=sys.stderr)
+    finally:
+        report.cancel()
     progress = collector.progress
     gaps = f", {progress.gaps} gaps" if progress.gaps else ""
     print(f"collected {progress.rows:,} items{gaps}; the journal ends at {progress.position:,}")
+    return not work.cancelled()
+
+
+async def _report(collector: Collector) -> None:
+    """Tell people how it goes, now and then."""
+    progress = collector.progress
+    rows, at = 0, monotonic()
+    while True:
+        await asyncio.sleep(REPORT_SECONDS)
+        rate = (progress.rows - rows) / (monotonic() - at)
+        rows, at = progress.rows, monotonic()
+        note = f"; {progress.waiting}" if progress.waiting else ""
+        print(f"{progress.position:,} rows in the journal, {rate:,.0f}/s{note}", file=sys.stderr, flush=True)

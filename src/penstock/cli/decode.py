@@ -6,74 +6,82 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import FrameError, LocalError
-from .arguments import PREFIXES, Framing
+from .arguments import Dialect, Framing, prefix_bytes
 from .exits import FAILED
+from .output import complain
 
-__all__ = ["decode", "prefix_bytes"]
+if TYPE_CHECKING:
+    from ..wire.frames import Frame
 
 _HEX = re.compile(rb"[0-9a-fA-F\s]*")
 
 
 def decode(
     source: Annotated[str, typer.Argument(metavar="HEX|FILE|-", help="Hex digits, a file of hex or bytes, or -.")],
-    dialect: Annotated[str, typer.Option("--dialect", help="The protocol version.")] = "rsocket-1.0",
+    dialect: Dialect = "rsocket-1.0",
     framing: Framing = "none",
 ) -> None:
     """Print the frames in some bytes, one JSON object each.
 
+    Without --framing, each line of hex digits is a frame.
+
     Example: penstock decode --dialect rsocket-1.0 000000012400
     """
-    from ..wire.dump import read_frames, to_object
+    from ..wire.dump import read_frames
 
-    data = _octets(source)
     prefix = prefix_bytes(framing)
-    try:
-        for length, frame in read_frames(data, dialect, prefix):
-            fields = to_object(frame, dialect)
-            if length is not None:
-                fields = {"length": length, **fields}
-            print(json.dumps(fields))
-    except FrameError as error:
-        print(f"penstock: no {dialect} frame: {error}", file=sys.stderr)
-        raise typer.Exit(FAILED) from None
+    pieces = _pieces(_content(source), prefix)
+    for number, data in enumerate(pieces, 1):
+        try:
+            for length, frame in read_frames(data, dialect, prefix):
+                _show(length, frame, dialect)
+        except FrameError as error:
+            where = f"line {number}, " if len(pieces) > 1 else ""
+            complain(f"this is no {dialect} frame: {where}{error}")
+            raise typer.Exit(FAILED) from None
 
 
-def prefix_bytes(framing: str) -> int:
-    """Return the bytes of the length before each frame.
+def _show(length: int | None, frame: Frame, dialect: str) -> None:
+    from ..wire.dump import to_object
 
-    Raises:
-        LocalError: There is no such framing.
-
-    """
-    if framing not in PREFIXES:
-        raise LocalError(f"unknown framing {framing!r}; known are {', '.join(PREFIXES)}")
-    return PREFIXES[framing]
+    fields = to_object(frame, dialect)
+    print(json.dumps(fields if length is None else {"length": length, **fields}))
 
 
-def _octets(source: str) -> bytes:
-    """Return the bytes that `source` names, of hex digits or as they are.
+def _content(source: str) -> bytes:
+    """Return what `source` names: hex digits, or bytes as they are.
 
     Raises:
         LocalError: It is neither hex nor a file.
 
     """
     if source == "-":
-        data = sys.stdin.buffer.read()
-    elif _HEX.fullmatch(source.encode()):
-        data = source.encode()
-    else:
-        try:
-            data = Path(source).read_bytes()
-        except OSError as error:
-            raise LocalError(f"{source!r} is neither hex digits nor a file to read: {error.strerror}") from error
-    if not _HEX.fullmatch(data):
-        return data
+        return sys.stdin.buffer.read()
+    digits = source.encode(errors="surrogateescape")
+    if _HEX.fullmatch(digits):
+        return digits
     try:
-        return bytes.fromhex(data.decode())
+        return Path(source).read_bytes()
+    except OSError as error:
+        raise LocalError(f"{source!r} is neither hex digits nor a file to read: {error.strerror}") from error
+
+
+def _pieces(content: bytes, prefix: int) -> list[bytes]:
+    """Return the bytes to decode: all at once, or frame by frame where only lines tell where one ends.
+
+    Raises:
+        LocalError: There is half a byte.
+
+    """
+    if not _HEX.fullmatch(content):
+        return [content]
+    lines = [line for line in content.splitlines() if line.strip()] if prefix == 0 else []
+    try:
+        return [bytes.fromhex(line.decode()) for line in lines or [content]]
     except ValueError:
-        raise LocalError("the hex digits are of odd number: half a byte is missing") from None
+        raise LocalError("the hex digits are not in pairs: half a byte is missing") from None

@@ -10,38 +10,41 @@ from typing import Annotated
 import typer
 
 from ..errors import LocalError
-from .arguments import Framing
-from .decode import prefix_bytes
+from .arguments import Dialect, Framing, prefix_bytes
 
 
 def encode(
     source: Annotated[
         str, typer.Argument(metavar="JSON|FILE|-", help="JSON objects, a line each: given, in a file, or -.")
     ],
-    dialect: Annotated[str, typer.Option("--dialect", help="The protocol version.")] = "rsocket-1.0",
+    dialect: Dialect = "rsocket-1.0",
     framing: Framing = "none",
 ) -> None:
-    r"""Print frames as hex, one a line; the objects are those that decode prints.
+    """Print frames as hex, one a line; the objects are those that decode prints.
 
     Example: penstock encode '{"type": "CANCEL", "stream_id": 1, "flags": []}'
     """
-    from ..wire.dump import codec_of, from_object
-    from ..wire.framing import prefixed
-
     prefix = prefix_bytes(framing)
-    codec = codec_of(dialect)
     for number, line in enumerate(_text(source).splitlines(), 1):
         if not line.strip():
             continue
         try:
-            fields = json.loads(line)
+            print(_octets(json.loads(line), dialect, prefix).hex())
         except ValueError as error:
             raise LocalError(f"line {number} is no JSON: {error}") from None
-        if not isinstance(fields, dict):
-            raise LocalError(f"line {number} is no JSON object")
-        fields.pop("length", None)
-        body = codec.encode(from_object(fields, dialect))
-        print((prefixed(body, prefix) if prefix else body).hex())
+        except LocalError as error:
+            raise LocalError(f"line {number}: {error}") from error
+
+
+def _octets(fields: object, dialect: str, prefix: int) -> bytes:
+    """Return the bytes of a frame, with its length before it where there is one."""
+    from ..wire.dump import codec_of, from_object
+    from ..wire.framing import prefixed
+
+    if not isinstance(fields, dict):
+        raise LocalError("it is no JSON object")
+    message = codec_of(dialect).encode(from_object(fields, dialect))
+    return prefixed(message, prefix) if prefix else message
 
 
 def _text(source: str) -> str:

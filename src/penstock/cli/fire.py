@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
+from typing import TYPE_CHECKING
 
-from .arguments import CaFile, Data, Insecure, Metadata, Route, Timeout, Url, read_bytes, tls_context
+from .arguments import CaFile, Data, Insecure, Metadata, Route, Timeout, Url
+
+if TYPE_CHECKING:
+    from ..aio.peer import Peer
 
 
 def fire(
@@ -20,12 +23,11 @@ def fire(
 
     Example: penstock fire rsocket+tcp://localhost:7878 log -d 'hello'
     """
-    from ..aio.client import connect
-    from ..aio.loop import run
+    from .connection import request_of, with_peer
 
-    async def main() -> None:
-        async with asyncio.timeout(timeout), connect(url, ssl=tls_context(cafile, insecure)) as peer:
-            extra = None if metadata is None else read_bytes(metadata)
-            await peer.fire(route, read_bytes(data), metadata=extra)
+    request = request_of(data, metadata)
 
-    run(main())
+    async def use(peer: Peer) -> None:
+        await peer.fire(route, request)
+
+    with_peer(url, use, timeout=timeout, cafile=cafile, insecure=insecure)

@@ -13,7 +13,7 @@ from ..payload import Payload
 from .arguments import Json
 from .output import Printer
 
-app = typer.Typer(help="Look at a journal: ls, tail, verify.", no_args_is_help=True)
+app = typer.Typer(help="Look at a journal: ls, tail, verify.")
 
 Folder = Annotated[Path, typer.Argument(help="The journal's folder.")]
 Source = Annotated[str | None, typer.Option("--source", help="One log of the journal; else all of them.")]

@@ -8,7 +8,7 @@ import sys
 
 from ..payload import Payload
 
-__all__ = ["Printer", "shown"]
+__all__ = ["Printer", "complain", "shown"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Control characters but tab and line feed: a peer's bytes must not steer our terminal."""
@@ -19,12 +19,17 @@ def shown(text: str) -> str:
     return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
 
 
+def complain(message: str) -> None:
+    """Print what went wrong to standard error, in one line; parts of it may be a peer's words."""
+    print(f"penstock: {shown(message).replace(chr(10), ' ')}", file=sys.stderr)
+
+
 class Printer:
     """Prints items to standard output, a line each.
 
     Args:
-        as_json: One JSON object an item: `data` and `metadata` as text, or as hex under `data_hex` and
-            `metadata_hex` where they are no UTF-8. Else the data alone; as it is unless a terminal shows it.
+        as_json: One JSON object an item: `data` and `metadata` as text. What is no UTF-8 is null, and stands
+            as hex under `data_hex` or `metadata_hex`. Else the data alone; as it is unless a terminal shows it.
 
     """
 
@@ -35,8 +40,7 @@ class Printer:
     def item(self, payload: Payload) -> None:
         """Print one item."""
         if self._json:
-            fields = _text("data", payload.data) | _text("metadata", payload.metadata)
-            line = json.dumps(fields, ensure_ascii=False).encode()
+            line = _json_line(payload)
         elif self._terminal:
             line = shown(payload.data.decode("utf-8", "replace")).encode()
         else:
@@ -46,10 +50,17 @@ class Printer:
         out.flush()
 
 
+def _json_line(payload: Payload) -> bytes:
+    fields = _text("data", payload.data) | _text("metadata", payload.metadata)
+    text = json.dumps(fields, ensure_ascii=False)
+    # JSON escapes the control characters below the space, but not those above it.
+    return _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text).encode()
+
+
 def _text(name: str, value: bytes | None) -> dict[str, str | None]:
     if value is None:
         return {name: None}
     try:
         return {name: value.decode()}
     except UnicodeDecodeError:
-        return {f"{name}_hex": value.hex()}
+        return {name: None, f"{name}_hex": value.hex()}

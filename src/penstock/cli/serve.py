@@ -16,6 +16,8 @@ import typer
 from ..errors import LocalError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from ..aio.service import Service
 
 
@@ -25,29 +27,35 @@ def serve(
 ) -> None:
     """Serve a service until it is stopped by Ctrl-C or SIGTERM.
 
+    What is in flight then may end first. A URL with +tls names its certificate:
+    rsocket+tls://:7878?cert=FILE&key=FILE.
+
     Example: penstock serve examples/interop.py:service rsocket+tcp://:7878
     """
     from ..aio.loop import run
-    from ..aio.server import serve as listen
-
-    async def main() -> None:
-        stopped = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-        async with listen(load_service(service), *urls) as server:
-            for url in server.urls:
-                print(f"listening on {url}", flush=True)
-            await stopped.wait()
 
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    run(main())
+    run(_serve(load_service(service), urls))
+
+
+async def _serve(service: Service, urls: list[str]) -> None:
+    from ..aio.server import serve as listen
+
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    async with listen(service, *urls) as server:
+        for url in server.urls:
+            print(f"listening on {url}", flush=True)
+        await stopped.wait()
 
 
 def load_service(name: str) -> Service:
     """Return the service that `MODULE:NAME` or `FILE.py:NAME` names.
 
     Raises:
-        LocalError: There is no such module, file or name, or it is no service.
+        LocalError: There is no such module, file or name, it fails when it is imported, or it is no service.
 
     """
     from ..aio.service import Service
@@ -55,7 +63,12 @@ def load_service(name: str) -> Service:
     place, _, attribute = name.rpartition(":")
     if not place:
         raise LocalError(f"{name!r} names no service; write MODULE:NAME or FILE.py:NAME")
-    module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
+    try:
+        module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
+    except LocalError:
+        raise
+    except Exception as error:
+        raise LocalError(f"{place} cannot be imported: {type(error).__name__}: {error}{_line(error)}") from error
     service = getattr(module, attribute, None)
     if not isinstance(service, Service):
         what = "has no such name" if service is None else f"is of type {type(service).__name__}"
@@ -63,20 +76,32 @@ def load_service(name: str) -> Service:
     return service
 
 
-def _load_file(path: Path) -> object:
+def _load_file(path: Path) -> ModuleType:
+    """Run a file as a module; files beside it can be imported, as if Python had been started with it."""
     if not path.is_file():
         raise LocalError(f"there is no file {str(path)!r}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # Dataclasses and pickles of the file's own look their module up here.
     sys.modules.setdefault(path.stem, module)
+    sys.path.insert(0, str(path.parent))
     spec.loader.exec_module(module)
     return module
 
 
-def _load_module(name: str) -> object:
+def _load_module(name: str) -> ModuleType:
+    """Import a module, from the working directory if it is there."""
     sys.path.insert(0, "")
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise LocalError(f"there is no module {error.name!r}") from error
+    return importlib.import_module(name)
+
+
+def _line(error: BaseException) -> str:
+    """Return where an error was raised: the innermost line that has a file of its own."""
+    traceback, where = error.__traceback__, ""
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if not file.startswith("<"):
+            where = f" ({file}, line {traceback.tb_lineno})"
+        traceback = traceback.tb_next
+    return where

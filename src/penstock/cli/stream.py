@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
+from typing import TYPE_CHECKING
 
-from .arguments import (
-    CaFile,
-    Credit,
-    Data,
-    Insecure,
-    Json,
-    Metadata,
-    Route,
-    Take,
-    Timeout,
-    Url,
-    read_bytes,
-    tls_context,
-)
-from .output import Printer
+from .arguments import CaFile, Credit, Data, Insecure, Json, Metadata, Route, Take, Timeout, Url
+
+if TYPE_CHECKING:
+    from ..aio.peer import Peer
 
 
 def stream(
@@ -37,23 +26,11 @@ def stream(
 
     Example: penstock stream rsocket+tcp://localhost:7878 quotes.live --credit 64 --take 1000 --json
     """
-    from ..aio.client import connect
-    from ..aio.loop import run
-    from ..aio.streams import Stream
+    from .connection import print_items, request_of, with_peer
 
-    async def main() -> None:
-        async with asyncio.timeout(timeout), connect(url, ssl=tls_context(cafile, insecure)) as peer:
-            extra = None if metadata is None else read_bytes(metadata)
-            async with peer.stream(route, read_bytes(data), metadata=extra, credit=credit) as items:
-                await print_items(items)
+    request = request_of(data, metadata)
 
-    async def print_items(items: Stream) -> None:
-        printer = Printer(json)
-        count = 0
-        async for item in items:
-            printer.item(item)
-            count += 1
-            if count == take:
-                break
+    async def use(peer: Peer) -> None:
+        await print_items(peer.stream(route, request, credit=credit), json, take)
 
-    run(main())
+    with_peer(url, use, timeout=timeout, cafile=cafile, insecure=insecure)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from .arguments import CaFile, Data, Insecure, Json, Lines, Metadata, Route, Timeout, Url
 
-from .arguments import CaFile, Data, Insecure, Json, Metadata, Route, Timeout, Url, read_bytes, read_lines, tls_context
-from .output import Printer
+if TYPE_CHECKING:
+    from ..aio.peer import Peer
 
 
 def upload(
     url: Url,
     route: Route,
-    items: Annotated[str, typer.Argument(help="The items, a line each: @FILE, - for standard input, or the lines.")],
+    items: Lines,
     data: Data = "",
     metadata: Metadata = None,
     json: Json = False,
@@ -22,17 +21,17 @@ def upload(
     cafile: CaFile = None,
     insecure: Insecure = False,
 ) -> None:
-    r"""Send items, a line each, and print the one that comes back for all of them.
+    """Send items, a line each, and print the one that comes back for all of them.
 
     Example: seq 10 | penstock upload rsocket+tcp://localhost:7878 sum -
     """
-    from ..aio.client import connect
-    from ..aio.loop import run
+    from .connection import request_of, with_peer
+    from .lines import lines_of
+    from .output import Printer
 
-    async def main() -> None:
-        async with asyncio.timeout(timeout), connect(url, ssl=tls_context(cafile, insecure)) as peer:
-            extra = None if metadata is None else read_bytes(metadata)
-            lines = read_lines(items)
-            Printer(json).item(await peer.upload(route, read_bytes(data), lines, metadata=extra))
+    request, lines = request_of(data, metadata), lines_of(items)
 
-    run(main())
+    async def use(peer: Peer) -> None:
+        Printer(json).item(await peer.upload(route, request, lines))
+
+    with_peer(url, use, timeout=timeout, cafile=cafile, insecure=insecure)

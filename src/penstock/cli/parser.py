@@ -1,0 +1,81 @@
+"""The verbs, and the parser that finds the one which is meant."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Annotated, Final
+
+import typer
+
+from .exits import OK, WRONG_USE
+from .output import complain
+
+__all__ = ["VERBS", "invoke"]
+
+VERBS: Final = (
+    "call",
+    "stream",
+    "fire",
+    "upload",
+    "channel",
+    "serve",
+    "collect",
+    "journal",
+    "decode",
+    "encode",
+    "doctor",
+    "demo",
+)
+"""In the order in which `--help` lists them. Each is a module here, with a function of its name or an `app`."""
+
+UsageError: Final[type[Exception]] = typer.BadParameter.__bases__[0]
+"""What the parser raises: it has a public name in no version of typer."""
+
+
+def invoke(arguments: list[str]) -> int:
+    """Run the verb that `arguments` name, and return the exit code. Raises what the verb does."""
+    command = typer.main.get_command(_app(arguments))
+    try:
+        # Not command.main(): it has its own mind about exit codes, interrupts and closed pipes.
+        with command.make_context("penstock", list(arguments)) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except UsageError as error:
+        complain(_told(error))
+        return WRONG_USE
+    return OK
+
+
+def _told(error: Exception) -> str:
+    """Return what is wrong with the arguments, and where to read how they should be."""
+    message = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
+    path = getattr(getattr(error, "ctx", None), "command_path", "penstock")
+    return f"{message}; see {path} --help"
+
+
+def _app(arguments: list[str]) -> typer.Typer:
+    """Return the verbs; only the one that the arguments name, where they name one."""
+    app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
+    app.callback()(_penstock)
+    for verb in [verb for verb in VERBS if verb in arguments[:1]] or VERBS:
+        module = import_module(f".{verb}", __package__)
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=verb)
+        else:
+            app.command(verb)(getattr(module, verb))
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        print(f"penstock {__version__}")
+        raise typer.Exit
+
+
+def _penstock(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version)] = False,
+) -> None:
+    """Live streams over RSocket and its relatives, into Python and Apache Spark."""
