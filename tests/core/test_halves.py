@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+
+def test_every_kind_has_its_halves(build) -> None:
+    halves = build.module("penstock.core.halves")
+    kinds = build.module("penstock.kinds").Kind
+    assert set(halves.INITIAL) == set(kinds)
+    for kind, (requester, _) in halves.INITIAL.items():
+        assert (requester == halves.OPEN) == kind.sends_items
+
+
+def test_every_signal_of_either_side_is_in_the_table(build) -> None:
+    halves = build.module("penstock.core.halves")
+    assert set(halves.TERMINAL) == {(signal, side) for signal in halves.Signal for side in (True, False)}
+
+
+def test_completion_ends_the_senders_half_alone(build) -> None:
+    halves = build.module("penstock.core.halves")
+    assert halves.TERMINAL[halves.Signal.COMPLETE, True] == (True, False)
+    assert halves.TERMINAL[halves.Signal.COMPLETE, False] == (False, True)

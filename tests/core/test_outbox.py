@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import random
+
+
+def test_output_is_the_pieces_in_order_and_then_forgotten(build) -> None:
+    outbox = build.module("penstock.core.outbox").Outbox()
+    outbox.write(b"a")
+    outbox.write(b"bc")
+    assert outbox.size == 3
+    assert outbox.take() == [b"abc"]
+    assert outbox.take() == []
+    assert outbox.size == 0
+
+
+def test_chunks_fit_a_socket_and_large_pieces_stay_whole(build) -> None:
+    module = build.module("penstock.core.outbox")
+    rng = random.Random(1)
+    for _ in range(50):
+        outbox = module.Outbox()
+        pieces = [bytes([i % 256]) * rng.choice((1, 100, 5_000, 31_000, 33_000, 200_000)) for i in range(40)]
+        for piece in pieces:
+            outbox.write(piece)
+        chunks = outbox.take()
+        assert b"".join(chunks) == b"".join(pieces)
+        large = [piece for piece in pieces if len(piece) >= module.BY_REFERENCE_BYTES]
+        assert [chunk for chunk in chunks if any(chunk is piece for piece in large)] == large
+        assert all(len(chunk) <= module.WRITE_BYTES or any(chunk is piece for piece in large) for chunk in chunks)
+
+
+def test_clear_forgets_all(build) -> None:
+    outbox = build.module("penstock.core.outbox").Outbox()
+    outbox.write(b"x" * 100_000)
+    outbox.clear()
+    assert (outbox.take(), outbox.size) == ([], 0)

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def frame(body: bytes) -> bytes:
+    return len(body).to_bytes(3, "big") + body
+
+
+def replay(build, limit: int = 1 << 20, position: int = 0):
+    return build.module("penstock.core.replay").Replay(limit, 3, position)
+
+
+@given(st.lists(st.lists(st.integers(6, 40), min_size=1, max_size=4), min_size=1, max_size=12), st.data())
+def test_what_is_kept_comes_back_from_every_frame(builds, sizes, data) -> None:
+    for build in builds.values():
+        kept = replay(build)
+        bodies: list[bytes] = []
+        for entry in sizes:
+            frames = [bytes([len(bodies) + i]) * size for i, size in enumerate(entry)]
+            kept.keep(b"".join(map(frame, frames)), sum(entry), True)
+            bodies += frames
+        ends = [sum(map(len, bodies[:count])) for count in range(len(bodies) + 1)]
+        assert kept.end == ends[-1]
+        trimmed = data.draw(st.sampled_from(range(len(ends))))
+        kept.trim(ends[trimmed])
+        assert kept.first <= ends[trimmed]
+        for count in range(trimmed, len(ends)):
+            assert b"".join(kept.since(ends[count])) == b"".join(map(frame, bodies[count:]))
+
+
+def test_a_body_by_reference_belongs_to_its_head(build) -> None:
+    kept = replay(build)
+    body = b"h" * 6 + b"d" * 100
+    kept.keep(len(body).to_bytes(3, "big") + body[:6], 6, True)
+    kept.keep(body[6:], 100, False)
+    kept.keep(frame(b"x" * 6), 6, True)
+    assert b"".join(kept.since(0)) == frame(body) + frame(b"x" * 6)
+    assert b"".join(kept.since(106)) == frame(b"x" * 6)
+
+
+def test_positions_that_nobody_can_mean_are_refused(build) -> None:
+    # THREATS 29, 31
+    kept = replay(build, position=50)
+    kept.keep(frame(b"a" * 10), 10, True)
+    for position in (49, 55, 61, 2**63 - 1):
+        with pytest.raises(ValueError, match="position"):
+            kept.since(position)
+    with pytest.raises(ValueError, match="never sent"):
+        kept.trim(61)
+
+
+def test_the_oldest_goes_when_the_limit_is_reached(build) -> None:
+    kept = replay(build, limit=100)
+    for number in range(50):
+        kept.keep(frame(bytes([number]) * 10), 10, True)
+    assert (kept.first, kept.end) == (400, 500)

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+
+def test_numbers_go_in_steps_of_two(build) -> None:
+    streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
+    client, server = streams.StreamTable(1), streams.StreamTable(2)
+    assert [client.open_ours(kind.CALL).id for _ in range(3)] == [1, 3, 5]
+    assert [server.open_ours(kind.CALL).id for _ in range(3)] == [2, 4, 6]
+    assert client.may_be_theirs(2) and not client.may_be_theirs(3) and not client.may_be_theirs(0)
+
+
+def test_numbers_begin_anew_and_skip_those_in_use(build) -> None:
+    # THREATS 35
+    streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
+    table = streams.StreamTable(1)
+    first = table.open_ours(kind.STREAM)
+    table.next_id = streams.MAX_STREAM_ID
+    assert table.open_ours(kind.STREAM).id == streams.MAX_STREAM_ID
+    assert table.wrapped
+    assert table.open_ours(kind.STREAM).id == 3
+    table.close(first)
+    table.next_id = 1
+    assert table.open_ours(kind.STREAM).id == 1
+    assert table.was_ours(99) and not table.was_ours(98)
+
+
+def test_the_peers_streams_are_counted(build) -> None:
+    streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
+    table = streams.StreamTable(2)
+    theirs = table.open_theirs(1, kind.STREAM, 5.0)
+    table.open_ours(kind.STREAM)
+    assert (table.remote, len(table), theirs.opened) == (1, 2, 5.0)
+    table.close(theirs)
+    table.close(theirs)
+    assert (table.remote, len(table)) == (0, 1)
+    assert table.get(1) is None
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_signals_end_halves_as_the_table_says(build, ours: bool) -> None:
+    streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
+    halves = build.module("penstock.core.halves")
+    for (signal, by_requester), (ends_requester, ends_responder) in halves.TERMINAL.items():
+        stream = streams.Stream(1, kind.CHANNEL, ours)
+        over = stream.end(signal, by_requester == ours)
+        requester, responder = (stream.outbound, stream.inbound) if ours else (stream.inbound, stream.outbound)
+        assert (requester == halves.DONE, responder == halves.DONE) == (ends_requester, ends_responder)
+        assert over == stream.over == (ends_requester and ends_responder)
