@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ..errors import JournalError
+from ..errors import LocalError
 from ..payload import Payload
 from .arguments import Json
 from .output import Printer
 
+if TYPE_CHECKING:
+    from ..journal import Journal, JournalReader
+
 app = typer.Typer(help="Look at a journal: ls, tail, verify.")
 
-Folder = Annotated[Path, typer.Argument(help="The journal's folder.")]
+Folder = Annotated[str, typer.Argument(help="The journal: a folder, or a URI such as s3://…")]
 Source = Annotated[str | None, typer.Option("--source", help="One log of the journal; else all of them.")]
-POLL_SECONDS = 0.2
+POLL_SECONDS: Final = 0.2
 
 
 @app.command()
-def ls(folder: Folder) -> None:
+def ls(folder: Folder, source: Source = None) -> None:
     """List the logs of a journal, with their positions, sizes and gaps.
 
     Example: penstock journal ls data/flights
     """
-    from ..journal import Journal
-
-    journal = Journal(folder)
-    for source in journal.sources():
-        reader = journal.reader(source)
-        reader.refresh()
+    journal, names = _logs(folder, source)
+    for name in names:
+        reader = journal.reader(name)
         size = reader.bytes_between(reader.first, reader.end)
-        gaps = len(reader.gaps())
-        print(f"{source}: positions {reader.first:,} to {reader.end:,}, {size:,} bytes, {gaps} gaps")
+        print(f"{name}: positions {reader.first:,} to {reader.end:,}, {size:,} bytes, {len(reader.gaps())} gaps")
 
 
 @app.command()
@@ -49,39 +47,54 @@ def tail(
 
     Example: penstock journal tail data/flights -n 5 --json
     """
-    from ..journal import Journal
-
-    journal = Journal(folder)
-    names = journal.sources() if source is None else [source]
-    if len(names) != 1:
-        raise JournalError(f"{folder} has {len(names)} logs ({', '.join(names)}); choose one with --source")
+    journal, names = _logs(folder, source)
+    if len(names) > 1:
+        raise LocalError(f"{folder} has several logs ({', '.join(names)}); choose one with --source")
     reader = journal.reader(names[0])
-    reader.refresh()
-    at = max(reader.first, reader.end - rows)
     printer = Printer(json)
-    while True:
-        for batch in reader.read(at, reader.end):
-            for data, metadata in zip(
-                batch.column("data").to_pylist(), batch.column("metadata").to_pylist(), strict=True
-            ):
-                printer.item(Payload(data, metadata))
+    at = max(reader.first, reader.end - rows)
+    _print_rows(reader, at, printer)
+    while follow:
         at = reader.end
-        if not follow:
-            break
         time.sleep(POLL_SECONDS)
         reader.refresh()
+        # What was trimmed before it was printed is gone.
+        _print_rows(reader, max(reader.first, at), printer)
 
 
 @app.command()
-def verify(folder: Folder) -> None:
+def verify(folder: Folder, source: Source = None) -> None:
     """Read every batch of a journal and check it; exit with 1 if one is damaged.
 
     Example: penstock journal verify data/flights
     """
+    journal, names = _logs(folder, source)
+    for name in names:
+        count = journal.verify(name)
+        reader = journal.reader(name)
+        print(f"{name}: {count:,} rows from {reader.first:,} to {reader.end:,} are sound; {len(reader.gaps())} gaps")
+
+
+def _logs(folder: str, source: str | None) -> tuple[Journal, list[str]]:
+    """Return a journal, and the names of its logs that are meant: at least one.
+
+    Raises:
+        LocalError: There is none.
+
+    """
     from ..journal import Journal
 
     journal = Journal(folder)
-    for source in journal.sources():
-        count = journal.verify(source)
-        reader = journal.reader(source)
-        print(f"{source}: {count:,} rows from {reader.first:,} to {reader.end:,} are sound; {len(reader.gaps())} gaps")
+    names = journal.sources()
+    if not names:
+        raise LocalError(f"there is no journal in {folder!r}; penstock collect makes one")
+    if source is not None and source not in names:
+        raise LocalError(f"{folder!r} has no log {source!r}; it has {', '.join(names)}")
+    return journal, names if source is None else [source]
+
+
+def _print_rows(reader: JournalReader, start: int, printer: Printer) -> None:
+    """Print the rows of a log from position `start` to its end."""
+    for batch in reader.read(start, reader.end):
+        for data, metadata in zip(batch["data"].to_pylist(), batch["metadata"].to_pylist(), strict=True):
+            printer.item(Payload(data, metadata))
