@@ -32,6 +32,8 @@ DIRECTIVES = {
     "boundscheck": False,
     "wraparound": False,
     "initializedcheck": False,
+    # None where an object of ours belongs is a mistake of the caller's, and must not end the process.
+    "nonecheck": True,
     "cdivision": True,
     "binding": True,
     "freethreading_compatible": True,

@@ -162,3 +162,19 @@ def test_a_run_of_rows_stays_below_what_its_offsets_can_tell(wire: Wire) -> None
     ends = memoryview(array("i", (0, 2**20)) * 4096)
     with pytest.raises(wire.errors.LocalError):
         wire.buffers.run_of_buffers(octets, ends, None, None, None, 0)
+
+
+def test_none_where_an_object_belongs_is_an_error_and_no_crash(wire: Wire) -> None:
+    buffers = wire.buffers.ColumnBuffers()
+    empty = wire.payload.Payload.__new__(wire.payload.Payload)
+    without = wire.payload.PayloadRun.__new__(wire.payload.PayloadRun)
+    for refuse in (
+        lambda: buffers.append(None),
+        lambda: buffers.append(without),
+        lambda: buffers.append_payload(None),
+        lambda: buffers.append_payload(empty),
+        lambda: wire.buffers.run_of_buffers(None, None, None, None, None, 0),
+    ):
+        with pytest.raises((AttributeError, TypeError)):
+            refuse()
+    assert rows(buffers.take()) == []

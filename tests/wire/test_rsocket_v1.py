@@ -451,3 +451,20 @@ def test_a_deframer_without_a_frame_has_no_run(wire: Wire) -> None:
     assert len(wire.v1.scan_run(deframer, 100)) == 2
     assert not deframer.next()
     assert wire.v1.scan_run(deframer, 100) is None
+
+
+def test_none_where_an_object_belongs_is_an_error_and_no_crash(wire: Wire) -> None:
+    deframer = wire.framing.Deframer()
+    for refuse in (
+        lambda: wire.v1.decode(None, 0, 0),
+        lambda: wire.v1.stream_id(None, 0),
+        lambda: wire.v1.encode(None),
+        lambda: wire.v1.payload_frame(1, 0, None, None),
+        lambda: wire.v1.scan_run(None, 10),
+        lambda: wire.v1.run_frames(1, None, 0, 1),
+        lambda: wire.v1.fits(None, 0, 1, 1),
+        lambda: deframer.feed(None),
+        lambda: type(deframer).__new__(type(deframer)).next(),
+    ):
+        with pytest.raises((AttributeError, TypeError)):
+            refuse()

@@ -41,7 +41,7 @@ cdef class ColumnBuffers:
     cdef Py_ssize_t _rows_before, _data_before, _metadata_before
     cdef bytearray _data, _data_ends, _metadata, _metadata_ends, _valid
 
-    def __init__(self):
+    def __cinit__(self):
         self._clear()
 
     cdef void _clear(self) except *:
@@ -75,7 +75,7 @@ cdef class ColumnBuffers:
 
     cpdef void append_payload(self, Payload payload) except *:
         """Add one item."""
-        cdef Py_ssize_t row = self._rows, data_size = PyBytes_GET_SIZE(payload.data), metadata_size = 0
+        cdef Py_ssize_t row = self._rows, data_size = len(payload.data), metadata_size = 0
         if payload.metadata is not None:
             metadata_size = PyBytes_GET_SIZE(payload.metadata)
         self._reserve(1, data_size, metadata_size)

@@ -21,7 +21,7 @@ cdef enum:
 
 cpdef bytes pack(long long stream_id, int kind, long long request_n, bytes metadata, bytes data):
     """Return a frame: header, `request_n` unless it is -1, metadata unless it is None, data."""
-    cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
+    cdef Py_ssize_t size = len(data)
     cdef bytes frame = _with_room(stream_id, kind, request_n, metadata, size, size)
     memcpy(PyBytes_AS_STRING(frame) + PyBytes_GET_SIZE(frame) - size, PyBytes_AS_STRING(data), size)
     return frame
