@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .arguments import CaFile, Data, Insecure, Json, Metadata, Route, Timeout, Url
+from .connection import request_of, with_peer
+from .output import Printer
 
 if TYPE_CHECKING:
     from ..aio.peer import Peer
@@ -24,9 +26,6 @@ def call(
 
     Example: penstock call rsocket+tcp://localhost:7878 quotes.latest -d ACME
     """
-    from .connection import request_of, with_peer
-    from .output import Printer
-
     request = request_of(data, metadata)
 
     async def use(peer: Peer) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .arguments import CaFile, Credit, Data, Insecure, Json, Lines, Metadata, Route, Take, Timeout, Url
+from .connection import print_items, request_of, with_peer
+from .lines import lines_of
 
 if TYPE_CHECKING:
     from ..aio.peer import Peer
@@ -27,9 +29,6 @@ def channel(
 
     Example: seq 10 | penstock channel rsocket+tcp://localhost:7878 double -
     """
-    from .connection import print_items, request_of, with_peer
-    from .lines import lines_of
-
     request, lines = request_of(data, metadata), lines_of(items)
 
     async def use(peer: Peer) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import ssl as tls
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
-from ..aio.client import connect
-from ..aio.loop import run
-from ..aio.peer import Peer
-from ..aio.streams import Stream
 from ..errors import LocalError
 from ..payload import Payload
 from .arguments import read_bytes
 from .output import Printer
+
+if TYPE_CHECKING:
+    from ..aio.peer import Peer
+    from ..aio.streams import Stream
 
 __all__ = ["print_items", "request_of", "tls_context", "with_peer"]
 
@@ -45,6 +46,9 @@ def with_peer(
         TimeoutError: It took longer.
 
     """
+    from ..aio.client import connect
+    from ..aio.loop import run
+
     context = tls_context(cafile, insecure)
 
     async def main() -> None:

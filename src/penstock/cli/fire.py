@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .arguments import CaFile, Data, Insecure, Metadata, Route, Timeout, Url
+from .connection import request_of, with_peer
 
 if TYPE_CHECKING:
     from ..aio.peer import Peer
@@ -23,8 +24,6 @@ def fire(
 
     Example: penstock fire rsocket+tcp://localhost:7878 log -d 'hello'
     """
-    from .connection import request_of, with_peer
-
     request = request_of(data, metadata)
 
     async def use(peer: Peer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .arguments import CaFile, Credit, Data, Insecure, Json, Metadata, Route, Take, Timeout, Url
+from .connection import print_items, request_of, with_peer
 
 if TYPE_CHECKING:
     from ..aio.peer import Peer
@@ -26,8 +27,6 @@ def stream(
 
     Example: penstock stream rsocket+tcp://localhost:7878 quotes.live --credit 64 --take 1000 --json
     """
-    from .connection import print_items, request_of, with_peer
-
     request = request_of(data, metadata)
 
     async def use(peer: Peer) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .arguments import CaFile, Data, Insecure, Json, Lines, Metadata, Route, Timeout, Url
+from .connection import request_of, with_peer
+from .lines import lines_of
+from .output import Printer
 
 if TYPE_CHECKING:
     from ..aio.peer import Peer
@@ -25,10 +28,6 @@ def upload(
 
     Example: seq 10 | penstock upload rsocket+tcp://localhost:7878 sum -
     """
-    from .connection import request_of, with_peer
-    from .lines import lines_of
-    from .output import Printer
-
     request, lines = request_of(data, metadata), lines_of(items)
 
     async def use(peer: Peer) -> None:
