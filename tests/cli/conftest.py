@@ -1,0 +1,102 @@
+"""The command line, run in this process or in one of its own, and a server to talk to."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.cli.main import run
+
+INTEROP = Path(__file__).parents[2] / "examples" / "interop.py"
+SECONDS = 60.0
+"""After so long a process hangs."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def lines(self) -> list[bytes]:
+        return self.out.splitlines()
+
+    @property
+    def objects(self) -> list[Any]:
+        return [json.loads(line) for line in self.lines]
+
+
+Penstock = Callable[..., Result]
+
+
+def command(*arguments: str) -> list[str]:
+    """Return what runs the command line in a process of its own."""
+    return [sys.executable, "-m", "penstock", *arguments]
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """Run `penstock serve` with a URL or more; yield the process and where it listens."""
+    process = subprocess.Popen(
+        command("serve", *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+    )
+    with process:
+        try:
+            assert process.stdout is not None and process.stderr is not None
+            urls = []
+            for _ in arguments[1:]:
+                line = process.stdout.readline()
+                assert line.startswith("listening on "), process.stderr.read()
+                urls.append(line.removeprefix("listening on ").strip())
+            yield process, urls
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """A server of examples/interop.py, by its URL."""
+    with serving(f"{INTEROP}:service", "rsocket+tcp://127.0.0.1:0") as (_, urls):
+        yield urls[0]
+
+
+@pytest.fixture
+def penstock(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Penstock]:
+    """Run the command line in this process; standard input is a file."""
+    given = tmp_path / "stdin"
+    with open(given, "w+b") as binary:
+
+        def execute(*arguments: str, stdin: bytes = b"") -> Result:
+            binary.seek(0)
+            binary.truncate()
+            binary.write(stdin)
+            binary.flush()
+            with open(given, encoding="utf-8") as text, monkeypatch.context() as patch:
+                patch.setattr(sys, "stdin", text)
+                with pytest.raises(SystemExit) as end:
+                    run(list(arguments))
+            out, err = capsysbinary.readouterr()
+            assert isinstance(end.value.code, int)
+            assert b"Traceback" not in err
+            return Result(end.value.code, out, err.decode())
+
+        yield execute
+
+
+def assert_one_line(result: Result) -> None:
+    """Check that all the user is told is one line of ours."""
+    assert result.err.startswith("penstock: ")
+    assert result.err.count("\n") == 1
