@@ -53,7 +53,9 @@ class Pair:
 
     """
 
-    def __init__(self, build: Build, *, cut: Cut = whole, client: Any = None, server: Any = None, setup: Any = None) -> None:
+    def __init__(
+        self, build: Build, *, cut: Cut = whole, client: Any = None, server: Any = None, setup: Any = None
+    ) -> None:
         self.build = build
         self.cut = cut
         session = build.module("penstock.rsocket.session").RSocketSession

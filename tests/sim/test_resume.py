@@ -1,0 +1,269 @@
+"""Sessions that outlive their links: cut at every boundary, every item arrives once and in order."""
+
+from __future__ import annotations
+
+import pytest
+
+TOKEN = b"t" * 16
+
+
+class World:
+    """A resumable client and its server, over links that are cut when a budget of bytes is used up."""
+
+    def __init__(self, build, client=None, checkpoint=None, accept=None, **settings) -> None:
+        self.build = build
+        self.payload = build.module("penstock.payload").Payload
+        self.kind = build.module("penstock.kinds").Kind
+        self.settings = build.module("penstock.settings").Settings(resume=True, **settings)
+        self.now = 0.0
+        dialects = build.module("penstock.dialects")
+        self.accept = dialects.acceptors("rsocket", self.settings)
+        self.client = dialects.client_session("rsocket", self.settings, random=TOKEN)
+        self.server = None
+        self.acceptor = None
+        self.items: dict[tuple[str, int], list[bytes]] = {}
+        self.ends: list[tuple[str, int]] = []
+        self.requests: list[object] = []
+        self.refused = False
+        self.up = False
+        # What is under way on the link.
+        self.there = b""
+        self.back = b""
+
+    def connect(self) -> None:
+        self.acceptor = self.accept()
+        self.acceptor.link_up(self.now)
+        self.client.link_up(self.now)
+        self.up = True
+
+    def cut(self) -> None:
+        self.client.link_down(self.now, None)
+        if self.server is not None:
+            self.server.link_down(self.now, None)
+        self.acceptor = None
+        self.up = False
+        self.there = self.back = b""
+
+    def drive(self, budget: int = 1 << 60) -> int:
+        """Move bytes, each way in turn, until nothing moves or the budget is used; return what is left of it."""
+        while True:
+            self.collect()
+            if self.up:
+                self.there += b"".join(self.client.take_output())
+                self.back += b"".join(self.server.take_output()) if self.server is not None else b""
+            if budget == 0 or not (self.there or self.back):
+                return budget
+            there, self.there = self.there[:budget], self.there[budget:]
+            budget -= len(there)
+            if there:
+                self.deliver(there)
+            back, self.back = self.back[:budget], self.back[budget:]
+            budget -= len(back)
+            self.client.receive(back, self.now)
+
+    def deliver(self, data: bytes) -> None:
+        if self.acceptor is None:
+            self.server.receive(data, self.now)
+            return
+        try:
+            session = self.acceptor.receive(data, self.now)
+        except self.build.module("penstock.errors").ProtocolError:
+            self.client.receive(self.acceptor.farewell, self.now)
+            self.refused = True
+            return
+        if session is not None:
+            self.server, self.acceptor = session, None
+
+    def collect(self) -> None:
+        for side, session in (("client", self.client), ("server", self.server)):
+            for event in [] if session is None else session.take_events():
+                name = type(event).__name__
+                found = self.items.setdefault((side, event.stream_id), [])
+                if name == "ItemReceived":
+                    found.append(event.payload.data)
+                elif name == "RunReceived":
+                    found += [payload.data for payload in event.run.payloads()]
+                elif name == "Requested":
+                    self.requests.append(event)
+                if name in ("Completed", "Failed") or getattr(event, "done", False) is True and name == "ItemReceived":
+                    self.ends.append((side, event.stream_id))
+
+
+def exchange(build, boundary: int) -> World:
+    """Play a stream and a channel at once, with one cut after `boundary` bytes."""
+    world = World(build, fragment_bytes=64)
+    payload, kind = world.payload, world.kind
+    world.connect()
+    left = world.drive(boundary)
+
+    def drive() -> None:
+        nonlocal left
+        left = world.drive(left)
+        if left == 0:
+            world.cut()
+            left = 1 << 60
+        if not world.up:
+            world.connect()
+            left = world.drive(left)
+            world.drive()
+
+    stream = world.client.open(kind.STREAM, "s", payload(b"x" * 100), 20)
+    channel = world.client.open(kind.CHANNEL, "c", payload(b"first"), 20)
+    drive()
+    world.server.request(channel, 11)
+    drive()
+    for number in range(10):
+        world.server.send(stream, payload(b"%03d" % number * 40), number == 9)
+        world.client.send(channel, payload(b"up %03d" % number), number == 9)
+        if number % 3 == 0:
+            drive()
+    world.server.send(channel, payload(b"down"), True)
+    drive()
+    world.drive()
+    assert world.items["client", stream] == [b"%03d" % number * 40 for number in range(10)]
+    assert world.items["server", channel] == [b"up %03d" % number for number in range(10)]
+    assert world.items["client", channel] == [b"down"]
+    assert sorted(world.ends) == [("client", stream), ("client", channel), ("server", channel)]
+    assert [request.stream_id for request in world.requests] == [stream, channel]
+    assert (world.client.open_streams, world.server.open_streams) == (0, 0)
+    return world
+
+
+@pytest.mark.parametrize("offset", range(7))
+def test_a_cut_anywhere_loses_and_repeats_nothing(build, offset) -> None:
+    # The set-up itself cannot be resumed before the server has it: the first cut comes behind it.
+    for boundary in range(150 + offset, 2600, 7):
+        exchange(build, boundary)
+
+
+def test_unknown_tokens_are_refused(build) -> None:
+    # THREATS 28
+    world = World(build)
+    world.connect()
+    world.drive()
+    world.cut()
+    world.accept = build.module("penstock.dialects").acceptors("rsocket", world.settings)
+    world.connect()
+    world.drive()
+    assert world.refused and not world.client.link_wanted
+
+
+@pytest.mark.parametrize("position", [1, 2**31, 2**63 - 1])
+def test_positions_in_the_future_are_refused_without_harm(build, position) -> None:
+    # THREATS 29
+    frames = build.module("penstock.wire.frames")
+    codec = build.module("penstock.wire.rsocket_v1").RSocketV1()
+    world = World(build)
+    world.connect()
+    world.drive()
+    for server_position, client_position in ((position, 0), (0, position)):
+        acceptor = world.accept()
+        acceptor.link_up(world.now)
+        with pytest.raises(build.module("penstock.errors").ProtocolError, match="RESUME refused"):
+            acceptor.receive(codec.frame(frames.ResumeFrame(TOKEN, server_position, client_position)), world.now)
+        assert codec.decode(acceptor.farewell, 3, len(acceptor.farewell)).code == 0x004
+    call = world.client.open(world.kind.CALL, "x", world.payload())
+    world.drive()
+    world.server.send(call, world.payload(b"fine"))
+    world.drive()
+    assert world.items["client", call] == [b"fine"]
+
+
+def test_a_token_in_use_is_refused(build) -> None:
+    # THREATS 27
+    world = World(build)
+    world.connect()
+    world.drive()
+    other = build.module("penstock.dialects").client_session("rsocket", world.settings, random=TOKEN)
+    other.link_up(0.0)
+    acceptor = world.accept()
+    acceptor.link_up(0.0)
+    session = acceptor.receive(b"".join(other.take_output()), 0.0)
+    assert not session.link_wanted
+    assert world.server.link_wanted
+
+
+def test_a_session_without_a_link_expires(build) -> None:
+    # THREATS 30
+    world = World(build, resume_timeout=5.0)
+    world.connect()
+    world.drive()
+    world.cut()
+    for session in (world.client, world.server):
+        session.handle_timer(4.9)
+        assert session.link_wanted
+        session.handle_timer(5.0)
+        assert not session.link_wanted
+    world.connect()
+    world.drive()
+
+
+def test_confirming_what_was_never_sent_ends_the_session(build) -> None:
+    # THREATS 31
+    frames = build.module("penstock.wire.frames")
+    codec = build.module("penstock.wire.rsocket_v1").RSocketV1()
+    world = World(build)
+    world.connect()
+    world.drive()
+    world.server.receive(codec.frame(frames.KeepaliveFrame(0, 1)), 0.0)
+    assert not world.server.link_wanted
+
+
+@pytest.mark.parametrize("died", ["before commit", "commit lost", "commit arrived"])
+@pytest.mark.parametrize("fragment_bytes", [64, 1_000_000])
+def test_another_process_goes_on_from_a_checkpoint(build, died, fragment_bytes) -> None:
+    world = World(build, fragment_bytes=fragment_bytes)
+    payload = world.payload
+    world.connect()
+    stream = world.client.open(world.kind.STREAM, "s", payload(), 10)
+    world.drive()
+    stored: list[bytes] = []
+    checkpoint = world.client.checkpoint(stream, 0)
+    world.client.commit()
+    sent = 0
+
+    def send(count: int) -> None:
+        nonlocal sent
+        for _ in range(min(count, world.server.credit(stream))):
+            world.server.send(stream, payload(b"%04d" % sent * 50))
+            sent += 1
+
+    for turn in range(6):
+        send(4)
+        # Stop in the middle of what is under way: the last item may be half there.
+        world.drive(300 + 97 * turn)
+        fresh = world.items.pop(("client", stream), [])
+        checkpoint = world.client.checkpoint(stream, len(fresh))
+        stored += fresh
+        if died != "before commit" or turn % 2:
+            world.client.commit()
+        if died == "commit arrived":
+            world.drive()
+            fresh = world.items.pop(("client", stream), [])
+        # The process dies: whatever it had received after the checkpoint is gone with it.
+        world.cut()
+        session = build.module("penstock.dialects").client_session("rsocket", world.settings, checkpoint=checkpoint)
+        world.client = session
+        world.items.clear()
+        world.connect()
+        world.drive(150)
+    world.drive()
+    for _ in range(20):
+        send(10)
+        world.drive()
+        fresh = world.items.pop(("client", stream), [])
+        world.client.checkpoint(stream, len(fresh))
+        stored += fresh
+        world.client.commit()
+        world.drive()
+    stored += world.items.pop(("client", stream), [])
+    assert stored == [b"%04d" % number * 50 for number in range(sent)]
+    assert world.client.streams() == [stream]
+
+
+def test_what_is_no_checkpoint_is_refused(build) -> None:
+    dialects, errors = build.module("penstock.dialects"), build.module("penstock.errors")
+    settings = build.module("penstock.settings").Settings(resume=True)
+    for junk in (b"", b"junk", b"\x80"):
+        with pytest.raises(errors.LocalError):
+            dialects.client_session("rsocket", settings, checkpoint=junk)
