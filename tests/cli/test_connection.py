@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+import trustme
+
+from penstock.cli.connection import request_of, tls_context
+from penstock.errors import LocalError
+from penstock.payload import Payload
+from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, command, serving
+
+
+def test_request_has_the_metadata_that_is_given() -> None:
+    assert request_of("data", None) == Payload(b"data")
+    assert request_of("data", "") == Payload(b"data", b"")
+
+
+def test_no_option_leaves_trust_to_the_url() -> None:
+    assert tls_context(None, False) is None
+
+
+def test_file_without_certificates_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "empty.pem"
+    file.touch()
+    with pytest.raises(LocalError, match=r"empty\.pem"):
+        tls_context(str(file), False)
+
+
+def test_trust(penstock: Penstock, tmp_path: Path) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    certificate = authority.issue_cert("127.0.0.1")
+    certificate.private_key_and_cert_chain_pem.write_to_path(tmp_path / "server.pem")
+    with serving(f"{INTEROP}:service", f"rsocket+tls://127.0.0.1:0?cert={tmp_path}/server.pem") as (_, urls):
+        url = urls[0].partition("?")[0]
+        call = ("call", url, "echo", "-d", "hi")
+        assert penstock(*call, "--cafile", str(tmp_path / "ca.pem")).out == b"hi\n"
+        assert penstock(*call, "--insecure").out == b"hi\n"
+        refused = penstock(*call)
+    assert refused.code == 3
+    assert "certificate" in refused.err
+    assert_one_line(refused)
+
+
+def test_interrupt_is_exit_code_130_and_quiet(server: str) -> None:
+    arguments = command("channel", server, "double", "-")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(arguments, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0) as process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        process.stdin.write(b"1\n")
+        assert process.stdout.readline() == b"2\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 130
+        assert process.stderr.read() == b""

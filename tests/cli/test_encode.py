@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Penstock, assert_one_line
+
+CANCEL = '{"type": "CANCEL", "stream_id": 1, "flags": []}'
+REQUEST_N = '{"type": "REQUEST_N", "stream_id": 2, "flags": [], "request_n": 255}'
+LINES = f"{CANCEL}\n\n{REQUEST_N}\n"
+HEX = [b"000000012400", b"000000022000000000ff"]
+
+
+def test_objects_come_from_argument_file_and_standard_input(penstock: Penstock, tmp_path: Path) -> None:
+    file = tmp_path / "frames.json"
+    file.write_text(LINES)
+    for source in (LINES, str(file), "-"):
+        result = penstock("encode", source, stdin=LINES.encode())
+        assert (result.code, result.lines) == (0, HEX)
+
+
+@pytest.mark.parametrize(
+    ("framing", "prefixes"), [("u24", [b"000006", b"00000a"]), ("u32-inclusive", [b"0000000a", b"0000000e"])]
+)
+def test_length_goes_before_each_frame(penstock: Penstock, framing: str, prefixes: list[bytes]) -> None:
+    result = penstock("encode", "--framing", framing, LINES)
+    assert result.lines == [prefix + body for prefix, body in zip(prefixes, HEX, strict=True)]
+
+
+@pytest.mark.parametrize("framing", ["none", "u24", "u32-inclusive"])
+def test_decode_takes_what_encode_prints(penstock: Penstock, framing: str) -> None:
+    encoded = penstock("encode", "--framing", framing, LINES)
+    decoded = penstock("decode", "--framing", framing, "-", stdin=encoded.out)
+    assert [frame["type"] for frame in decoded.objects] == ["CANCEL", "REQUEST_N"]
+    assert penstock("encode", "--framing", framing, "-", stdin=decoded.out).out == encoded.out
+
+
+@pytest.mark.parametrize(
+    ("given", "part"),
+    [
+        ("{", "line 1 is no JSON"),
+        ("[1]", "line 1: it is no JSON object"),
+        (f'{CANCEL}\n{{"type": "CANSEL"}}', "line 2: type is 'CANSEL'"),
+        ('{"type": "CANCEL", "request_n": 1}', "request_n"),
+        ("neither", "neither JSON nor a file"),
+    ],
+)
+def test_wrong_use_is_exit_code_2(penstock: Penstock, given: str, part: str) -> None:
+    result = penstock("encode", given)
+    assert result.code == 2
+    assert part in result.err
+    assert_one_line(result)
+
+
+def test_standard_input_that_is_no_utf8(penstock: Penstock) -> None:
+    result = penstock("encode", "-", stdin=b"\xff")
+    assert result.code == 2
+    assert_one_line(result)

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock import errors
+from penstock.cli.exits import FAILED, NO_CONNECTION, WRONG_USE, exit_code
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.ApplicationError(0x301, "boom"), FAILED),
+        (errors.Rejected(), FAILED),
+        (errors.SetupRejected("no"), FAILED),
+        (errors.PeerClosed("bye"), FAILED),
+        (errors.ProtocolError("what"), FAILED),
+        (errors.JournalCorrupt("damaged"), FAILED),
+        (errors.LocalError("misused"), WRONG_USE),
+        (errors.UrlError("a typo"), WRONG_USE),
+        (errors.ConnectError("nobody"), NO_CONNECTION),
+        (errors.LinkLost("cut"), NO_CONNECTION),
+        (errors.KeepaliveTimeout("silent"), NO_CONNECTION),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_code_of_an_error(error: errors.PenstockError, code: int) -> None:
+    assert exit_code(error) == code
+
+
+def test_codes_are_what_the_reference_says() -> None:
+    assert (FAILED, WRONG_USE, NO_CONNECTION) == (1, 2, 3)

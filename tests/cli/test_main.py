@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from penstock.cli import parser
+from penstock.cli.main import run
+from tests.cli.conftest import SECONDS, Penstock
+
+
+def failing(error: BaseException) -> object:
+    def invoke(arguments: list[str]) -> int:
+        raise error
+
+    return invoke
+
+
+@pytest.mark.parametrize(
+    ("package", "extra"), [("pyarrow", "arrow"), ("pyspark.sql", "spark"), ("matplotlib", "demo"), ("flights", "demo")]
+)
+def test_missing_package_is_told_with_its_extra(
+    penstock: Penstock, monkeypatch: pytest.MonkeyPatch, package: str, extra: str
+) -> None:
+    error = ModuleNotFoundError(f"No module named {package!r}", name=package)
+    monkeypatch.setattr(parser, "invoke", failing(error))
+    result = penstock("doctor")
+    assert result.code == 2
+    assert result.err == f"penstock: No module named {package!r}; run: pip install 'penstock[{extra}]'\n"
+
+
+def test_without_typer_one_line_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("penstock.cli.main.find_spec", lambda name: None)
+    with pytest.raises(SystemExit) as end:
+        run(["--help"])
+    assert end.value.code == 2
+    assert capsys.readouterr().err.endswith("run: pip install 'penstock[cli]'\n")
+
+
+def test_interrupt_is_130(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parser, "invoke", failing(KeyboardInterrupt()))
+    result = penstock("doctor")
+    assert (result.code, result.err) == (130, "")
+
+
+def test_what_nobody_foresaw_is_not_hidden(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parser, "invoke", failing(ZeroDivisionError()))
+    with pytest.raises(ZeroDivisionError):
+        run(["doctor"])
+
+
+def test_closed_pipe_is_quiet_at_exit_too() -> None:
+    # Little output stays in the buffer until the end: then the reader is gone.
+    code = "import sys; sys.stdin.read(); from penstock.cli.main import run; run(['decode', '000000012400'])"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        process.stdin.close()
+        assert process.wait(SECONDS) == 0
+        assert process.stderr.read() == b""

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+
+from penstock.cli.output import Printer, complain, shown
+from penstock.payload import Payload
+
+
+class Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+def printed(payload: Payload, as_json: bool = False, terminal: bool = False) -> bytes:
+    """Return what is written for one item."""
+    raw = io.BytesIO()
+    out = Terminal(raw) if terminal else io.TextIOWrapper(raw)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        Printer(as_json).item(payload)
+    out.detach()
+    return raw.getvalue()
+
+
+def test_bytes_are_written_as_they_are() -> None:
+    assert printed(Payload(b"\x1b[2J\xff")) == b"\x1b[2J\xff\n"
+
+
+@pytest.mark.parametrize("data", [b"\x1b[2J", b"\r", b"\x7f", b"\xc2\x9b2J", b"\x00"])
+def test_no_control_character_reaches_a_terminal(data: bytes) -> None:
+    out = printed(Payload(data), terminal=True)
+    assert b"\\x" in out
+    assert out.rstrip(b"\n").decode().isprintable()
+
+
+def test_terminal_shows_text() -> None:
+    assert printed(Payload("grün\t1\nzwei"), terminal=True) == "grün\t1\nzwei\n".encode()
+
+
+def test_json_tells_text_bytes_and_absence_apart() -> None:
+    assert json.loads(printed(Payload(b"a", None), True)) == {"data": "a", "metadata": None}
+    assert json.loads(printed(Payload(b"", b""), True)) == {"data": "", "metadata": ""}
+    assert json.loads(printed(Payload(b"\xff", b"\xfe"), True)) == {
+        "data": None,
+        "data_hex": "ff",
+        "metadata": None,
+        "metadata_hex": "fe",
+    }
+
+
+def test_json_is_one_line_that_moves_no_cursor() -> None:
+    text = "".join(map(chr, range(0x20))) + "\x7f\x9bgrün"
+    out = printed(Payload(text), True)
+    assert json.loads(out)["data"] == text
+    assert out[:-1].decode().isprintable()
+
+
+def test_complaint_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    complain("the peer says: \x1b[2J\nboom")
+    assert capsys.readouterr().err == "penstock: the peer says: \\x1b[2J boom\n"
+
+
+def test_shown_keeps_what_prints() -> None:
+    assert shown("a\tb\x1b") == "a\tb\\x1b"

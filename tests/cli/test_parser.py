@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+import penstock as package
+from penstock.cli.parser import VERBS
+from tests.cli.conftest import Penstock, assert_one_line
+
+COMMANDS = [(verb,) for verb in VERBS if verb not in {"journal", "demo"}] + [
+    ("journal", verb) for verb in ("ls", "tail", "verify")
+]
+
+
+def test_help_lists_every_verb(penstock: Penstock) -> None:
+    result = penstock("--help")
+    assert result.code == 0
+    assert [verb for verb in VERBS if f" {verb} " not in result.out.decode()] == []
+    assert penstock().out == result.out
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_of_every_verb_shows_an_example(penstock: Penstock, command: tuple[str, ...]) -> None:
+    result = penstock(*command, "--help")
+    assert result.code == 0
+    example = " ".join(result.out.decode().partition("Example: ")[2].split())
+    assert f"penstock {' '.join(command)}" in example.partition("─")[0]
+
+
+def test_version(penstock: Penstock) -> None:
+    assert penstock("--version").out.decode() == f"penstock {package.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("cal",), "Did you mean 'call'"),
+        (("--bogus",), "--bogus; see penstock --help"),
+        (("call", "--bogus"), "--bogus; see penstock call --help"),
+        (("journal",), "see penstock journal --help"),
+        (("journal", "ls"), "see penstock journal ls --help"),
+    ],
+)
+def test_wrong_use_is_one_line_that_says_where_to_read_on(
+    penstock: Penstock, arguments: tuple[str, ...], part: str
+) -> None:
+    result = penstock(*arguments)
+    assert result.code == 2
+    assert part in result.err
+    assert_one_line(result)

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.aio.service import Service
+from penstock.cli.serve import load_service
+from penstock.errors import LocalError
+from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, command, serving
+
+INTEROP_SERVICE = f"{INTEROP}:service"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_stops_it_once_what_is_in_flight_has_ended(number: signal.Signals, tmp_path: Path) -> None:
+    program = tmp_path / "slow.py"
+    program.write_text(
+        "import asyncio\nfrom penstock import Payload, Service\nservice = Service()\n"
+        "@service.call('slow')\n"
+        "async def slow(request: Payload) -> bytes:\n"
+        "    print('begun', flush=True)\n"
+        "    await asyncio.sleep(0.2)\n"
+        "    return b'done'\n"
+    )
+    with serving(f"{program}:service", "rsocket+tcp://127.0.0.1:0") as (process, urls):
+        assert process.stdout is not None
+        with subprocess.Popen(command("call", urls[0], "slow"), stdout=subprocess.PIPE) as client:
+            assert process.stdout.readline() == "begun\n"
+            process.send_signal(number)
+            assert client.communicate(timeout=SECONDS)[0] == b"done\n"
+        assert process.wait(SECONDS) == 0
+
+
+def test_every_url_is_served_and_told_with_its_real_port(penstock: Penstock, tmp_path: Path) -> None:
+    places = (f"rsocket+unix://{tmp_path}/socket", "rsocket+tcp://127.0.0.1:0")
+    with serving(INTEROP_SERVICE, *places) as (_, urls):
+        assert urls[0] == places[0]
+        assert not urls[1].endswith(":0")
+        assert [penstock("call", url, "echo", "-d", "hi").out for url in urls] == [b"hi\n", b"hi\n"]
+
+
+def test_port_in_use_is_one_line(penstock: Penstock, server: str) -> None:
+    result = penstock("serve", INTEROP_SERVICE, server)
+    assert result.code == 3
+    assert_one_line(result)
+
+
+def test_module_is_found_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "served_by_a_test.py").write_text("from penstock import Service\nmine = Service()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert isinstance(load_service("served_by_a_test:mine"), Service)
+
+
+def test_file_may_import_what_lies_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "beside_a_served_file.py").write_text("from penstock import Service\nservice = Service()\n")
+    (tmp_path / "served_file.py").write_text("from beside_a_served_file import service\n")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert isinstance(load_service(f"{tmp_path}/served_file.py:service"), Service)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nothing", "MODULE:NAME"),
+        ("no_such_module:service", "no_such_module"),
+        ("missing.py:service", "no file 'missing.py'"),
+        (f"{INTEROP}:servise", "no such name"),
+        (f"{INTEROP}:echo", "type function"),
+        ("broken.py:service", r"ZeroDivisionError.*broken\.py, line 2"),
+        ("torn.py:service", "SyntaxError"),
+    ],
+)
+def test_what_is_no_service_is_told(name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken.py").write_text("\n1 / 0\n")
+    (tmp_path / "torn.py").write_text("def\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    with pytest.raises(LocalError, match=message):
+        load_service(name)
+
+
+def test_wrong_name_is_exit_code_2(penstock: Penstock) -> None:
+    result = penstock("serve", "nothing", "rsocket+tcp://127.0.0.1:0")
+    assert result.code == 2
+    assert_one_line(result)
