@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from pyspark import cloudpickle
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 from pyspark.sql.types import StructType
@@ -134,9 +140,7 @@ def test_a_query_that_waits_returns_the_very_offset(tmp_path: Path) -> None:
     assert reader.partitions(start, start) == []
 
 
-@pytest.mark.parametrize(
-    ("more", "limit"), [({}, ReadMaxBytes(256 << 20)), ({"maxRowsPerTrigger": "5"}, ReadMaxRows(5))]
-)
+@pytest.mark.parametrize(("more", "limit"), [({}, ReadMaxBytes(1 << 30)), ({"maxRowsPerTrigger": "5"}, ReadMaxRows(5))])
 def test_default_limit_is_that_of_the_options(tmp_path: Path, more: dict[str, str], limit: object) -> None:
     assert stream_reader(tmp_path, **more).getDefaultReadLimit() == limit
 
@@ -210,3 +214,24 @@ def test_workers_get_no_handles(tmp_path: Path) -> None:
 def test_making_a_reader_touches_nothing(tmp_path: Path) -> None:
     stream_reader(tmp_path / "journal", url="rsocket+tcp://127.0.0.1:1", route="flights").stop()
     assert not (tmp_path / "journal").exists()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["partitions", "task", "commit"])
+def test_after_a_kill_every_row_is_there_once(spark: SparkSession, tmp_path: Path, point: str) -> None:
+    # THREATS 79
+    journal, checkpoint, out = (str(tmp_path / name) for name in ("journal", "c", "out"))
+    fill(tmp_path / "journal", "a", *range(1_000, 10_001, 1_000), segment_bytes=1)
+    command = [sys.executable, "-m", "tests.spark.killed", point, "4000", journal, checkpoint, out]
+    driver = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        assert driver.wait(timeout=200) == -signal.SIGKILL
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+    fill(tmp_path / "journal", "a", 11_000)
+    rows = spark.readStream.format("penstock").option("maxRowsPerTrigger", 3_000).load(journal)
+    writer = rows.writeStream.format("parquet").option("checkpointLocation", checkpoint).trigger(availableNow=True)
+    assert writer.start(out).awaitTermination(100)
+    assert sorted(row.position for row in spark.read.parquet(out).select("position").collect()) == list(range(11_000))

@@ -19,8 +19,8 @@ __all__ = ["FORMAT", "SinkOptions", "SourceOptions", "Start"]
 
 FORMAT: Final = "penstock"
 
-DEFAULT_TRIGGER_BYTES: Final = 256 * 1024 * 1024
-"""A micro-batch of some two million rows of 128 bytes: beyond it Spark's cost per batch no longer shows."""
+DEFAULT_TRIGGER_BYTES: Final = 1024 * 1024 * 1024
+"""Some eight million rows of 128 bytes: beyond it Spark's cost per batch no longer shows."""
 DEFAULT_READER: Final = "spark"
 
 Start = str | dict[str, int | str]

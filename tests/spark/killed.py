@@ -1,0 +1,79 @@
+"""A driver that is killed in the middle: ``python -m tests.spark.killed POINT POSITION JOURNAL CHECKPOINT OUT``.
+
+It copies a journal to Parquet in small micro-batches. Once it has come to a position it kills at the named point,
+as ``kill -9`` does, its whole process group: the driver, the JVM, and the reader beside it. Spark's worker
+processes notice on their own.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.types import StructType
+
+from penstock.spark.datasource import PenstockSource
+from penstock.spark.local import session
+from penstock.spark.options import SourceOptions
+from penstock.spark.partitions import JournalPartition
+from penstock.spark.schema import Projection
+from penstock.spark.source import JournalStreamReader
+
+BATCH_ROWS = 2_000
+
+
+class FragileReader(JournalStreamReader):
+    """Kills the driver when a micro-batch is planned, in the middle of one, or when one is committed."""
+
+    def __init__(self, options: SourceOptions, projection: Projection, group: int, point: str, position: int) -> None:
+        super().__init__(options, projection)
+        self.group = group
+        self.point = point
+        self.position = position
+
+    def come_to(self, point: str, position: int) -> None:
+        if point == self.point and position >= self.position:
+            os.killpg(self.group, signal.SIGKILL)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        self.come_to("partitions", start["sources"].get("a", 0))
+        return super().partitions(start, end)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, JournalPartition)
+        for batch in super().read(partition):
+            yield batch
+            self.come_to("task", partition.ranges[0].first)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        super().commit(end)
+        self.come_to("commit", end["sources"]["a"])
+
+
+def main(point: str, position: str, journal: str, checkpoint: str, out: str) -> None:
+    group = os.getpgid(0)
+
+    class Fragile(PenstockSource):
+        @classmethod
+        def name(cls) -> str:
+            return "fragile"
+
+        def streamReader(self, schema: StructType) -> FragileReader:
+            parsed = SourceOptions.parse(self.options)
+            return FragileReader(parsed, Projection(schema), group, point, int(position))
+
+    spark = session("killed", master="local[2]", spark__driver__memory="1g")
+    spark.dataSource.register(Fragile)
+    rows = spark.readStream.format("fragile").option("maxRowsPerTrigger", BATCH_ROWS).load(journal)
+    writer = rows.writeStream.format("parquet").option("checkpointLocation", checkpoint)
+    writer.trigger(availableNow=True).start(out).awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
