@@ -27,5 +27,5 @@ def test_missing_file_is_named() -> None:
 
 def test_framings() -> None:
     assert [prefix_bytes(name) for name in ("none", "u24", "u32-inclusive")] == [0, 3, 4]
-    with pytest.raises(LocalError, match="u25.*u24"):
+    with pytest.raises(LocalError, match=r"u25.*u24"):
         prefix_bytes("u25")

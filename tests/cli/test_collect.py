@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.collect import size_of
+from penstock.errors import LocalError
+from penstock.journal import Journal
+from penstock.journal.writer import JournalWriter
+from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command, serving
+
+ENDLESS = """\
+import asyncio
+from penstock import Payload, Service
+
+service = Service()
+
+
+@service.stream("endless")
+async def endless(request: Payload):
+    yield b"first"
+    print("begun", flush=True)
+    await asyncio.get_running_loop().create_future()
+"""
+
+
+def rows(journal: Path, source: str) -> list[bytes]:
+    reader = Journal(journal).reader(source)
+    return [value for batch in reader.read(reader.first, reader.end) for value in batch["data"].to_pylist()]
+
+
+def test_stream_is_collected_once(penstock: Penstock, server: str, tmp_path: Path) -> None:
+    arguments = ("collect", server, "count", "-d", "1000", "--journal", str(tmp_path), "--quiet")
+    result = penstock(*arguments)
+    assert (result.code, result.err) == (0, "")
+    assert result.out == b"collected 1,000 items; the journal ends at 1,000\n"
+    assert rows(tmp_path, "count") == [b"%d" % number for number in range(1000)]
+    # The stream is complete: there is nothing to do, unless it is wanted anew.
+    assert penstock(*arguments).out == b"collected 0 items; the journal ends at 1,000\n"
+    assert penstock(*arguments, "--again").out == b"collected 1,000 items; the journal ends at 2,000\n"
+
+
+def test_source_names_the_log(penstock: Penstock, server: str, tmp_path: Path) -> None:
+    result = penstock("collect", server, "count", "-d", "2", "-j", str(tmp_path), "--source", "mine", "-q")
+    assert result.code == 0
+    assert Journal(tmp_path).sources() == ["mine"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_stops_it_in_order(number: signal.Signals, tmp_path: Path) -> None:
+    program = tmp_path / "endless.py"
+    program.write_text(ENDLESS)
+    with serving(f"{program}:service", "rsocket+tcp://127.0.0.1:0") as (server, urls):
+        arguments = command("collect", urls[0], "endless", "-j", str(tmp_path / "journal"))
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert server.stdout is not None
+            assert server.stdout.readline() == "begun\n"
+            process.send_signal(number)
+            out, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 130
+    assert "goes on from here" in err
+    assert "Traceback" not in err
+    assert out.startswith("collected ")
+
+
+def test_failing_publisher_is_exit_code_1(penstock: Penstock, server: str, tmp_path: Path) -> None:
+    result = penstock("collect", server, "nowhere", "-j", str(tmp_path), "-q")
+    assert result.code == 1
+    assert "nowhere" in result.err
+
+
+def test_nobody_there_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
+    result = penstock("collect", f"rsocket+unix://{tmp_path}/nobody", "count", "-j", str(tmp_path / "journal"))
+    assert result.code == 3
+
+
+def test_journal_of_another_collector_is_exit_code_1(penstock: Penstock, server: str, tmp_path: Path) -> None:
+    with JournalWriter.open(tmp_path, "count", fsync=False):
+        result = penstock("collect", server, "count", "-d", "1", "-j", str(tmp_path))
+    assert result.code == 1
+    assert_one_line(result)
+
+
+def test_wrong_budget_is_exit_code_2(penstock: Penstock, server: str, tmp_path: Path) -> None:
+    result = penstock("collect", server, "count", "-j", str(tmp_path), "--budget", "lots")
+    assert result.code == 2
+    assert_one_line(result)
+
+
+def test_sizes() -> None:
+    assert [size_of(text) for text in ("1", "1000000", "2KiB", "256MiB", "4GiB")] == [1, 10**6, 2048, 2**28, 2**32]
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1 MiB", "1MB", "1.5GiB", "1e6", "\N{ARABIC-INDIC DIGIT ONE}"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(LocalError, match="256MiB"):
+        size_of(text)
