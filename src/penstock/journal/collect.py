@@ -276,9 +276,14 @@ class Collector:
         """Append, in a thread because it waits for the disk; a full disk is waited out."""
         state = msgspec.msgpack.encode(self._state)
         while True:
+            append = asyncio.ensure_future(asyncio.to_thread(writer.append, batch, self._route, state))
             try:
-                await asyncio.shield(asyncio.to_thread(writer.append, batch, self._route, state))
+                await asyncio.shield(append)
                 break
+            except asyncio.CancelledError:
+                # Whoever cancels us closes the log next, and the thread cannot be stopped: it has to end first.
+                await asyncio.gather(append, return_exceptions=True)
+                raise
             except DiskFull as error:
                 # What has come is kept in memory, and nothing more is asked for.
                 if not self.progress.waiting:
