@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -7,7 +8,7 @@ import pytest
 
 from penstock.cli import parser
 from penstock.cli.main import run
-from tests.cli.conftest import SECONDS, Penstock
+from tests.cli.conftest import SECONDS, Penstock, command
 
 
 def failing(error: BaseException) -> object:
@@ -62,3 +63,13 @@ def test_closed_pipe_is_quiet_at_exit_too() -> None:
         process.stdin.close()
         assert process.wait(SECONDS) == 0
         assert process.stderr.read() == b""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no disk that is always full")
+def test_output_that_cannot_be_written_is_one_line() -> None:
+    with open("/dev/full", "wb") as full:
+        arguments = command("decode", "000000012400")
+        result = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, timeout=SECONDS)
+    assert result.returncode == 1
+    assert "No space left" in result.stderr
+    assert result.stderr.count("\n") == 1

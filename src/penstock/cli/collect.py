@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import signal
 import sys
@@ -46,6 +47,7 @@ def collect(
     from ..aio.loop import run
     from ..journal.collect import Collector
 
+    logging.basicConfig(format="penstock: %(message)s")
     collector = Collector(
         url, route, journal, source=source, data=read_bytes(data), budget_bytes=size_of(budget), again=again
     )

@@ -1,7 +1,86 @@
-"""`penstock demo`."""
+"""`penstock demo`: the main job on real data, end to end."""
 
 from __future__ import annotations
 
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-def demo() -> None:
-    """Placeholder."""
+import typer
+
+if TYPE_CHECKING:
+    from ..demo.pipeline import Pipeline
+
+
+def demo(
+    folder: Annotated[Path, typer.Option("--dir", help="Where everything is written; emptied first.")] = Path(
+        "data/demo"
+    ),
+) -> None:
+    """Stream 336,776 flights over RSocket into a journal, through Spark into Parquet, and their delays back.
+
+    Example: penstock demo
+    """
+    from ..demo.flights import FLIGHTS
+    from ..demo.pipeline import Pipeline
+    from ..demo.processes import collector, publisher
+    from ..spark.local import session
+
+    began = time.monotonic()
+    _empty(folder)
+    journal = folder / "journal"
+    with publisher() as url:
+        print(f"publisher: {FLIGHTS} at {url}", flush=True)
+        with collector(url, FLIGHTS, journal) as collecting:
+            print(f"collector: into {journal}; starting Spark", flush=True)
+            spark = session("penstock demo", master="local[2]")
+            spark.sparkContext.setLogLevel("ERROR")
+            try:
+                pipeline = Pipeline(spark, journal, folder)
+                pipeline.follow(pipeline.start(), lambda: collecting.poll() is None, _report)
+                _finish(pipeline, url, folder)
+            finally:
+                spark.stop()
+    print(f"done in {time.monotonic() - began:.0f} s")
+
+
+def _empty(folder: Path) -> None:
+    for name in ("journal", "flights.parquet", "delays.parquet", "checkpoint"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _report(rows: int, rate: float) -> None:
+    print(f"Spark: {rows:,} flights in Parquet, {rate:,.0f}/s", flush=True)
+
+
+def _finish(pipeline: Pipeline, url: str, folder: Path) -> None:
+    """Check what arrived, publish what was found, and show it."""
+    from ..aio.loop import run
+    from ..demo.flights import FLIGHTS_COUNT
+    from ..demo.processes import DemoFailed
+    from ..demo.report import draw_chart, print_table
+
+    rows = pipeline.flights().count()
+    distinct = pipeline.flights().select("position").distinct().count()
+    if (rows, distinct) != (FLIGHTS_COUNT, FLIGHTS_COUNT):
+        raise DemoFailed(f"{FLIGHTS_COUNT:,} flights were published; {rows:,} arrived, {distinct:,} of them different")
+    print(f"{rows:,} flights, each exactly once", flush=True)
+    delays = pipeline.publish(url, "delays")
+    heard = run(_heard(url))
+    if heard != len(delays):
+        raise DemoFailed(f"{len(delays)} delays were published back; {heard} arrived")
+    print_table(delays)
+    chart = folder / "delays.png"
+    draw_chart(delays, chart)
+    print(f"published back over RSocket: {heard} delays")
+    print(f"Parquet: {pipeline.parquet}\njournal: {folder / 'journal'}\nchart:   {chart}")
+
+
+async def _heard(url: str) -> int:
+    """Return of how many origins and hours a delay has come back to the publisher."""
+    from ..aio.client import connect
+
+    async with connect(url) as peer:
+        return int((await peer.call("delays.count")).data)

@@ -47,10 +47,19 @@ def _guarded(arguments: list[str]) -> int:
         complain("it took longer than --timeout allows")
         return FAILED
     except BrokenPipeError:
-        # Whoever read our output has enough. Nothing more can be written, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output has enough.
+        _drop_output()
         return OK
+    except OSError as error:
+        _drop_output()
+        complain(f"the system says: {error}")
+        return FAILED
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
         complain(f"{error}; run: pip install 'penstock[{EXTRAS.get(package, 'demo')}]'")
         return WRONG_USE
+
+
+def _drop_output() -> None:
+    """Send what is still to be printed nowhere: it cannot be written, and Python would try again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
