@@ -18,7 +18,7 @@ class Receiver:
 
     def __init__(self) -> None:
         self.url = ""
-        self.requests: list[bytes] = []
+        self.requests: list[Payload] = []
         self.items: list[Payload] = []
         self.fired: list[Payload] = []
         self.service = Service()
@@ -29,7 +29,7 @@ class Receiver:
         self.service.fire("fired")(self._fired)
 
     async def _rows(self, request: Payload, items: AsyncIterator[Payload]) -> AsyncIterator[bytes]:
-        self.requests.append(request.data)
+        self.requests.append(request)
         async for item in items:
             self.items.append(item)
         yield b"done"

@@ -169,9 +169,9 @@ def test_batch_write(spark: SparkSession, receiver: Receiver) -> None:
     rows = spark.range(0, 1000, 1, 2).select((col("id") * 2).alias("double"))
     rows.write.format("penstock").option("url", receiver.url).option("route", "rows").mode("append").save()
     assert sorted(json.loads(one.data)["double"] for one in receiver.items) == list(range(0, 2000, 2))
-    origins = [json.loads(request) for request in receiver.requests]
-    assert len({origin["query"] for origin in origins}) == 1
-    assert sorted(origin["partition"] for origin in origins) == [0, 1]
+    metadata = [json.loads(one.metadata or b"") for one in receiver.items]
+    assert len({one["query"] for one in metadata}) == 1
+    assert sorted((one["partition"], one["index"]) for one in metadata) == [(p, i) for p in (0, 1) for i in range(500)]
 
 
 @pytest.mark.spark

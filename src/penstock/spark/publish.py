@@ -98,8 +98,8 @@ async def _publish(options: SinkOptions, feed: Feed) -> int:
 
 
 async def _channel(peer: Peer, route: str, feed: Feed) -> None:
-    """Send all rows on one channel: its request says whose they are, and they follow as items."""
-    async with peer.channel(route, msgspec.json.encode(feed.origin), feed.rows()) as answers:
+    """Send all rows on one channel, as the items that follow an empty request; its metadata says whose they are."""
+    async with peer.channel(route, b"", feed.rows(), metadata=msgspec.json.encode(feed.origin)) as answers:
         async for _ in answers.batches():
             pass
         # A peer may have nothing to say, and say so at once: the rows go on until they are all with it.

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 from ..errors import DataLost, LocalError
+from ..journal.journal import Journal
 from ..journal.reader import JournalReader
-from ..journal.storage import list_sources, resolve
 from .options import SourceOptions
 
 __all__ = ["JournalView"]
@@ -31,6 +31,7 @@ class JournalView:
     def __init__(self, options: SourceOptions, clock: Callable[[], float] = time.monotonic) -> None:
         self.readers: dict[str, JournalReader] = {}
         self._options = options
+        self._journal = Journal(options.journal)
         self._clock = clock
         self._next_look = float("-inf")
 
@@ -48,13 +49,13 @@ class JournalView:
             reader.refresh()
         for source in self._sources():
             if source not in self.readers:
-                self.readers[source] = JournalReader(self._options.journal, source)
+                self.readers[source] = self._journal.reader(source)
         self._next_look = self._clock() + REMOTE_SECONDS
 
     def _sources(self) -> tuple[str, ...] | list[str]:
         if self._options.sources is not None:
             return self._options.sources
-        return list_sources(*resolve(self._options.journal))
+        return self._journal.sources()
 
     def position(self, source: str, place: int | str) -> int:
         """Return the position that a place in a source means now.
@@ -90,7 +91,7 @@ class JournalView:
             LocalError: A source is not there, or none is.
 
         """
-        present = list_sources(*resolve(self._options.journal))
+        present = self._journal.sources()
         missing = [source for source in self.readers if source not in present]
         if missing or not present:
             what = f"source {missing[0]!r}" if missing else "a source"
