@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import penstock as package
 from penstock.cli.parser import VERBS
 from tests.cli.conftest import Penstock, assert_one_line
 
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 COMMANDS = [(verb,) for verb in VERBS if verb not in {"journal", "demo"}] + [
     ("journal", verb) for verb in ("ls", "tail", "verify")
 ]
@@ -24,6 +27,11 @@ def test_help_of_every_verb_shows_an_example(penstock: Penstock, command: tuple[
     assert result.code == 0
     example = " ".join(result.out.decode().partition("Example: ")[2].split())
     assert f"penstock {' '.join(command)}" in example.partition("─")[0]
+
+
+def test_reference_tells_every_verb() -> None:
+    text = REFERENCE.read_text()
+    assert [verb for verb in VERBS if f"`{verb}`" not in text] == []
 
 
 def test_version(penstock: Penstock) -> None:
