@@ -1,0 +1,97 @@
+"""What Spark does in the demo: the flights out of the journal, into Parquet, and their delays back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+__all__ = ["Pipeline"]
+
+SCHEMA: Final = (
+    "year int, month int, day int, dep_time double, sched_dep_time int, dep_delay double, arr_time double, "
+    "sched_arr_time int, arr_delay double, carrier string, flight int, tailnum string, origin string, dest string, "
+    "air_time double, distance int, hour int, minute int, time_hour string"
+)
+ROWS_PER_TRIGGER: Final = 60_000
+POLL_SECONDS: Final = 1.0
+
+
+class Pipeline:
+    """The streaming query and what follows it.
+
+    Args:
+        spark: The session.
+        journal: The journal's folder.
+        folder: Where Parquet and checkpoints go.
+
+    """
+
+    def __init__(self, spark: SparkSession, journal: Path, folder: Path) -> None:
+        self._spark = spark
+        self._journal = journal
+        self.parquet = folder / "flights.parquet"
+        self.delays_parquet = folder / "delays.parquet"
+        self._checkpoint = folder / "checkpoint"
+
+    def start(self) -> StreamingQuery:
+        """Begin to move flights from the journal to Parquet, each exactly once."""
+        from pyspark.sql import functions as f
+
+        rows = (
+            self._spark.readStream.format("penstock")
+            .option("journal", str(self._journal))
+            .option("maxRowsPerTrigger", ROWS_PER_TRIGGER)
+            .load()
+        )
+        flight = f.from_json(f.col("data").cast("string"), SCHEMA).alias("flight")
+        flights = rows.select("source", "position", flight).select("source", "position", "flight.*")
+        return (
+            flights.writeStream.format("parquet")
+            .option("path", str(self.parquet))
+            .option("checkpointLocation", str(self._checkpoint))
+            .start()
+        )
+
+    def follow(self, query: StreamingQuery, collecting: Callable[[], bool], report: Callable[[int, float], None]) -> None:
+        """Report progress until the collector has ended and all that it collected is in Parquet."""
+        rows = 0
+        seen = -1
+        began = time.monotonic()
+        while True:
+            more = collecting()
+            if not more:
+                query.processAllAvailable()
+            for progress in query.recentProgress:
+                if progress.batchId > seen and progress.numInputRows:
+                    rows += progress.numInputRows
+                    seen = progress.batchId
+                    report(rows, rows / (time.monotonic() - began))
+            if not more:
+                break
+            time.sleep(POLL_SECONDS)
+        query.stop()
+
+    def flights(self) -> DataFrame:
+        """Return the flights that are in Parquet."""
+        return self._spark.read.parquet(str(self.parquet))
+
+    def publish(self, url: str, route: str) -> list[Row]:
+        """Aggregate delays by origin and hour, write them to Parquet, publish them, and return them, worst first."""
+        from pyspark.sql import functions as f
+
+        delays = (
+            self.flights()
+            .where("dep_delay is not null")
+            .groupBy("origin", "hour")
+            .agg(f.round(f.avg("dep_delay"), 1).alias("delay"), f.count("*").alias("flights"))
+        )
+        delays.write.mode("overwrite").parquet(str(self.delays_parquet))
+        found = self._spark.read.parquet(str(self.delays_parquet))
+        found.write.format("penstock").mode("append").option("url", url).option("route", route).save()
+        return found.orderBy(f.desc("delay")).collect()

@@ -1,0 +1,58 @@
+"""The demo's other processes: the publisher and the collector."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from ..errors import PenstockError
+
+__all__ = ["DemoFailed", "collector", "publisher"]
+
+STOP_SECONDS: Final = 10.0
+BUDGET_MIB: Final = 32
+"""Small, so that it can be seen how the publisher is slowed to Spark's pace."""
+
+
+class DemoFailed(PenstockError):
+    """A part of the demo did not do its work."""
+
+
+@contextmanager
+def publisher() -> Iterator[str]:
+    """Run the publisher, and give its URL."""
+    command = ["serve", "penstock.demo.flights:service", "rsocket+tcp://127.0.0.1:0"]
+    with _process(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline().decode().strip()
+        if not line.startswith("listening on "):
+            raise DemoFailed(f"the publisher did not start; it said {line!r}")
+        yield line.removeprefix("listening on ")
+
+
+@contextmanager
+def collector(url: str, route: str, journal: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the collector, which ends when the stream does."""
+    command = ["collect", url, route, "--journal", str(journal), "--budget", str(BUDGET_MIB)]
+    with _process([*command, "--quiet"], stdout=subprocess.DEVNULL) as process:
+        yield process
+
+
+@contextmanager
+def _process(command: list[str], stdout: int) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, "-m", "penstock", *command], stdout=stdout)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
