@@ -34,13 +34,17 @@ cdef class RSocketV1(Codec):
     cpdef Frame decode(self, bytes buffer, Py_ssize_t start, Py_ssize_t end)
 
     @cython.locals(
-        buffer=bytes, p="const unsigned char*", size=Py_ssize_t, most=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t,
-        stream_id=int64_t, room=Py_ssize_t, view="int[::1]", count=Py_ssize_t, carried=Py_ssize_t,
-        taken_start=Py_ssize_t, taken_end=Py_ssize_t, middle=Py_ssize_t, first=Py_ssize_t, length=Py_ssize_t,
-        run=PayloadRun,
+        buffer=bytes, p="const unsigned char*", size=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t, stream_id=int64_t
     )
     cpdef PayloadRun scan_run(self, Deframer deframer, Py_ssize_t limit)
 
+
+@cython.locals(
+    buffer=bytes, p="const unsigned char*", size=Py_ssize_t, most=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t,
+    view="int[::1]", count=Py_ssize_t, carried=Py_ssize_t, taken_start=Py_ssize_t, taken_end=Py_ssize_t,
+    middle=Py_ssize_t, first=Py_ssize_t, length=Py_ssize_t, run=PayloadRun,
+)
+cdef PayloadRun _scan(Deframer deframer, int64_t stream_id, Py_ssize_t room)
 
 @cython.locals(left=Py_ssize_t, size=Py_ssize_t)
 cdef Py_ssize_t _metadata_bytes(
