@@ -14,7 +14,7 @@ WAIT = 20.0
 
 
 class Receiver:
-    """What arrived, by route: requests and items of channels, and what was fired."""
+    """What arrived, by route: requests and items of channels, and what was fired. It can count, too."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -27,6 +27,7 @@ class Receiver:
         self.service.channel("refuse")(self._refuse)
         self.service.channel("break")(self._break)
         self.service.fire("fired")(self._fired)
+        self.service.stream("count")(self._count)
 
     async def _rows(self, request: Payload, items: AsyncIterator[Payload]) -> AsyncIterator[bytes]:
         self.requests.append(request)
@@ -49,6 +50,9 @@ class Receiver:
         async for _ in items:
             break
         yield b"enough"
+
+    def _count(self, request: Payload) -> Iterator[bytes]:
+        return (b"item %d" % number for number in range(int(request.data)))
 
     def _fired(self, request: Payload) -> None:
         self.fired.append(request)

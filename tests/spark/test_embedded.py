@@ -15,7 +15,8 @@ from penstock.journal import collect
 from penstock.spark import embedded
 from penstock.spark.embedded import EmbeddedCollector
 
-from .journals import options
+from .journals import advance, options, read_between, stream_reader
+from .peers import receiving
 
 WAIT = 10.0
 
@@ -120,6 +121,20 @@ def test_stops_when_spark_ends_the_process(make: Callable[[], EmbeddedCollector]
     # Python runs handlers between two instructions of the main thread.
     assert fake.cancelled.wait(WAIT)
     assert passed_on == [signal.SIGTERM]
+
+
+def test_the_real_one_feeds_the_query_that_runs_it(tmp_path: Path) -> None:
+    with receiving() as receiver:
+        reader = stream_reader(tmp_path / "journal", url=receiver.url, route="count", data="1000")
+        at, rows = reader.initialOffset(), 0
+        try:
+            while rows < 1000:
+                end = advance(reader, at)
+                rows += len(read_between(reader, at, end)) if end != at else 0
+                at = end
+        finally:
+            reader.stop()
+    assert at["sources"] == {"count": 1000}
 
 
 def test_leaves_signals_alone_in_other_threads(
