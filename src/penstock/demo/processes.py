@@ -14,7 +14,7 @@ from ..errors import PenstockError
 __all__ = ["DemoFailed", "collector", "publisher"]
 
 STOP_SECONDS: Final = 10.0
-BUDGET_MIB: Final = 32
+BUDGET_MIB: Final = 64
 """Small, so that it can be seen how the publisher is slowed to Spark's pace."""
 
 
@@ -37,7 +37,7 @@ def publisher() -> Iterator[str]:
 @contextmanager
 def collector(url: str, route: str, journal: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Run the collector, which ends when the stream does."""
-    command = ["collect", url, route, "--journal", str(journal), "--budget", str(BUDGET_MIB)]
+    command = ["collect", url, route, "--journal", str(journal), "--budget", f"{BUDGET_MIB}MiB"]
     with _process([*command, "--quiet"], stdout=subprocess.DEVNULL) as process:
         yield process
 
