@@ -1,11 +1,32 @@
-"""Durable logs of items. May import the top files and `wire`; `collect` alone also `aio`."""
+"""Durable logs of items. May import the top files and `wire`; `collect` alone also `aio`.
+
+A journal is a folder of logs, one a collector. A log is a row of immutable segments of Arrow record batches;
+its rows are numbered from 0 for ever: by these positions readers ask for them, and commit them.
+"""
 
 from __future__ import annotations
 
+from .format import ITEMS, SCHEMA
 from .index import Gap
-from .journal import Journal
+from .journal import Journal, Summary
+from .layout import Extent
 from .reader import JournalReader
-from .retention import trim
-from .writer import JournalWriter
+from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES
+from .verify import Report
+from .writer import DEFAULT_BUDGET_BYTES, DEFAULT_SEGMENT_BYTES, JournalWriter
 
-__all__ = ["Gap", "Journal", "JournalReader", "JournalWriter", "trim"]
+__all__ = [
+    "DEFAULT_BUDGET_BYTES",
+    "DEFAULT_READER",
+    "DEFAULT_RETAIN_BYTES",
+    "DEFAULT_SEGMENT_BYTES",
+    "ITEMS",
+    "SCHEMA",
+    "Extent",
+    "Gap",
+    "Journal",
+    "JournalReader",
+    "JournalWriter",
+    "Report",
+    "Summary",
+]

@@ -77,7 +77,7 @@ class Index:
 
         """
         try:
-            if self.offset == 0 and (limit or whole):
+            if self.offset == 0 < limit:
                 self.offset = preamble_bytes(content)
             for entry in scan(content, self.offset, limit, self.end):
                 self._add(entry)
@@ -108,8 +108,10 @@ class Index:
             cut_first, cut_behind = max(first, start), min(behind, end)
             yield cut_first, cut_behind, (offset - self._offsets[at]) * (cut_behind - cut_first) // (behind - first)
 
-    def batches(self, content: pa.Buffer, start: int, end: int) -> Iterator[pa.RecordBatch]:
+    def batches(self, content: pa.Buffer, start: int, end: int) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Yield the rows between two positions as they were appended, cut to these; nothing is copied.
+
+        With each come the bytes of the whole batch: Arrow takes long to count those of a slice.
 
         Raises:
             JournalCorrupt: A batch is not what was written.
@@ -121,7 +123,7 @@ class Index:
             batch = decode(content, entry)
             if start > first or end < behind:
                 batch = batch.slice(max(start - first, 0), min(end, behind) - max(start, first))
-            yield batch
+            yield batch, entry.body_bytes
 
     def _checked(self, content: pa.Buffer, at: int, first: int, behind: int) -> Entry:
         try:

@@ -1,68 +1,96 @@
-"""A journal as a whole: its logs, and who reads and writes them."""
+"""A journal: a folder of logs."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .layout import log_folder
 from .reader import JournalReader
-from .retention import DEFAULT_READER, trim
-from .storage import list_sources, resolve
+from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES, commits, forget, trim
+from .storage import LogFolder, list_sources, resolve
+from .verify import Report, verify
 from .writer import JournalWriter
 
-__all__ = ["Journal"]
+__all__ = ["Journal", "Summary"]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One log at a glance."""
+
+    source: str
+    first: int
+    """The position of the first row that is left."""
+    end: int
+    """The position behind the last row."""
+    segments: int
+    size: int
+    """Bytes of all segments."""
+    committed: dict[str, int]
+    """The position up to which each reader has committed; empty for a journal that is reached by URI."""
 
 
 class Journal:
-    """A folder of logs, one a collector.
+    """A folder of logs, one a collector. It need not exist yet.
 
     Args:
-        path: The folder, or to read alone a URI that `pyarrow.fs.FileSystem.from_uri` knows.
+        path: The folder; for reading also a URI that `pyarrow.fs.FileSystem.from_uri` knows.
 
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = path
+        self.path = os.fspath(path)
 
     def __repr__(self) -> str:
-        return f"Journal({os.fspath(self.path)!r})"
+        return f"Journal({self.path!r})"
 
-    def sources(self) -> list[str]:
-        """Return the names of its logs, sorted.
-
-        Raises:
-            JournalError: The journal cannot be reached.
-
-        """
-        return sorted(list_sources(*resolve(self.path)))
+    def sources(self) -> Sequence[str]:
+        """Return the names of the logs, in order."""
+        return list_sources(*resolve(self.path))
 
     def reader(self, source: str) -> JournalReader:
-        """Return a reader of one log. Raises as :class:`JournalReader` does."""
+        """Return a reader of one log; see `JournalReader`."""
         return JournalReader(self.path, source)
 
     def writer(self, source: str, **options: Any) -> JournalWriter:
-        """Open one log for writing, with the options of :meth:`JournalWriter.open`, which says what it raises."""
+        """Open one log for writing; the options are those of `JournalWriter.open`."""
         return JournalWriter.open(self.path, source, **options)
 
-    def trim(self, source: str, position: int, *, reader: str = DEFAULT_READER, **margins: int) -> int:
-        """Commit a reader's position in one log and free what nobody needs; see :func:`penstock.journal.trim`.
+    def trim(
+        self,
+        source: str,
+        position: int,
+        *,
+        reader: str = DEFAULT_READER,
+        retain_rows: int = 0,
+        retain_bytes: int = DEFAULT_RETAIN_BYTES,
+    ) -> int:
+        """Commit a reader's position in one log, and delete the segments that are free by now.
 
-        Returns:
-            The position of the first row that is left.
-
+        See `penstock.journal.retention.trim`; returns the position of the first row that is left.
         """
-        return trim(log_folder(self.path, source), position, reader=reader, **margins)
+        folder = log_folder(self.path, source)
+        return trim(folder, position, reader=reader, retain_rows=retain_rows, retain_bytes=retain_bytes)
 
-    def verify(self, source: str) -> int:
-        """Read all of one log, and check every batch.
+    def forget(self, source: str, reader: str) -> None:
+        """Drop a reader that will not come back, so that it holds nothing up any more."""
+        forget(log_folder(self.path, source), reader)
 
-        Returns:
-            How many rows there are.
+    def list(self) -> tuple[Summary, ...]:
+        """Return each log at a glance."""
+        return tuple(self._summary(source) for source in self.sources())
 
-        Raises:
-            JournalCorrupt: A batch does not hold what was written; the message names the file and positions.
+    def verify(self) -> dict[str, Report]:
+        """Read everything, and return a report for each source; see `Report`."""
+        return {source: verify(LogFolder.of(self.path, source), source) for source in self.sources()}
 
-        """
+    def _summary(self, source: str) -> Summary:
         reader = self.reader(source)
-        return sum(batch.num_rows for batch in reader.read(reader.first, reader.end))
+        segments = reader.segments()
+        committed = {} if "://" in self.path else commits(log_folder(self.path, source))
+        return Summary(
+            source, reader.first, reader.end, len(segments), sum(extent.size for extent in segments), committed
+        )

@@ -183,26 +183,18 @@ class JournalReader:
             raise self._lost(max(start, self.end), end)
 
     def _lost(self, start: int, end: int) -> DataLost:
+        held = f"holds {self.first} to {self.end - 1}" if self.first < self.end else "is empty"
         return DataLost(
-            f"{self._log.path}: positions {start} to {end - 1} are not in the log, which holds {self.first} to "
-            f"{self.end - 1}; read what is there, or begin at the earliest position"
+            f"{self._log.path}: positions {start} to {end - 1} are not in the log, which {held}; "
+            "read what is there, or begin anew at the earliest position"
         )
 
-    def _read(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
+    def _read(self, start: int, end: int) -> Iterator[tuple[pa.RecordBatch, int]]:
         at = start
-        for place, index in enumerate(self._indexes):
-            following = self._following(place)
-            if at >= end or index.first >= end:
-                break
-            if following is not None and following <= at:
-                continue
+        for index, following in self._between(start, end):
+            content = self._content(index, max(at, index.first), end, following)
             if index.first > at:
                 raise self._lost(at, index.first)
-            content = self._log.content(index.first)
-            if content is None:
-                self.refresh()
-                raise self._lost(at, end if following is None else min(end, following))
-            self._complete(index, content, following)
             yield from index.batches(content, at, min(end, index.end))
             at = max(at, min(end, index.end))
         if at < end:
@@ -210,32 +202,36 @@ class JournalReader:
 
     def _indexed(self, start: int, end: int) -> Iterator[Index]:
         """Yield the segments that may hold rows or gaps between two positions, each looked through."""
-        for place, index in enumerate(self._indexes):
-            following = self._following(place)
-            if index.first >= end or (following is not None and following < start):
-                continue
+        for index, following in self._between(start, end):
             if following is not None and index.offset < self._sizes[index.first]:
-                content = self._log.content(index.first)
-                if content is None:
-                    self.refresh()
-                    raise self._lost(max(start, index.first), min(end, following))
-                self._complete(index, content, following)
+                self._content(index, max(start, index.first), end, following)
             yield index
 
-    def _following(self, place: int) -> int | None:
-        return self._indexes[place + 1].first if place + 1 < len(self._indexes) else None
+    def _between(self, start: int, end: int) -> list[tuple[Index, int | None]]:
+        """Return the segments that may hold rows or gaps between two positions, each with where the next begins."""
+        ends = [*(index.first for index in self._indexes[1:]), None]
+        return [
+            (index, following)
+            for index, following in zip(self._indexes, ends, strict=False)
+            if index.first < end and (following is None or following >= start)
+        ]
 
-    def _complete(self, index: Index, content: pa.Buffer, following: int | None) -> None:
-        """Look through the rest of a segment that will not grow any more; the last one is as of `refresh`."""
+    def _content(self, index: Index, start: int, end: int, following: int | None) -> pa.Buffer:
+        """Return what a segment holds, looked through to its end; the last one only as far as `refresh` saw it."""
+        content = self._log.content(index.first)
+        if content is None:
+            self.refresh()
+            raise self._lost(start, end if following is None else min(end, following))
         if following is not None and index.offset < content.size:
             index.extend(content, content.size, following, whole=True)
+        return content
 
 
-def _merge_small(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _merge_small(batches: Iterable[tuple[pa.RecordBatch, int]]) -> Iterator[pa.RecordBatch]:
     small: list[pa.RecordBatch] = []
     rows = size = 0
-    for batch in batches:
-        large = batch.num_rows >= _LARGE_ROWS or batch.nbytes >= _LARGE_BYTES
+    for batch, batch_bytes in batches:
+        large = batch.num_rows >= _LARGE_ROWS or batch_bytes >= _LARGE_BYTES
         if small and (large or rows >= _LARGE_ROWS or size >= _LARGE_BYTES):
             yield _merged(small)
             small = []
@@ -245,7 +241,7 @@ def _merge_small(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         else:
             small.append(batch)
             rows += batch.num_rows
-            size += batch.nbytes
+            size += batch_bytes
     if small:
         yield _merged(small)
 
