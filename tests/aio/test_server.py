@@ -64,7 +64,9 @@ async def test_closing_fails_what_outlasts_the_grace() -> None:
 
 async def test_too_many_connections_from_one_address_are_refused() -> None:
     settings = Settings(max_connections_per_address=1)
-    async with penstock.serve(make_service([], asyncio.Event()), "rsocket+tcp://127.0.0.1:0", settings=settings) as server:
+    async with penstock.serve(
+        make_service([], asyncio.Event()), "rsocket+tcp://127.0.0.1:0", settings=settings
+    ) as server:
         async with penstock.connect(server.urls[0]) as peer:
             assert (await peer.call("echo", b"x")).data == b"x"
             with pytest.raises(SessionError):

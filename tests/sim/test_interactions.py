@@ -172,7 +172,9 @@ def test_closing_lets_streams_end_and_takes_no_new_ones(build) -> None:
     pair.server.close(pair.now)
     late = pair.client.open(kind.CALL, "late", payload())
     pair.drive()
-    assert [(event.stream_id, type(event.error)) for event in pair.events("client", "Failed")] == [(late, errors.Rejected)]
+    assert [(event.stream_id, type(event.error)) for event in pair.events("client", "Failed")] == [
+        (late, errors.Rejected)
+    ]
     pair.server.send(stream, payload(b"answer"))
     pair.drive()
     assert pair.items("client", stream) == [b"answer"]

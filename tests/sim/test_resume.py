@@ -85,7 +85,7 @@ class World:
                     found += [payload.data for payload in event.run.payloads()]
                 elif name == "Requested":
                     self.requests.append(event)
-                if name in ("Completed", "Failed") or getattr(event, "done", False) is True and name == "ItemReceived":
+                if name in ("Completed", "Failed") or (name == "ItemReceived" and event.done):
                     self.ends.append((side, event.stream_id))
 
 

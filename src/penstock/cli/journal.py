@@ -10,7 +10,8 @@ import typer
 from ..errors import LocalError
 from ..payload import Payload
 from .arguments import Json
-from .output import Printer
+from .exits import FAILED
+from .output import Printer, complain
 
 if TYPE_CHECKING:
     from ..journal import Journal, JournalReader
@@ -69,10 +70,15 @@ def verify(folder: Folder, source: Source = None) -> None:
     Example: penstock journal verify data/flights
     """
     journal, names = _logs(folder, source)
+    reports = journal.verify()
     for name in names:
-        count = journal.verify(name)
-        reader = journal.reader(name)
-        print(f"{name}: {count:,} rows from {reader.first:,} to {reader.end:,} are sound; {len(reader.gaps())} gaps")
+        report = reports[name]
+        for problem in report.problems:
+            complain(f"{name}: {problem}")
+        span = f"{report.rows:,} rows from {report.first:,} to {report.end:,} are sound"
+        print(f"{name}: {span}; {len(report.gaps)} gaps")
+    if not all(reports[name].sound for name in names):
+        raise typer.Exit(FAILED)
 
 
 def _logs(folder: str, source: str | None) -> tuple[Journal, list[str]]:
@@ -85,7 +91,7 @@ def _logs(folder: str, source: str | None) -> tuple[Journal, list[str]]:
     from ..journal import Journal
 
     journal = Journal(folder)
-    names = journal.sources()
+    names = list(journal.sources())
     if not names:
         raise LocalError(f"there is no journal in {folder!r}; penstock collect makes one")
     if source is not None and source not in names:

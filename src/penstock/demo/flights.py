@@ -78,4 +78,5 @@ def _lines() -> list[bytes]:
     if not files:
         raise LocalError("the flights are missing; run: pip install 'penstock[demo]'")
     text = pandas.read_csv(files[0]).to_json(orient="records", lines=True)
-    return text.encode().splitlines()
+    lines: list[bytes] = text.encode().splitlines()
+    return lines

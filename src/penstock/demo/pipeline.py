@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = ["Pipeline"]
 
@@ -58,7 +58,9 @@ class Pipeline:
             .start()
         )
 
-    def follow(self, query: StreamingQuery, collecting: Callable[[], bool], report: Callable[[int, float], None]) -> None:
+    def follow(
+        self, query: StreamingQuery, collecting: Callable[[], bool], report: Callable[[int, float], None]
+    ) -> None:
         """Report progress until the collector has ended and all that it collected is in Parquet."""
         rows = 0
         seen = -1

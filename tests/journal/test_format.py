@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import io
+import json
+
+import google_crc32c
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock import LocalError
+from penstock.journal.format import (
+    ITEMS,
+    PREAMBLE,
+    SCHEMA,
+    Entry,
+    Malformed,
+    Note,
+    body_is_sound,
+    corrupt,
+    decode,
+    encode,
+    preamble_bytes,
+    scan,
+    tabulate,
+)
+from tests.journal.logs import items
+
+
+def segment_of(*batches: tuple[bytes, pa.Buffer]) -> pa.Buffer:
+    return pa.py_buffer(PREAMBLE + b"".join(header + body.to_pybytes() for header, body in batches))
+
+
+def batch_of(
+    position: int, count: int, *, state: bytes | None = None, gap: str | None = None
+) -> tuple[bytes, pa.Buffer]:
+    rows = tabulate(items(position, count), "numbers", position, 1_000_000)
+    return encode(rows, Note.blank(position=position, rows=count, time=1_000_000, state=state, gap=gap))
+
+
+def entries(content: pa.Buffer, limit: int | None = None) -> list[Entry]:
+    return list(scan(content, preamble_bytes(content), content.size if limit is None else limit, 0))
+
+
+def test_columns_are_what_spark_takes() -> None:
+    assert [(field.name, str(field.type), field.nullable) for field in SCHEMA] == [
+        ("position", "int64", True),
+        ("time", "timestamp[us, tz=UTC]", True),
+        ("stream", "string", True),
+        ("data", "binary", True),
+        ("metadata", "binary", True),
+    ]
+
+
+def test_rows_come_back_without_a_copy() -> None:
+    content = segment_of(batch_of(0, 3), batch_of(3, 2))
+    first, second = entries(content)
+    assert (first.position, first.end, second.position, second.end) == (0, 3, 3, 5)
+    batch = decode(content, second)
+    assert batch.schema.equals(SCHEMA)
+    assert batch["position"].to_pylist() == [3, 4]
+    assert batch["data"].to_pylist() == [b"3", b"4"]
+    assert batch["metadata"].to_pylist() == [None, b"m4"]
+    assert batch["stream"].to_pylist() == ["numbers"] * 2
+    assert [time.timestamp() for time in batch["time"].to_pylist()] == [1.0, 1.0]
+    data = batch.column(3).buffers()[2]
+    assert content.address <= data.address < content.address + content.size
+
+
+def test_any_arrow_reader_can_read_it() -> None:
+    content = segment_of(batch_of(0, 3, state=b"\xff\0"))
+    with pa.ipc.open_stream(io.BytesIO(content.to_pybytes())) as stream:
+        batch, metadata = stream.read_next_batch_with_custom_metadata()
+    note = json.loads(metadata[b"penstock"])
+    assert batch.num_rows == note["rows"] == 3
+    assert (note["penstock"], note["position"], note["time"], note["state"]) == (1, 0, 1_000_000, "/wA=")
+
+
+def test_checksums_are_those_the_document_tells() -> None:
+    header, body = batch_of(0, 3)
+    start = header.index(b'{"penstock":1,')
+    note = json.loads(header[start : header.index(b"\0", start)])
+    blank = header[8:].replace(note["header_crc32c"].encode(), b"00000000", 1)
+    assert int(note["header_crc32c"], 16) == google_crc32c.value(blank)
+    assert int(note["body_crc32c"], 16) == google_crc32c.value(body.to_pybytes())
+
+
+def test_state_and_gap_come_back() -> None:
+    # The reason looks like a note; as JSON inside JSON it does not.
+    reason = 'lost {"penstock":1,"header_crc32c":"00000000" ü'
+    content = segment_of(batch_of(0, 0, state=b"\xff\0token", gap=reason))
+    (entry,) = entries(content)
+    assert (entry.note.state, entry.note.gap, entry.end) == (b"\xff\0token", reason, 0)
+    assert body_is_sound(content, entry)
+
+
+def test_a_long_batch_is_numbered_to_its_end() -> None:
+    long = pa.record_batch([pa.array([b""] * 70_000, pa.binary()), pa.nulls(70_000, pa.binary())], schema=ITEMS)
+    rows = tabulate(long, "numbers", 5, 0)
+    assert rows["position"][0].as_py() == 5
+    assert rows["position"][-1].as_py() == 70_004
+
+
+def test_a_slice_is_written_as_the_rows_it_shows() -> None:
+    rows = tabulate(items(0, 10).slice(4, 3), "numbers", 0, 0)
+    content = segment_of(encode(rows, Note.blank(position=0, rows=3, time=0, state=None)))
+    assert decode(content, entries(content)[0])["data"].to_pylist() == [b"4", b"5", b"6"]
+
+
+def test_other_columns_are_refused() -> None:
+    with pytest.raises(LocalError, match="columns data and metadata"):
+        tabulate(pa.record_batch({"data": [b""]}), "numbers", 0, 0)
+
+
+def test_a_segment_begins_with_the_schema() -> None:
+    assert preamble_bytes(pa.py_buffer(PREAMBLE)) == len(PREAMBLE)
+    other = pa.schema([("position", pa.int32())]).serialize()
+    for start in (
+        b"",
+        b"\xff\xff",
+        PREAMBLE[:-1],
+        b"\0" * 64,
+        other.to_pybytes(),
+        b"\xff\xff\xff\xff\x08\0\0\0" + b"x" * 8,
+    ):
+        with pytest.raises(Malformed):
+            preamble_bytes(pa.py_buffer(start))
+
+
+def test_what_is_cut_anywhere_ends_the_scan() -> None:
+    whole = segment_of(batch_of(0, 2))
+    content = segment_of(batch_of(0, 2), batch_of(2, 2))
+    for limit in range(whole.size, content.size):
+        assert [entry.end for entry in entries(content, limit)] == [2]
+        assert [entry.end for entry in entries(content.slice(0, limit))] == [2]
+
+
+def test_every_flipped_bit_is_found() -> None:
+    # THREATS 80
+    start = len(PREAMBLE)
+    clean = segment_of(batch_of(0, 2), batch_of(2, 1)).to_pybytes()
+    (first, second) = entries(pa.py_buffer(clean))
+    header_end = first.offset + first.header_bytes
+    for offset in range(start, first.end_offset):
+        for bit in (0, 7):
+            damaged = bytearray(clean)
+            damaged[offset] ^= 1 << bit
+            content = pa.py_buffer(bytes(damaged))
+            if offset >= header_end:
+                found = entries(content)
+                assert len(found) == 2
+                assert not body_is_sound(content, found[0])
+                assert body_is_sound(content, found[1])
+                continue
+            # A flipped length may say that the batch is longer than what is there.
+            try:
+                assert entries(content) == []
+            except Malformed as bad:
+                assert (bad.offset, bad.position) == (start, 0)
+    assert second.end == 3
+
+
+@given(st.binary(max_size=300))
+def test_junk_is_no_batch(junk: bytes) -> None:
+    content = pa.py_buffer(PREAMBLE + junk)
+    try:
+        assert entries(content) == []
+    except Malformed as bad:
+        assert bad.offset == len(PREAMBLE)
+
+
+def test_a_batch_of_another_position_is_refused() -> None:
+    with pytest.raises(Malformed, match="position 7"):
+        entries(segment_of(batch_of(0, 2), batch_of(7, 2)))
+
+
+def test_a_newer_format_is_refused() -> None:
+    rows = tabulate(items(0, 1), "numbers", 0, 0)
+    note = Note.blank(position=0, rows=1, time=0, state=None)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, SCHEMA) as stream:
+        stream.write_batch(rows, custom_metadata={"penstock": '{"penstock":2}'})
+    with pytest.raises(Malformed, match="newer version"):
+        entries(sink.getvalue())
+    assert note.penstock == 1
+
+
+def test_errors_name_the_rows() -> None:
+    assert "positions 3 to 9 are damaged (why)" in str(corrupt("file", 3, 10, "why"))
+    assert "positions from 3 on are damaged (why)" in str(corrupt("file", 3, None, "why"))
