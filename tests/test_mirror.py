@@ -37,7 +37,6 @@ TOGETHER = {
     "demo/test_report.py": "demo/test_flights.py",
     "journal/test_collect.py": "cli/test_collect.py",
     "journal/test_disk.py": "journal/test_writer.py",
-    "journal/test_format.py": "journal/test_writer.py",
     "journal/test_index.py": "journal/test_reader.py",
     "journal/test_journal.py": "journal/test_reader.py",
     "journal/test_layout.py": "journal/test_reader.py",

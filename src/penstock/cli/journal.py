@@ -70,7 +70,7 @@ def verify(folder: Folder, source: Source = None) -> None:
     Example: penstock journal verify data/flights
     """
     journal, names = _logs(folder, source)
-    reports = journal.verify()
+    reports = journal.verify(names)
     for name in names:
         report = reports[name]
         for problem in report.problems:
@@ -91,7 +91,7 @@ def _logs(folder: str, source: str | None) -> tuple[Journal, list[str]]:
     from ..journal import Journal
 
     journal = Journal(folder)
-    names = list(journal.sources())
+    names = journal.sources()
     if not names:
         raise LocalError(f"there is no journal in {folder!r}; penstock collect makes one")
     if source is not None and source not in names:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .format import ITEMS, SCHEMA
 from .index import Gap
-from .journal import Journal, Summary
+from .journal import Journal
 from .layout import Extent
 from .reader import JournalReader
 from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES
@@ -28,5 +28,4 @@ __all__ = [
     "JournalReader",
     "JournalWriter",
     "Report",
-    "Summary",
 ]

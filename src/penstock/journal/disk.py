@@ -62,8 +62,11 @@ def sync_folder(folder: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file so that whoever reads it, even after a power cut, finds all of the old or all of the new."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    """Write a file so that whoever reads it, even after a power cut, finds all of the old or all of the new.
+
+    A file whose name begins with a dot is what a crash has left of this.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(temporary, "wb") as file:
             file.write(data)

@@ -4,33 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .layout import log_folder
 from .reader import JournalReader
-from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES, commits, forget, trim
+from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES, forget, trim
 from .storage import LogFolder, list_sources, resolve
 from .verify import Report, verify
 from .writer import JournalWriter
 
-__all__ = ["Journal", "Summary"]
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """One log at a glance."""
-
-    source: str
-    first: int
-    """The position of the first row that is left."""
-    end: int
-    """The position behind the last row."""
-    segments: int
-    size: int
-    """Bytes of all segments."""
-    committed: dict[str, int]
-    """The position up to which each reader has committed; empty for a journal that is reached by URI."""
+__all__ = ["Journal"]
 
 
 class Journal:
@@ -47,7 +30,7 @@ class Journal:
     def __repr__(self) -> str:
         return f"Journal({self.path!r})"
 
-    def sources(self) -> Sequence[str]:
+    def sources(self) -> list[str]:
         """Return the names of the logs, in order."""
         return list_sources(*resolve(self.path))
 
@@ -79,18 +62,12 @@ class Journal:
         """Drop a reader that will not come back, so that it holds nothing up any more."""
         forget(log_folder(self.path, source), reader)
 
-    def list(self) -> tuple[Summary, ...]:
-        """Return each log at a glance."""
-        return tuple(self._summary(source) for source in self.sources())
+    def verify(self, sources: Sequence[str] | None = None) -> dict[str, Report]:
+        """Read everything in some logs, or in all of them; what is damaged is in the reports.
 
-    def verify(self) -> dict[str, Report]:
-        """Read everything, and return a report for each source; see `Report`."""
-        return {source: verify(LogFolder.of(self.path, source), source) for source in self.sources()}
+        Raises:
+            JournalError: The journal cannot be reached.
 
-    def _summary(self, source: str) -> Summary:
-        reader = self.reader(source)
-        segments = reader.segments()
-        committed = {} if "://" in self.path else commits(log_folder(self.path, source))
-        return Summary(
-            source, reader.first, reader.end, len(segments), sum(extent.size for extent in segments), committed
-        )
+        """
+        names = self.sources() if sources is None else sources
+        return {source: verify(LogFolder.of(self.path, source), source) for source in names}

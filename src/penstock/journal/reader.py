@@ -86,16 +86,16 @@ class JournalReader:
         """Return the index of the last segment, grown to what is durable by now."""
         sealed = mark is not None and mark.segment > last.first
         durable = mark.offset if mark is not None and not sealed else size
-        if last.offset > min(durable, size):
-            last = Index(last.name, last.first)
         if last.offset == durable:
             return last
         content = self._log.content(last.first)
         if content is None:
             return last
+        limit = min(durable, content.size)
+        if limit < last.offset:
+            last = Index(last.name, last.first)
         # A copy may hold less than its mark says: then the batch that does not end is a torn tail, too.
-        whole = mark is not None and durable <= content.size
-        last.extend(content, min(durable, content.size), None, whole=whole)
+        last.extend(content, limit, None, whole=mark is not None and limit == durable)
         return last
 
     def read(self, start: int, end: int) -> Iterator[pa.RecordBatch]:

@@ -51,7 +51,7 @@ def commits(folder: Path) -> dict[str, int]:
     found = {}
     with disk_errors(folder / COMMITTED, "be listed"), suppress(FileNotFoundError):
         for name in sorted(os.listdir(folder / COMMITTED)):
-            position = None if name.endswith(".tmp") else _read(folder / COMMITTED / name)
+            position = None if name.startswith(".") else _read(folder / COMMITTED / name)
             if position is not None:
                 found[name] = position
     return found

@@ -55,7 +55,7 @@ class JournalView:
     def _sources(self) -> tuple[str, ...] | list[str]:
         if self._options.sources is not None:
             return self._options.sources
-        return tuple(self._journal.sources())
+        return self._journal.sources()
 
     def position(self, source: str, place: int | str) -> int:
         """Return the position that a place in a source means now.
