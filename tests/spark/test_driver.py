@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock import DataLost, JournalCorrupt, JournalError, JournalLocked
+from penstock import DataLost, JournalCorrupt, JournalError, JournalLocked, LocalError
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import commits
 from penstock.journal.writer import JournalWriter
+from penstock.spark import cursor
 from penstock.spark.driver import SourceDriver
 from penstock.spark.offsets import Offset
 
@@ -173,15 +174,25 @@ def test_a_query_that_does_not_trim_leaves_no_trace(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_second_query_of_the_same_name_fences_off_the_first(tmp_path: Path) -> None:
+def test_a_second_query_of_the_same_name_is_kept_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cursor, "PATIENCE", 0.0)
     fill(tmp_path, "a", 10)
     first, second = SourceDriver(options(tmp_path)), SourceDriver(options(tmp_path))
     first.begin(EARLIEST)
+    first.begin(EARLIEST)
+    with pytest.raises(JournalLocked):
+        second.begin(EARLIEST)
+    # It has no say in what goes, either.
+    second.commit(Offset({"a": 0}, {"a": 10}))
+    assert commits(log_folder(tmp_path, "a")) == {"spark": 0}
+    first.stop()
     second.begin(EARLIEST)
-    with pytest.raises(JournalLocked):
-        first.begin(EARLIEST)
-    with pytest.raises(JournalLocked):
-        first.commit(Offset({"a": 0}, {"a": 10}))
+
+
+def test_a_query_that_collects_has_no_end(tmp_path: Path) -> None:
+    driver = SourceDriver(options(tmp_path, url="rsocket+tcp://127.0.0.1:1", route="flights"))
+    with pytest.raises(LocalError, match="run `penstock collect` first"):
+        driver.stop_here()
 
 
 def test_a_trim_that_fails_is_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -114,12 +114,11 @@ def test_mistakes_are_explained_in_one_line(options: dict[str, str], message: st
 
 def test_sink_defaults() -> None:
     options = SinkOptions.parse({**SINK, "delivery": "at-least-once"})
-    assert (options.kind, options.data_column, options.metadata_column, options.query) == ("channel", None, None, "")
+    assert (options.kind, options.data_column, options.metadata_column) == ("channel", None, None)
 
 
 def test_sink_ignores_what_spark_adds() -> None:
-    options = SinkOptions.parse({**SINK, "checkpointlocation": "/c", "queryname": "delays"})
-    assert options.query == "delays"
+    assert SinkOptions.parse({**SINK, "checkpointlocation": "/c", "queryname": "delays"}) == SinkOptions.parse(SINK)
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ def test_batch_read_of_no_rows_has_one_empty_task(tmp_path: Path) -> None:
     [
         ({"startingOffsets": '{"a": 4}', "endingOffsets": '{"a": 2}'}, LocalError, "endingOffsets is 2, before"),
         ({"startingOffsets": '{"a": 9}'}, DataLost, "ends at position 5, before 9"),
+        ({"url": "rsocket+tcp://h:1", "route": "a"}, LocalError, "is for streams"),
         ({"source": "b"}, LocalError, "has not source 'b' in it; there are a"),
     ],
 )
@@ -115,6 +116,7 @@ def test_the_same_offsets_are_the_same_rows_in_any_process(tmp_path: Path) -> No
     start = reader.initialOffset()
     end = advance(reader, start)
     before = read_between(reader, start, end)
+    reader.stop()
     fill(tmp_path, "a", 12)
     after = read_between(stream_reader(tmp_path, partitions="3"), start, end)
     assert before == after == [item(n) for n in range(7)]
@@ -126,6 +128,7 @@ def test_latest_that_was_planned_is_not_looked_up_anew(tmp_path: Path) -> None:
     start = reader.initialOffset()
     settled = advance(reader, start)
     assert read_between(reader, start, settled) == []
+    reader.stop()
     fill(tmp_path, "a", 8)
     again = stream_reader(tmp_path, startingOffsets="latest")
     end = advance(again, settled)

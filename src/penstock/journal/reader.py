@@ -170,7 +170,10 @@ class JournalReader:
         """
         first = self.first if start is None else start
         behind = self.end + 1 if end is None else end
-        return [gap for index in self._indexed(first, behind) for gap in index.gaps if first <= gap.position < behind]
+        # A loss just before the first row of a segment was recorded at the end of the one before it.
+        return [
+            gap for index in self._indexed(first - 1, behind) for gap in index.gaps if first <= gap.position < behind
+        ]
 
     def _check(self, start: int, end: int) -> None:
         if not 0 <= start <= end:
@@ -201,19 +204,19 @@ class JournalReader:
             raise self._lost(at, end)
 
     def _indexed(self, start: int, end: int) -> Iterator[Index]:
-        """Yield the segments that may hold rows or gaps between two positions, each looked through."""
+        """Yield the segments that may hold rows between two positions, each looked through."""
         for index, following in self._between(start, end):
             if following is not None and index.offset < self._sizes[index.first]:
                 self._content(index, max(start, index.first), end, following)
             yield index
 
     def _between(self, start: int, end: int) -> list[tuple[Index, int | None]]:
-        """Return the segments that may hold rows or gaps between two positions, each with where the next begins."""
+        """Return the segments that may hold rows between two positions, each with where the next begins."""
         ends = [*(index.first for index in self._indexes[1:]), None]
         return [
             (index, following)
             for index, following in zip(self._indexes, ends, strict=False)
-            if index.first < end and (following is None or following >= start)
+            if index.first < end and (following is None or following > start)
         ]
 
     def _content(self, index: Index, start: int, end: int, following: int | None) -> pa.Buffer:

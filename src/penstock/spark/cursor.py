@@ -1,44 +1,35 @@
-"""How a query tells the journal what it has committed, so that this may go; and who may say so.
+"""How a query tells the journal what it has committed, so that this may go.
 
 Spark does not tell a source which query it belongs to, so a query has a name in the journal: the option
-`reader`. One process at a time holds that name. After a driver was killed its source may live on for a
-moment beside the one of the new driver: it is fenced off, because a token in the file ``_readers/NAME`` is no
-longer its own, and all that it could still do happens under a lock on that file.
+`reader`. One process at a time holds that name, by a lock on the file ``_readers/NAME`` that the kernel takes
+back when the process dies. So what is left of a driver that was killed, and the source of its successor, never
+commit for one query at the same time.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
-import socket
-import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import UTC, datetime
+import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from ..errors import JournalError, JournalLocked, LocalError
 from ..journal import retention
 from ..journal.layout import log_folder
+from ..journal.lock import Lock, Owner
 
 __all__ = ["Cursor"]
 
-FOLDER = "_readers"
-
-
-class Lease(msgspec.Struct, frozen=True):
-    """What the file of a name holds."""
-
-    token: str
-    pid: int
-    host: str
-    since: datetime
+FOLDER: Final = "_readers"
+PATIENCE: Final = 10.0
+"""Seconds: the source of a driver that was killed ends when it next asks, which takes a moment."""
+RETRY: Final = 0.1
 
 
 class Cursor:
-    """A name in a journal, held from `claim` until somebody else claims it.
+    """A name in a journal, held from `claim` to the end of the process.
 
     Args:
         journal: The journal's folder.
@@ -52,92 +43,82 @@ class Cursor:
         self._reader = reader
         self._retain_bytes = retain_bytes
         self._path = Path(journal, FOLDER, reader)
-        self._token = uuid.uuid4().hex
+        self._lock: Lock | None = None
         self._committed: dict[str, int] = {}
-        self.claimed = False
 
-    def claim(self, positions: Mapping[str, int]) -> bool:
+    @property
+    def claimed(self) -> bool:
+        """Whether the name is ours."""
+        return self._lock is not None
+
+    def claim(self, positions: Mapping[str, int]) -> None:
         """Take the name, and stand at these positions, even if it stood further on before.
 
-        Returns:
-            Whether it was taken: a journal that is not there yet has no names.
+        A journal that is not there yet has no names: then nothing happens.
 
         Raises:
+            JournalLocked: Another query has the name, and keeps it.
             LocalError: The journal can only be read.
 
         """
-        if not self._path.parent.parent.is_dir():
-            return False
-        lease = Lease(self._token, os.getpid(), socket.gethostname(), datetime.now(UTC).replace(microsecond=0))
+        if self.claimed or not self._path.parent.parent.is_dir():
+            return
         try:
-            with self._locked() as fd:
-                os.ftruncate(fd, 0)
-                os.pwrite(fd, msgspec.json.encode(lease) + b"\n", 0)
-                for source, position in positions.items():
-                    self._stand(source, position)
+            self._path.parent.mkdir(exist_ok=True)
+            self._lock = self._acquire()
+            for source, position in positions.items():
+                self._stand(source, position)
+        except JournalLocked:
+            raise
         except (OSError, JournalError) as error:
             raise LocalError(
                 f"journal {self._journal} cannot be told what this query commits ({error}); "
                 "make it writable, or set the option trim to false and trim it yourself"
             ) from error
-        self.claimed = True
-        return True
-
-    def check(self) -> None:
-        """Make sure that the name is still ours.
-
-        Raises:
-            JournalLocked: Another query has it.
-
-        """
-        try:
-            lease = msgspec.json.decode(self._path.read_bytes(), type=Lease)
-        except (OSError, msgspec.DecodeError):
-            # The journal is gone, or its disk is: what reads it finds out.
-            return
-        if lease.token != self._token:
-            raise JournalLocked(
-                f"journal {self._journal}: process {lease.pid} on {lease.host} reads it as {self._reader!r} since "
-                f"{lease.since:%Y-%m-%d %H:%M:%S %Z}; give each query a name of its own with the option reader"
-            )
 
     def commit(self, positions: Mapping[str, int]) -> None:
-        """Let the journal delete what lies before these positions.
+        """Let the journal delete what lies before these positions; call it with the name claimed.
 
         Raises:
-            JournalLocked: Another query has the name.
             JournalError: The disk refused; call again.
 
         """
-        news = {source: at for source, at in positions.items() if at > self._committed.get(source, -1)}
-        if not news:
-            return
+        for source, position in positions.items():
+            folder = log_folder(self._journal, source)
+            if position > self._committed.get(source, -1) and folder.is_dir():
+                retention.trim(folder, position, reader=self._reader, retain_bytes=self._retain_bytes)
+                self._committed[source] = position
+
+    def release(self) -> None:
+        """Give the name back, for another query in this process."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _acquire(self) -> Lock:
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return Lock(self._path)
+            except JournalLocked:
+                if time.monotonic() > deadline:
+                    raise JournalLocked(
+                        f"journal {self._journal}: {self._owner()} reads it as {self._reader!r}; give each query a "
+                        "name of its own with the option reader, or set trim to false in one of them"
+                    ) from None
+            time.sleep(RETRY)
+
+    def _owner(self) -> str:
         try:
-            with self._locked():
-                self.check()
-                for source, position in news.items():
-                    folder = log_folder(self._journal, source)
-                    if folder.is_dir():
-                        retention.trim(folder, position, reader=self._reader, retain_bytes=self._retain_bytes)
-                        self._committed[source] = position
-        except OSError as error:
-            raise JournalError(f"{self._path}: cannot be locked ({error.strerror}); check the disk") from error
+            return str(msgspec.json.decode(self._path.read_bytes(), type=Owner))
+        except (OSError, msgspec.DecodeError):
+            return "another process"
 
     def _stand(self, source: str, position: int) -> None:
         folder = log_folder(self._journal, source)
         if not folder.is_dir():
             return
         if retention.commits(folder).get(self._reader, 0) > position:
-            # A query that began anew: what it stood at before would let rows go that it has still to read.
+            # A query that began anew: where it stood before would let rows go that it has still to read.
             retention.forget(folder, self._reader)
         self._committed[source] = retention.commit(folder, self._reader, position)
-
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        self._path.parent.mkdir(exist_ok=True)
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            yield fd
-        finally:
-            os.close(fd)

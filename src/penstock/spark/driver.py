@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from ..errors import DataLost, JournalCorrupt, JournalError, JournalLocked
+from ..errors import DataLost, JournalCorrupt, JournalError, LocalError
 from .cursor import Cursor
 from .embedded import EmbeddedCollector
 from .limits import limit_bytes, limit_rows
@@ -49,25 +49,27 @@ class SourceDriver:
 
         Raises:
             JournalError: The journal cannot be read.
+            LocalError: The query collects: what is there now is not what there is to read.
 
         """
+        if self._collector is not None:
+            raise LocalError(
+                'with the option "url" a query collects while it runs, so it cannot end with what is there now: '
+                "let it run, or run `penstock collect` first and leave the option out"
+            )
         self.view.refresh()
         self._targets = self.view.ends()
 
     def begin(self, start: Offset) -> None:
-        """Start what runs in the background, and take the query's name; when that is done, make sure it is still ours.
+        """Start what runs in the background, and take the query's name, unless that was done before.
 
         Raises:
-            JournalLocked: Another query has taken the name.
+            JournalLocked: Another query has the name.
 
         """
         if self._collector is not None:
             self._collector.run()
-        if not self._trims:
-            return
-        if self._cursor.claimed:
-            self._cursor.check()
-        elif self._look():
+        if self._trims and not self._cursor.claimed and self._look():
             places = {source: start.place(source) for source in self.view.readers}
             self._cursor.claim({source: self.view.position(source, place) for source, place in places.items()})
 
@@ -104,8 +106,6 @@ class SourceDriver:
             return
         try:
             self._cursor.commit(end.positions)
-        except JournalLocked:
-            raise
         except JournalError as error:
             logger.warning("%s; the journal is trimmed later", error)
 
@@ -124,9 +124,10 @@ class SourceDriver:
                 logger.warning("source %r: items were lost before position %d: %s", source, gap.position, gap.reason)
 
     def stop(self) -> None:
-        """End what runs in the background."""
+        """End what runs in the background, and give the query's name back."""
         if self._collector is not None:
             self._collector.stop()
+        self._cursor.release()
 
     def _sources(self, start: Offset) -> list[str]:
         """Return the sources to read: all that are there; in a bounded run, those that were there at its start."""

@@ -29,7 +29,7 @@ class Origin(msgspec.Struct, frozen=True):
     """Where the rows of one task come from.
 
     Attributes:
-        query: The streaming query's id or name; of a batch, an id made for it.
+        query: The streaming query's id; of a batch, an id made for it.
         batch: The micro-batch; 0 in a batch.
         partition: The task's part of it.
 

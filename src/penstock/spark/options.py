@@ -135,7 +135,6 @@ class SinkOptions:
         kind: "channel", awaited to its end, or "fire", of which nobody learns what became.
         data_column: The column that becomes an item's data; None: see :mod:`penstock.spark.items`.
         metadata_column: The column that becomes an item's metadata; None: where the row came from.
-        query: What the metadata calls this writer; empty: the streaming query's id.
 
     """
 
@@ -144,7 +143,6 @@ class SinkOptions:
     kind: str = "channel"
     data_column: str | None = None
     metadata_column: str | None = None
-    query: str = ""
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SinkOptions:
@@ -167,7 +165,6 @@ class SinkOptions:
             kind=given.get("kind", _kind, "channel"),
             data_column=given.get("dataColumn", _text, None),
             metadata_column=given.get("metadataColumn", _text, None),
-            query=given.get("queryName", _text, ""),
         )
 
 
@@ -175,7 +172,7 @@ _SOURCE_OPTIONS = (
     "journal", "path", "source", "startingOffsets", "endingOffsets", "maxRowsPerTrigger", "maxBytesPerTrigger",
     "partitions", "rowsPerPartition", "failOnDataLoss", "reader", "trim", "retainBytes", "url", "route", "data",
 )  # fmt: skip
-# Spark adds the options of the query itself: checkpointLocation and queryName.
+# Spark adds checkpointLocation and queryName, which say nothing to a sink.
 _SINK_OPTIONS = (
     "url", "route", "kind", "delivery", "dataColumn", "metadataColumn", "queryName", "checkpointLocation",
 )  # fmt: skip

@@ -42,7 +42,7 @@ class BatchSink(DataSourceArrowWriter):
         self._options = options
         self._packer = Packer.of(options, schema)
         # Made once, where the write is planned: a task that is tried again sends the same.
-        self._query = options.query or uuid.uuid4().hex
+        self._query = uuid.uuid4().hex
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
         """Send the rows of one task."""
@@ -62,8 +62,9 @@ class StreamSink(DataSourceStreamArrowWriter):
         """Send the rows of one task of a micro-batch."""
         task = _task()
         batch = task.getLocalProperty(BATCH_PROPERTY)
-        query = self._options.query or task.getLocalProperty(QUERY_PROPERTY)
-        if batch is None or not query:
+        # Not its name: under that the batches count from 0 again when it gets a new checkpoint.
+        query = task.getLocalProperty(QUERY_PROPERTY)
+        if batch is None or query is None:
             raise LocalError(
                 "this version of Spark does not tell a sink its micro-batch; Penstock needs Spark 4.2 or newer"
             )

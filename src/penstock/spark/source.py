@@ -46,10 +46,12 @@ class JournalBatchReader(DataSourceReader):
         """Return what each task is to read. The places are looked up here, once for a query.
 
         Raises:
-            LocalError: A source that is to be read is not there.
+            LocalError: A source that is to be read is not there, or the options are those of a stream.
             JournalError: The journal cannot be read.
 
         """
+        if self._options.url is not None:
+            raise LocalError('a batch reads what is in the journal; the option "url" is for streams')
         view = JournalView(self._options)
         view.refresh()
         view.require_rows()
