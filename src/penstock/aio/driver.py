@@ -270,10 +270,11 @@ class Driver(Exchanges):
         try:
             self.session.close(self.loop.time())
             self.flush()
-            if not await self._over_within(grace) and not self.closed:
-                error = SessionError(f"this side closed the connection; what was open {grace:g} s later was ended")
-                self.session.close(self.loop.time(), error)
-                self.flush()
+            if not await self._over_within(grace):
+                if not self.closed:
+                    error = SessionError(f"this side closed the connection; what was open {grace:g} s later was ended")
+                    self.session.close(self.loop.time(), error)
+                    self.flush()
                 await self._over_within(LAST_WORDS)
         finally:
             if self.link is not None:

@@ -28,6 +28,8 @@ READ_BYTES: Final = 65_536
 """Read at a time: larger reads cost more than they save, because they fall out of the processor's cache."""
 BACKLOG: Final = 1_024
 """Connections that the system holds until we accept them."""
+LINGER: Final = 1.0
+"""Seconds that a peer may take to close its half, after we have closed ours."""
 ACCEPT_RETRY: Final = 0.25
 """Seconds to wait when there are no file descriptors left: some may be closed by then."""
 OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -54,10 +56,11 @@ class SocketLink(asyncio.BufferedProtocol):
     """
 
     __slots__ = (
+        "_closing",
         "_high_bytes",
+        "_transport",
         "_view",
         "abort",
-        "close",
         "get_write_buffer_size",
         "pause_reading",
         "receiver",
@@ -69,22 +72,36 @@ class SocketLink(asyncio.BufferedProtocol):
     get_write_buffer_size: Callable[[], int]
     pause_reading: Callable[[], None]
     resume_reading: Callable[[], None]
-    close: Callable[[], None]
     abort: Callable[[], None]
+    _transport: asyncio.Transport
 
     def __init__(self, receiver: Receiver, high_bytes: int) -> None:
         self.receiver = receiver
         self._high_bytes = high_bytes
         self._view = memoryview(_read_buffer())
+        self._closing: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Become a link."""
         # uvloop's transports have these methods, and none of asyncio's base classes.
         transport = cast(asyncio.Transport, transport)
         transport.set_write_buffer_limits(high=self._high_bytes)
-        for name in ("write", "get_write_buffer_size", "pause_reading", "resume_reading", "close", "abort"):
+        for name in ("write", "get_write_buffer_size", "pause_reading", "resume_reading", "abort"):
             setattr(self, name, getattr(transport, name))
+        self._transport = transport
         self.receiver.link_made(self)
+
+    def close(self) -> None:
+        """Close once everything is written. What still comes in is read and dropped until the peer closes, too.
+
+        A socket that is closed with input unread is reset, and with it goes what the peer has not read of ours.
+        """
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().call_later(LINGER, self.abort)
+            if self._transport.can_write_eof():
+                self._transport.write_eof()
+            else:
+                self._transport.close()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return where to read to."""
@@ -104,6 +121,8 @@ class SocketLink(asyncio.BufferedProtocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tell that the link is gone. One that was never made is told of by who tried to make it."""
+        if self._closing is not None:
+            self._closing.cancel()
         if hasattr(self, "write"):
             self.receiver.link_lost(link_error(error))
 
