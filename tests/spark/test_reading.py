@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,3 +96,16 @@ def test_nothing_is_left_of_a_log_that_is_gone(tmp_path: Path) -> None:
     assert positions(tmp_path, Range("a", 0, 5), failOnDataLoss="false") == []
     with pytest.raises(DataLost, match="positions 0 to 4"):
         positions(tmp_path, Range("a", 0, 5))
+
+
+def test_workers_need_not_wait_for_pandas(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 10)
+    code = (
+        "import sys; from penstock.spark import options, partitions, reading, schema\n"
+        "part = partitions.JournalPartition([partitions.Range('a', 0, 10)])\n"
+        "parsed = options.SourceOptions.parse({'journal': sys.argv[1]})\n"
+        "rows = sum(b.num_rows for b in reading.read(parsed, schema.Projection(schema.COLUMNS), part))\n"
+        "print(rows, 'pandas' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    assert result.stdout == "10 False\n", result.stderr

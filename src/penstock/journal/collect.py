@@ -32,7 +32,7 @@ from ..errors import (
 )
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..wire.columns import ColumnBuilder
-from .format import ITEMS
+from .format import NO_ITEMS
 from .writer import DEFAULT_BUDGET_BYTES, MAX_STATE_BYTES, JournalWriter
 
 __all__ = ["Collector", "Progress"]
@@ -53,8 +53,6 @@ RETRY: Final = 0.5
 """Seconds between looks at a full disk, or at a budget that is used up."""
 STATE_MARGIN: Final = 1_024
 """What our own record adds to a checkpoint."""
-
-NO_ITEMS: Final = pa.RecordBatch.from_pylist([], schema=ITEMS)
 
 
 class State(msgspec.Struct, array_like=True):

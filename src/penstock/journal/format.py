@@ -22,6 +22,7 @@ from ..errors import JournalCorrupt, LocalError
 
 __all__ = [
     "ITEMS",
+    "NO_ITEMS",
     "PREAMBLE",
     "SCHEMA",
     "Entry",
@@ -38,6 +39,10 @@ __all__ = [
 
 ITEMS = pa.schema([("data", pa.binary()), ("metadata", pa.binary())])
 """What is appended. Metadata is null where an item has none."""
+
+# Not from a list: for that pyarrow imports pandas, and every worker of Spark would wait for it.
+NO_ITEMS = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in ITEMS], schema=ITEMS)
+"""What is appended when there is only something to record."""
 
 # Spark compares types and nullability with its own schema: LongType, TimestampType, StringType, BinaryType.
 SCHEMA = pa.schema(

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..errors import JournalCorrupt, JournalError, LocalError
 from .disk import disk_errors, sync_folder, write_at
-from .format import ITEMS, PREAMBLE, Note, encode, tabulate
+from .format import NO_ITEMS, PREAMBLE, Note, encode, tabulate
 from .layout import (
     COMMITTED,
     DURABLE,
@@ -236,7 +236,7 @@ class JournalWriter:
 
         """
         now = int(self._clock() * 1_000_000)
-        rows = tabulate(_NO_ITEMS, "", self._position, now)
+        rows = tabulate(NO_ITEMS, "", self._position, now)
         note = Note.blank(
             position=self._position, rows=0, time=now, state=self._next_state(state), gap=reason[:MAX_REASON_CHARS]
         )
@@ -316,6 +316,3 @@ class JournalWriter:
     def _publish(self, first: int, size: int) -> None:
         """Let readers see what is durable by now."""
         write_at(self._mark_fd, [Mark(first, size).encode()], 0)
-
-
-_NO_ITEMS = pa.RecordBatch.from_pylist([], schema=ITEMS)

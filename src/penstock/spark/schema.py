@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from difflib import get_close_matches
 from typing import Final
 
@@ -69,8 +70,15 @@ class Projection:
         """Return the source's name `rows` times, cut from an array that is made once."""
         names = self._sources.get(source)
         if names is None or len(names) < rows:
-            names = self._sources[source] = pa.repeat(pa.scalar(source, pa.string()), 1 << rows.bit_length())
+            names = self._sources[source] = _repeated(source.encode(), 1 << rows.bit_length())
         return names.slice(0, rows)
+
+
+def _repeated(text: bytes, rows: int) -> pa.StringArray:
+    """Return an array of one text, many times."""
+    # Not from a scalar: for that pyarrow imports pandas, and every worker would wait for it.
+    offsets = array("i", range(0, len(text) * rows + 1, len(text)))
+    return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(text * rows)])
 
 
 def _checked(field: StructField) -> str:
