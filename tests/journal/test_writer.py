@@ -1,145 +1,363 @@
 from __future__ import annotations
 
+import errno
+import logging
 import os
+import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from penstock import DiskFull, JournalCorrupt, JournalLocked, LocalError
-from penstock.journal import JournalReader, JournalWriter
-from tests.journal.batches import batch, numbers
+from penstock import DiskFull, JournalCorrupt, JournalError, JournalLocked, LocalError
+from penstock.journal import Journal, JournalReader, JournalWriter
+from penstock.journal.format import tabulate
+from tests.journal.logs import SOURCE, append, flip, items, numbers, segment, write
+
+ROOT = Path(__file__).parents[2]
 
 
-def segments(path):
-    return sorted(path.glob("source=s/*.arrows"))
+def everything(path: Path) -> list[int]:
+    return numbers(JournalReader(path, SOURCE))
 
 
-def read_all(path) -> list[int]:
-    reader = JournalReader(path, "s")
-    return numbers(reader.read(reader.first, reader.end))
-
-
-def test_what_append_returned_for_is_there_after_opening_again(tmp_path) -> None:
-    with JournalWriter.open(tmp_path, "s") as writer:
+def test_what_append_returned_for_is_there_after_opening_again(tmp_path: Path) -> None:
+    with JournalWriter.open(tmp_path, SOURCE) as writer:
         assert (writer.position, writer.state) == (0, None)
-        assert writer.append(batch(0, 10), "stream", b"one") == 10
-        assert writer.append(batch(10, 5), "stream", b"two") == 15
-    with JournalWriter.open(tmp_path, "s") as writer:
-        assert (writer.position, writer.state) == (15, b"two")
-        assert writer.append(batch(15, 1), "stream") == 16
-        assert writer.state == b"two"
-    assert read_all(tmp_path) == list(range(16))
+        assert writer.append(items(0, 10), "numbers", b"one") == 10
+        assert writer.append(items(10, 5), "numbers", b"two") == 15
+        assert writer.append(items(15, 1), "numbers") == 16
+    with JournalWriter.open(tmp_path, SOURCE) as writer:
+        assert (writer.position, writer.state) == (16, b"two")
+        assert append(writer, 4) == 20
+    assert everything(tmp_path) == list(range(20))
 
 
-def test_an_empty_batch_records_a_state(tmp_path) -> None:
-    with JournalWriter.open(tmp_path, "s") as writer:
-        assert writer.append(batch(0, 0), "stream", b"begun") == 0
-    with JournalWriter.open(tmp_path, "s") as writer:
+def test_rows_carry_time_and_stream(tmp_path: Path) -> None:
+    with JournalWriter.open(tmp_path, SOURCE, clock=lambda: 1_700_000_000.25) as writer:
+        writer.append(items(0, 1), "quotes.live")
+    (batch,) = JournalReader(tmp_path, SOURCE).read(0, 1)
+    assert batch["stream"].to_pylist() == ["quotes.live"]
+    assert [time.timestamp() for time in batch["time"].to_pylist()] == [1_700_000_000.25]
+
+
+def test_an_empty_batch_records_a_state(tmp_path: Path) -> None:
+    with JournalWriter.open(tmp_path, SOURCE) as writer:
+        assert writer.append(items(0, 0), "numbers", b"begun") == 0
+    with JournalWriter.open(tmp_path, SOURCE) as writer:
         assert (writer.position, writer.state) == (0, b"begun")
 
 
-def test_a_torn_tail_is_cut_at_every_byte(tmp_path) -> None:
+def test_a_gap_has_a_position_and_a_state(tmp_path: Path) -> None:
+    with JournalWriter.open(tmp_path, SOURCE) as writer:
+        append(writer, 3)
+        assert writer.append_gap("x" * 5_000, b"new session") == 3
+    with JournalWriter.open(tmp_path, SOURCE) as writer:
+        assert (writer.position, writer.state) == (3, b"new session")
+    (gap,) = JournalReader(tmp_path, SOURCE).gaps()
+    assert (gap.position, gap.reason) == (3, "x" * 1_000)
+
+
+def test_append_returns_when_the_rows_are_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync, seen = os.fsync, []
+
+    def watch(fd: int) -> None:
+        seen.append(JournalReader(tmp_path, SOURCE).end)
+        fsync(fd)
+
+    with JournalWriter.open(tmp_path, SOURCE) as writer:
+        append(writer, 1)
+        monkeypatch.setattr(os, "fsync", watch)
+        append(writer, 1)
+        # While the disk is at it nobody can see the row.
+        assert seen == [1]
+        assert JournalReader(tmp_path, SOURCE).end == 2
+
+
+def test_without_fsync_nothing_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(fd: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    assert everything(write(tmp_path, 3, 4, segment_bytes=1).parent) == list(range(7))
+
+
+def test_segments_roll(tmp_path: Path) -> None:
+    folder = write(tmp_path, *[10] * 20, segment_bytes=4_000)
+    sizes = [path.stat().st_size for path in sorted(folder.glob("*.arrows"))]
+    assert len(sizes) > 3
+    assert all(size <= 4_000 for size in sizes)
+    with JournalWriter.open(tmp_path, SOURCE, segment_bytes=4_000) as writer:
+        writer.append(items(200, 500), "numbers")
+    # A batch that is larger than a segment has one of its own.
+    assert segment(folder, 200).stat().st_size > 4_000
+    assert everything(tmp_path) == list(range(700))
+
+
+def test_a_segment_without_rows_is_not_left(tmp_path: Path) -> None:
+    with JournalWriter.open(tmp_path, SOURCE, segment_bytes=1) as writer:
+        for _ in range(3):
+            writer.append_gap("lost")
+        append(writer, 2, 2)
+    assert len(JournalReader(tmp_path, SOURCE).segments()) == 2
+    assert len(JournalReader(tmp_path, SOURCE).gaps()) == 3
+
+
+def test_the_budget_is_used_up_and_freed_by_commits(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    with journal.writer(SOURCE, budget_bytes=20_000, fsync=False) as writer:
+        assert (writer.used_bytes, writer.free_bytes, writer.room()) == (0, 20_000, True)
+        while writer.room():
+            append(writer, 20)
+        assert writer.free_bytes == 0
+        assert 20_000 <= writer.used_bytes < 22_000
+        # Rows that have been received are taken all the same.
+        append(writer, 20)
+        all_bytes = writer.used_bytes
+        journal.trim(SOURCE, writer.position // 2, reader="fast")
+        journal.trim(SOURCE, writer.position // 4, reader="slow")
+        assert not writer.room()
+        writer.refresh()
+        assert writer.room()
+        assert writer.used_bytes == pytest.approx(all_bytes * 3 / 4, rel=0.05)
+        journal.trim(SOURCE, writer.position, reader="fast", retain_bytes=0)
+        journal.trim(SOURCE, writer.position, reader="slow", retain_bytes=0)
+        writer.refresh()
+        assert (writer.used_bytes, writer.free_bytes) == (0, 20_000)
+        disk = sum(path.stat().st_size for path in (tmp_path / "source=s").glob("*.arrows"))
+        assert disk <= 20_000 // 4
+        used = writer.position
+    with journal.writer(SOURCE, budget_bytes=20_000, fsync=False) as writer:
+        assert (writer.position, writer.used_bytes) == (used, 0)
+
+
+def test_a_second_writer_is_kept_out(tmp_path: Path) -> None:
     # THREATS 80
-    with JournalWriter.open(tmp_path / "whole", "s") as writer:
-        writer.append(batch(0, 3), "stream", b"kept")
-        before = segments(tmp_path / "whole")[0].stat().st_size
-        writer.append(batch(3, 3), "stream", b"torn")
-    octets = segments(tmp_path / "whole")[0].read_bytes()
-    for length in range(before, len(octets), 7):
+    with JournalWriter.open(tmp_path, SOURCE) as writer:
+        append(writer, 1)
+        with pytest.raises(JournalLocked, match=f"process {os.getpid()} on"):
+            JournalWriter.open(tmp_path, SOURCE)
+        JournalWriter.open(tmp_path, "another").close()
+        append(writer, 1)
+    JournalWriter.open(tmp_path, SOURCE).close()
+    assert everything(tmp_path) == [0, 1]
+
+
+def test_a_torn_tail_is_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    # THREATS 80
+    folder = write(tmp_path / "whole", 3)
+    before = segment(folder).stat().st_size
+    octets = segment(write(tmp_path / "whole", 3)).read_bytes()
+    # Every byte is tried in test_recovery.py.
+    for length in range(before, len(octets), 29):
         place = tmp_path / "torn"
         shutil.copytree(tmp_path / "whole", place)
-        segments(place)[0].write_bytes(octets[:length])
-        with JournalWriter.open(place, "s") as writer:
-            assert (writer.position, writer.state) == (3, b"kept")
-            writer.append(batch(3, 2), "stream")
-        assert read_all(place) == list(range(5))
+        segment(place / "source=s").write_bytes(octets[:length])
+        with caplog.at_level(logging.WARNING), JournalWriter.open(place, SOURCE, fsync=False) as writer:
+            assert (writer.position, writer.state) == (3, b"at 3")
+            append(writer, 2)
+        assert everything(place) == list(range(5))
         shutil.rmtree(place)
+    assert "bytes are missing at the end; it goes on at 3" in caplog.text
 
 
-def test_a_flipped_bit_is_an_error_that_names_the_place(tmp_path) -> None:
-    # THREATS 80
-    with JournalWriter.open(tmp_path, "s") as writer:
-        for first in range(0, 40, 10):
-            writer.append(batch(first, 10, size=200), "stream")
-    (segment,) = segments(tmp_path)
-    octets = bytearray(segment.read_bytes())
-    at = octets.index(b"00000015")
-    octets[at] ^= 1
-    segment.write_bytes(bytes(octets))
-    with pytest.raises(JournalCorrupt, match=segment.name):
-        read_all(tmp_path)
+def test_a_tail_that_was_never_durable_is_cut_silently(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = write(tmp_path, 3)
+    with open(segment(folder), "ab") as file:
+        file.write(b"\xff\xff\xff\xff half a batch")
+    with caplog.at_level(logging.INFO), JournalWriter.open(tmp_path, SOURCE) as writer:
+        append(writer, 2)
+    assert [record.levelname for record in caplog.records] == ["INFO"]
+    assert "cut 17 bytes of an unfinished batch at 3" in caplog.text
+    assert everything(tmp_path) == list(range(5))
 
 
-def test_a_second_writer_is_kept_out(tmp_path) -> None:
-    with JournalWriter.open(tmp_path, "s"):
-        with pytest.raises(JournalLocked, match=str(os.getpid())):
-            JournalWriter.open(tmp_path, "s")
-        JournalWriter.open(tmp_path, "another").close()
-    JournalWriter.open(tmp_path, "s").close()
+def test_a_segment_that_was_being_made_goes(tmp_path: Path) -> None:
+    folder = write(tmp_path, 3)
+    leftover = folder / (segment(folder, 3).name + ".tmp")
+    leftover.write_bytes(b"half")
+    append(JournalWriter.open(tmp_path, SOURCE), 1)
+    assert not leftover.exists()
+    assert everything(tmp_path) == list(range(4))
 
 
-def test_a_full_disk_is_an_error_and_nothing_is_lost(tmp_path, monkeypatch) -> None:
-    # THREATS 80
-    def full(*args: object) -> int:
-        raise OSError(28, "No space left on device")
+def test_a_log_whose_end_is_damaged_is_not_written_to(tmp_path: Path) -> None:
+    folder = write(tmp_path, 3)
+    flip(segment(folder), 400)
+    for _ in range(2):
+        # The lock is given back each time.
+        with pytest.raises(JournalCorrupt, match="positions from 0 on are damaged"):
+            JournalWriter.open(tmp_path, SOURCE)
 
-    with JournalWriter.open(tmp_path, "s") as writer:
-        writer.append(batch(0, 5), "stream")
+
+def test_positions_never_go_back_behind_a_commit(tmp_path: Path) -> None:
+    folder = write(tmp_path, 3)
+    before = segment(folder).read_bytes()
+    write(tmp_path, 3)
+    Journal(tmp_path).trim(SOURCE, 5)
+    segment(folder).write_bytes(before)
+    with pytest.raises(JournalCorrupt, match="committed position 5, but the log ends at 3"):
+        JournalWriter.open(tmp_path, SOURCE)
+
+
+def test_a_full_disk_is_an_error_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # THREATS 80: whichever call finds that there is no room, and however much it has written by then.
+    pwrite = os.pwrite
+    with JournalWriter.open(tmp_path, SOURCE, segment_bytes=4_000) as writer:
+        append(writer, 5)
+        for room in range(0, 2_000, 37):
+            left = [room]
+
+            def full(fd: int, data: bytes, offset: int, left: list[int] = left) -> int:
+                if left[0] == 0:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                written = pwrite(fd, data[: left[0]], offset)
+                left[0] -= written
+                return written
+
+            before, state = writer.position, writer.state
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "pwrite", full)
+                try:
+                    append(writer, 5)
+                except DiskFull as error:
+                    assert "no room on the disk, it cannot take a batch of" in str(error)
+                    assert (writer.position, writer.state) == (before, state)
+            assert everything(tmp_path) == list(range(writer.position))
+            append(writer, 1)
+            assert everything(tmp_path) == list(range(writer.position))
+    with JournalWriter.open(tmp_path, SOURCE) as writer:
+        assert everything(tmp_path) == list(range(writer.position))
+
+
+def test_a_disk_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(fd: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    for segment_bytes in (1, 1 << 20):
+        with JournalWriter.open(tmp_path, SOURCE, segment_bytes=segment_bytes) as writer:
+            append(writer, 2)
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "fsync", refuse)
+                with pytest.raises(JournalError, match="cannot take a batch .*Input/output error"):
+                    append(writer, 2)
+            append(writer, 2)
+    assert everything(tmp_path) == list(range(8))
+
+
+def test_an_interrupt_leaves_nothing_half_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(fd: int) -> None:
+        raise KeyboardInterrupt
+
+    with JournalWriter.open(tmp_path, SOURCE) as writer:
+        append(writer, 2)
         with monkeypatch.context() as patch:
-            for name in ("pwrite", "write", "writev", "pwritev"):
-                patch.setattr(os, name, full)
-            with pytest.raises(DiskFull):
-                writer.append(batch(5, 5), "stream")
-            assert writer.position == 5
-        assert writer.append(batch(5, 5), "stream") == 10
-    assert read_all(tmp_path) == list(range(10))
+            patch.setattr(os, "fsync", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                append(writer, 2)
+        assert append(writer, 2) == 4
+    assert everything(tmp_path) == list(range(4))
 
 
-def test_segments_roll_and_the_budget_counts(tmp_path) -> None:
-    with JournalWriter.open(tmp_path, "s", segment_bytes=4_000, budget_bytes=16_000) as writer:
-        assert writer.room()
-        while writer.room():
-            writer.append(batch(writer.position, 20), "stream")
-        assert writer.free_bytes == 0
-        assert len(segments(tmp_path)) > 2
-    assert read_all(tmp_path) == list(range(JournalReader(tmp_path, "s").end))
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 256 KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a disk")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def test_wrong_columns_are_refused(tmp_path) -> None:
-    with JournalWriter.open(tmp_path, "s") as writer:
-        with pytest.raises(LocalError):
-            writer.append(batch(0, 1).select(["metadata"]), "stream")
-        with pytest.raises(LocalError, match="state"):
-            writer.append(batch(0, 1), "stream", bytes(1 << 20))
+def test_a_disk_that_is_really_full(small_disk: Path) -> None:
+    # THREATS 80
+    journal = Journal(small_disk)
+    with journal.writer(SOURCE, budget_bytes=1 << 17) as writer:
+        with pytest.raises(DiskFull) as caught:
+            while True:
+                append(writer, 100, width=100)
+        assert "\n" not in str(caught.value)
+        at = writer.position
+        assert at > 500
+        with pytest.raises(DiskFull):
+            append(writer, 100, width=100)
+        assert everything(small_disk) == list(range(at))
+        # That a reader commits is enough, although its commit is a file too.
+        journal.trim(SOURCE, at, retain_bytes=0)
+        assert append(writer, 100) == at + 100
+    assert everything(small_disk)[-1] == at + 99
+
+
+def test_wrong_use(tmp_path: Path) -> None:
+    for options in ({"budget_bytes": 0}, {"segment_bytes": 0}):
+        with pytest.raises(LocalError, match="must be at least 1"):
+            JournalWriter.open(tmp_path, SOURCE, **options)
+    with pytest.raises(LocalError, match="can only be read"):
+        JournalWriter.open("s3://bucket/journal", SOURCE)
+    with pytest.raises(LocalError, match="cannot name a source"):
+        JournalWriter.open(tmp_path, "../elsewhere")
+    assert os.listdir(tmp_path) == []
+    with JournalWriter.open(tmp_path, SOURCE) as writer:
+        with pytest.raises(LocalError, match="columns data and metadata"):
+            writer.append(tabulate(items(0, 1), "numbers", 0, 0), "numbers")
+        with pytest.raises(LocalError, match="65536 are the most"):
+            writer.append(items(0, 1), "numbers", bytes(65_537))
+        writer.append(items(0, 1), "numbers", bytes(65_536))
+    writer.close()
+    with pytest.raises(JournalError, match="the writer is closed"):
+        append(writer, 1)
+    assert everything(tmp_path) == [0]
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(JournalError, match="cannot be made"):
+        JournalWriter.open(tmp_path / "file", SOURCE)
+
+
+def test_large_items(tmp_path: Path) -> None:
+    large = pa.record_batch({"data": pa.array([b"x" * 3_000_000], pa.binary()), "metadata": pa.nulls(1, pa.binary())})
+    with JournalWriter.open(tmp_path, SOURCE, segment_bytes=1 << 20) as writer:
+        writer.append(large, "numbers")
+        writer.append(large, "numbers")
+    sizes = [len(data) for batch in JournalReader(tmp_path, SOURCE).read(0, 2) for data in batch["data"].to_pylist()]
+    assert sizes == [3_000_000] * 2
 
 
 PROGRAM = """
 import sys
 from penstock.journal import JournalWriter
-from tests.journal.batches import batch
-with JournalWriter.open(sys.argv[1], "s", segment_bytes=100_000) as writer:
+from tests.journal.logs import append
+with JournalWriter.open(sys.argv[1], "s", segment_bytes=50_000) as writer:
+    assert writer.state == (b"at %d" % writer.position if writer.position else None)
     while True:
-        writer.append(batch(writer.position, 50), "stream")
-        print(writer.position, flush=True)
+        print(append(writer, 1 + writer.position % 300), flush=True)
 """
 
 
 @pytest.mark.slow
-def test_a_killed_writer_leaves_all_that_append_returned_for(tmp_path) -> None:
-    said = 0
-    for _ in range(3):
-        process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path)], stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        for _ in range(40):
-            said = int(process.stdout.readline())
-        process.kill()
-        rest = process.stdout.read().split()
+def test_a_killed_writer_leaves_all_that_append_returned_for(tmp_path: Path) -> None:
+    chance = random.Random(80)
+    for _ in range(5):
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
+        with process:
+            assert process.stdout is not None
+            lines = [process.stdout.readline() for _ in range(chance.randint(1, 60))]
+            process.kill()
+            lines += process.stdout
         # The last line may be cut in two.
-        said = max([said, *map(int, rest[:-1])])
-        process.wait()
-        process.stdout.close()
-    found = read_all(tmp_path)
-    assert found == list(range(len(found)))
-    assert len(found) >= said
+        said = max(int(line) for line in lines if line.endswith("\n"))
+        found = everything(tmp_path)
+        assert found == list(range(len(found)))
+        assert len(found) >= said
+    with JournalWriter.open(tmp_path, SOURCE) as writer:
+        assert writer.state == b"at %d" % writer.position
+        assert append(writer, 1) > said

@@ -16,10 +16,6 @@ __all__ = ["Gap", "Index", "gap_of"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-_MAX_VERIFIED = 100_000
-_verified: set[tuple[str, int, str]] = set()
-"""Bodies whose checksum was right: Spark's workers live long, and read a batch again when a task is retried."""
-
 
 @dataclass(frozen=True, slots=True)
 class Gap:
@@ -49,7 +45,7 @@ class Index:
 
     """
 
-    __slots__ = ("_offsets", "_starts", "end", "first", "gaps", "name", "offset")
+    __slots__ = ("_offsets", "_sound", "_starts", "end", "first", "gaps", "name", "offset")
 
     def __init__(self, name: str, first: int) -> None:
         self.name = name
@@ -59,9 +55,11 @@ class Index:
         self.offset = 0
         """Up to where the segment has been looked through, in bytes."""
         self.gaps: list[Gap] = []
-        # Of each batch that has rows, its first position and where it starts; eight bytes each, no objects.
+        # Of each batch that has rows, its first position, where it starts, and whether its body was checked: a
+        # worker may read a batch often. Numbers, no objects.
         self._starts = array("q")
         self._offsets = array("q")
+        self._sound = bytearray()
 
     def extend(self, content: pa.Buffer, limit: int, following: int | None, *, whole: bool) -> None:
         """Look through what has come since the last time.
@@ -90,6 +88,7 @@ class Index:
         if entry.note.rows:
             self._starts.append(entry.position)
             self._offsets.append(entry.offset)
+            self._sound.append(False)
         gap = gap_of(entry)
         if gap is not None:
             self.gaps.append(gap)
@@ -132,13 +131,10 @@ class Index:
             raise corrupt(self.name, first, behind, bad.why) from None
         if entry is None or entry.end != behind:
             raise corrupt(self.name, first, behind, "the file was cut while it was read")
-        key = (self.name, entry.offset, entry.note.body_crc32c)
-        if key not in _verified:
+        if not self._sound[at]:
             if not body_is_sound(content, entry):
                 raise corrupt(self.name, first, behind, "the CRC32C of its body is another")
-            if len(_verified) >= _MAX_VERIFIED:
-                _verified.clear()
-            _verified.add(key)
+            self._sound[at] = True
         return entry
 
     def _bounds(self, at: int) -> tuple[int, int]:

@@ -114,7 +114,7 @@ class Mark:
     offset: int
 
     def encode(self) -> bytes:
-        """Return the mark as it is written: 50 bytes, over the mark before it, in one piece."""
+        """Return the mark as it is written: 51 bytes, over the mark before it, in one piece."""
         text = b"%020d %020d" % (self.segment, self.offset)
         return b"%s %08x\n" % (text, google_crc32c.value(text))
 

@@ -102,7 +102,7 @@ class JournalReader:
         """Return the rows from `start` to before `end`, in order, as record batches of `SCHEMA`.
 
         A large batch is handed out as it lies in the file, memory-mapped; consecutive small ones are copied
-        into one. Each is checked against its CRC32C the first time that this process reads it.
+        into one. Each is checked against its CRC32C the first time that this reader hands it out.
 
         Raises:
             DataLost: Some of the rows are trimmed, or not in the log (yet); the message names them. It may

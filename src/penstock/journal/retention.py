@@ -92,13 +92,21 @@ def trim(
         JournalError: The disk refused.
 
     """
+    positions = commits(folder)
+    positions[check_name(reader, "reader")] = max(position, positions.get(reader, 0))
+    # Deleted before it is recorded: on a full disk this makes the room for the record.
+    first = _delete(folder, min(positions.values()), retain_rows, retain_bytes)
     commit(folder, reader, position)
-    free = min(commits(folder).values())
+    return first
+
+
+def _delete(folder: Path, committed: int, retain_rows: int, retain_bytes: int) -> int:
+    """Delete the segments that are free, and return the position of the first row that is left."""
     segments = LogFolder.local(folder).segments()
     extents = [Extent(first, end, size) for (first, size), (end, _) in pairwise(segments)]
     while extents:
         oldest = extents.pop(0)
-        if oldest.end > free - retain_rows or bytes_between(extents, oldest.end, free) < retain_bytes:
+        if oldest.end > committed - retain_rows or bytes_between(extents, oldest.end, committed) < retain_bytes:
             return oldest.first
         with disk_errors(folder, "be trimmed"):
             (folder / segment_name(oldest.first)).unlink(missing_ok=True)

@@ -17,7 +17,7 @@ __all__ = ["LogFolder", "list_sources", "resolve"]
 
 _MAPPED = pyarrow.fs.LocalFileSystem(use_mmap=True)
 _MARK_TRIES = 3
-"""The mark is 50 bytes written in one piece: reading half of one and half of the next is rare twice."""
+"""The mark is 51 bytes written in one piece: reading half of one and half of the next is rare twice."""
 
 
 def resolve(path: str | os.PathLike[str]) -> tuple[pyarrow.fs.FileSystem, str]:

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from penstock import JournalError, JournalLocked
+from penstock.journal.lock import Lock
+
+
+def test_a_second_lock_is_told_who_holds_the_first(tmp_path: Path) -> None:
+    with Lock(tmp_path / "_lock"):
+        with pytest.raises(JournalLocked) as caught:
+            Lock(tmp_path / "_lock")
+    message = str(caught.value)
+    assert f"process {os.getpid()} on {socket.gethostname()} since 2" in message
+    assert "stop it, or choose another source name" in message
+
+
+def test_a_lock_that_was_given_back_is_free(tmp_path: Path) -> None:
+    lock = Lock(tmp_path / "_lock")
+    lock.close()
+    lock.close()
+    Lock(tmp_path / "_lock").close()
+
+
+def test_a_lock_whose_owner_left_no_name_holds_too(tmp_path: Path) -> None:
+    path = tmp_path / "_lock"
+    path.write_bytes(b"junk")
+    with open(path) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(JournalLocked, match="another process writes"):
+            Lock(path)
+
+
+def test_a_lock_inherited_by_a_child_can_be_given_back(tmp_path: Path) -> None:
+    lock = Lock(tmp_path / "_lock")
+    # What a fork does: another descriptor of the same open file.
+    inherited = os.dup(lock._fd)
+    lock.close()
+    try:
+        Lock(tmp_path / "_lock").close()
+    finally:
+        os.close(inherited)
+
+
+def test_a_lock_holds_though_the_disk_has_no_room_for_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with Lock(tmp_path / "_lock"), pytest.raises(JournalLocked):
+        Lock(tmp_path / "_lock")
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match="cannot be locked"):
+        Lock(tmp_path / "absent" / "_lock")
+
+
+def test_a_disk_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsupported(fd: int, operation: int) -> None:
+        raise OSError(95, "Operation not supported")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", unsupported)
+        with pytest.raises(JournalError, match="Operation not supported"):
+            Lock(tmp_path / "_lock")
+    Lock(tmp_path / "_lock").close()
