@@ -83,13 +83,13 @@ def test_damage_names_the_rows() -> None:
         Index("file", 0).extend(damaged, damaged.size, 9, whole=True)
     with pytest.raises(JournalCorrupt, match="positions from 3 on"):
         Index("file", 0).extend(damaged, damaged.size, None, whole=True)
-    with pytest.raises(JournalCorrupt, match="positions from 0 on are damaged .*schema"):
+    with pytest.raises(JournalCorrupt, match=r"positions from 0 on are damaged .*schema"):
         Index("file", 0).extend(pa.py_buffer(b"junk"), 4, None, whole=True)
 
 
 def test_a_batch_must_end_where_it_was_promised() -> None:
     content = content_of(3, 2)
-    with pytest.raises(JournalCorrupt, match="positions 3 to 4 are damaged .*does not end"):
+    with pytest.raises(JournalCorrupt, match=r"positions 3 to 4 are damaged .*does not end"):
         Index("file", 0).extend(content, content.size - 1, 5, whole=True)
 
 
@@ -107,7 +107,7 @@ def test_a_damaged_body_is_found_when_it_is_read() -> None:
 def test_a_file_that_was_cut_or_changed_meanwhile() -> None:
     content = content_of(3, 2)
     index = index_of(content)
-    with pytest.raises(JournalCorrupt, match="positions 3 to 4 .*cut while"):
+    with pytest.raises(JournalCorrupt, match=r"positions 3 to 4 .*cut while"):
         list(index.batches(content.slice(0, content.size - 1), 0, 5))
     other = pa.py_buffer(content.to_pybytes()[:-200] + b"x" * 200)
     with pytest.raises(JournalCorrupt, match="positions 3 to 4"):

@@ -123,7 +123,7 @@ def test_the_first_batch_of_all_may_be_torn(tmp_path: Path) -> None:
 def test_a_file_that_is_gone_is_damage(tmp_path: Path) -> None:
     folder = write(tmp_path, 3, 2, segment_bytes=1)
     segment(folder, 3).unlink()
-    with pytest.raises(JournalCorrupt, match="00000000000000000003.arrows: positions from 3 on are damaged .*gone"):
+    with pytest.raises(JournalCorrupt, match=r"00000000000000000003.arrows: positions from 3 on are damaged .*gone"):
         recover(folder)
     segment(folder).unlink()
     with pytest.raises(JournalCorrupt, match="gone"):

@@ -30,7 +30,7 @@ def test_a_relative_path_is_one_of_this_folder(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_uri_that_leads_nowhere() -> None:
-    with pytest.raises(JournalError, match="nowhere://x: cannot be read .* check the path"):
+    with pytest.raises(JournalError, match=r"nowhere://x: cannot be read .* check the path"):
         resolve("nowhere://x")
 
 

@@ -243,7 +243,7 @@ def test_a_disk_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.Monke
             append(writer, 2)
             with monkeypatch.context() as patch:
                 patch.setattr(os, "fsync", refuse)
-                with pytest.raises(JournalError, match="cannot take a batch .*Input/output error"):
+                with pytest.raises(JournalError, match=r"cannot take a batch .*Input/output error"):
                     append(writer, 2)
             append(writer, 2)
     assert everything(tmp_path) == list(range(8))
