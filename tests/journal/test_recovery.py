@@ -83,6 +83,15 @@ def test_a_header_below_the_mark_is_damage(tmp_path: Path, folder: Path) -> None
         flip(segment(folder), offset, offset % 8)
 
 
+def test_damage_is_damage_where_the_end_is_missing_too(tmp_path: Path, folder: Path) -> None:
+    flip(segment(folder), 400)
+    size = segment(folder).stat().st_size
+    with open(segment(folder), "r+b") as file:
+        file.truncate(size - 1)
+    with pytest.raises(JournalCorrupt, match=r"positions from 0 on are damaged \(the CRC32C of its header"):
+        recover(folder)
+
+
 def test_a_body_below_the_mark_is_its_readers_matter(folder: Path) -> None:
     flip(segment(folder), segment(folder).stat().st_size - 1)
     tail = recover(folder)

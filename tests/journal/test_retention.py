@@ -81,6 +81,11 @@ def test_a_margin_of_rows_stays(folder: Path) -> None:
     assert trim(folder, 30, retain_rows=12, retain_bytes=0) == 15
 
 
+def test_what_is_recorded_counts_where_it_is_more(folder: Path) -> None:
+    assert trim(folder, 30, retain_rows=30, retain_bytes=0) == 0
+    assert trim(folder, 10, retain_bytes=0) == 30
+
+
 def test_a_margin_of_bytes_stays(folder: Path) -> None:
     sizes = {first: segment(folder, first).stat().st_size for first in firsts(folder)}
     assert trim(folder, 30, retain_bytes=sizes[25]) == 25

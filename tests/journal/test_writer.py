@@ -234,6 +234,32 @@ def test_a_full_disk_is_an_error_and_nothing_is_lost(tmp_path: Path, monkeypatch
         assert everything(tmp_path) == list(range(writer.position))
 
 
+@pytest.mark.parametrize("segment_bytes", [1, 1 << 20])
+def test_a_batch_that_cannot_be_shown_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, segment_bytes: int
+) -> None:
+    pwrite, mark_bytes = os.pwrite, 51
+
+    def refuse(fd: int, data: bytes, offset: int) -> int:
+        if len(data) == mark_bytes:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return pwrite(fd, data, offset)
+
+    def files() -> dict[str, int]:
+        return {path.name: path.stat().st_size for path in (tmp_path / "source=s").iterdir()}
+
+    with JournalWriter.open(tmp_path, SOURCE, segment_bytes=segment_bytes) as writer:
+        append(writer, 2)
+        before = files()
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pwrite", refuse)
+            with pytest.raises(DiskFull):
+                append(writer, 2)
+        assert files() == before
+        assert append(writer, 2) == 4
+    assert everything(tmp_path) == list(range(4))
+
+
 def test_a_disk_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(fd: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
