@@ -6,6 +6,8 @@ import sys
 import pytest
 from pyspark.sql import SparkSession
 
+from penstock.spark.local import LOGGING
+
 pytestmark = pytest.mark.spark
 
 
@@ -16,6 +18,11 @@ def test_session_is_made_for_one_machine(spark: SparkSession) -> None:
     }
     assert configuration == {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "2"}
     assert spark.sparkContext.uiWebUrl is None
+
+
+def test_spark_logs_as_its_file_says(spark: SparkSession) -> None:
+    assert LOGGING.is_file()
+    assert spark.conf.get("spark.driver.extraJavaOptions") == f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
 
 
 def test_configuration_is_taken_over(spark: SparkSession) -> None:

@@ -18,7 +18,7 @@ def print_table(rows: list[Row]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title="Worst departure delays of 2013, by origin and hour")
+    table = Table(title="Worst departure delays, by origin and hour")
     for name in ("origin", "hour", "mean delay, min", "flights"):
         table.add_column(name, justify="left" if name == "origin" else "right")
     for row in rows[:TABLE_ROWS]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -11,6 +12,9 @@ from pyspark.sql import SparkSession
 from .java import ensure_java
 
 __all__ = ["session"]
+
+LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+"""Without it Spark greets with lines about its own logging."""
 
 CONFIGURATION: Final = {
     "spark.ui.enabled": "false",
@@ -23,6 +27,7 @@ CONFIGURATION: Final = {
     # The machine's name may lead to an address that it does not have.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
 }
 
 
@@ -39,6 +44,8 @@ def session(app_name: str = "penstock", *, master: str = "local[*]", **configura
 
     """
     ensure_java()
+    # Else Spark complains of machines whose own name leads to loopback.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Else the workers run on the first python3 of the PATH, which lacks our packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app_name).master(master)
