@@ -1,19 +1,17 @@
 """Rows a second from a journal to Spark's noop sink, next to a source that yields Arrow batches it has already.
 
 What the journal costs is everything between the two: files, checksums, offsets. Both read the same columns, in
-turns, in one session. ``python -m benchmarks.journal_to_spark`` prints a table; ``--json`` prints the numbers.
+turns, in one session.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,10 +24,15 @@ from penstock.journal.writer import JournalWriter
 from penstock.spark.local import session
 from penstock.spark.schema import COLUMNS, Projection
 
+from .report import Row, Table
+
+ROWS = 4_000_000
 BATCH_ROWS = 65_536
+APPEND_ROWS = 16_384
+"""Rows of an append to the journal."""
 PAYLOAD = bytes(range(100))
 TASKS = 2
-FEW = "position long, data binary"
+COLUMNS_READ = {"all columns": None, "position and data": "position long, data binary"}
 
 
 def items(rows: int) -> pa.RecordBatch:
@@ -83,10 +86,10 @@ class Prebuilt(DataSource):
         return PrebuiltStreamReader(int(self.options["rows"]), schema)
 
 
-def fill(journal: Path, rows: int, batch_rows: int) -> None:
+def fill(journal: Path) -> None:
     with JournalWriter.open(journal, "bench", fsync=False) as writer:
-        while writer.position < rows:
-            writer.append(items(min(batch_rows, rows - writer.position)), "stream")
+        while writer.position < ROWS:
+            writer.append(items(min(APPEND_ROWS, ROWS - writer.position)), "stream")
 
 
 def batch_read(rows: DataFrame) -> None:
@@ -102,66 +105,43 @@ def stream_read(rows: DataFrame) -> None:
         shutil.rmtree(checkpoint)
 
 
-def in_turns(runs: dict[str, Callable[[], None]], rows: int, repeats: int) -> dict[str, float]:
+def rates(runs: dict[str, Callable[[], None]], rounds: int) -> list[Row]:
     """Return rows a second, medians, after one run of each that does not count."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for turn in range(repeats + 1):
+    for turn in range(rounds + 1):
         for name, run in runs.items():
             begun = time.perf_counter()
             run()
             if turn:
                 seconds[name].append(time.perf_counter() - begun)
-    return {name: rows / statistics.median(times) for name, times in seconds.items()}
+    return [Row(name, ROWS / statistics.median(times)) for name, times in seconds.items()]
 
 
-def measure(spark: SparkSession, journal: Path, rows: int, repeats: int) -> list[dict[str, object]]:
-    """Return a result for each way to read, and each choice of columns."""
+def tables(spark: SparkSession, journal: Path, rounds: int) -> Iterator[Table]:
+    """Give a table for each way to read, and each choice of columns."""
     spark.dataSource.register(Prebuilt)
-    results: list[dict[str, object]] = []
-    for columns, schema in (("all", None), ("position, data", FEW)):
-        for mode, run in (("batch", batch_read), ("streaming", stream_read)):
-
-            def rows_of(form: str, mode: str = mode, schema: str | None = schema, **options: object) -> DataFrame:
-                reader = spark.read if mode == "batch" else spark.readStream
-                reader = reader.format(form).options(**{name: str(value) for name, value in options.items()})
-                return (reader.schema(schema) if schema else reader).load()
-
-            def ours(run: Callable[[DataFrame], None] = run, rows_of: Callable[..., DataFrame] = rows_of) -> None:
-                run(rows_of("penstock", journal=journal, trim="false", partitions=TASKS))
-
-            def theirs(run: Callable[[DataFrame], None] = run, rows_of: Callable[..., DataFrame] = rows_of) -> None:
-                run(rows_of("prebuilt", rows=rows))
-
-            rates = in_turns({"prebuilt": theirs, "journal": ours}, rows, repeats)
-            results.append({"mode": mode, "columns": columns, **rates, "ratio": rates["journal"] / rates["prebuilt"]})
-    return results
+    formats = {
+        "Penstock's journal": ("penstock", {"journal": str(journal), "trim": "false", "partitions": str(TASKS)}),
+        "prebuilt Arrow batches": ("prebuilt", {"rows": str(ROWS)}),
+    }
+    for columns, schema in COLUMNS_READ.items():
+        for mode, run in {"batch": batch_read, "streaming": stream_read}.items():
+            runs: dict[str, Callable[[], None]] = {}
+            for name, (form, options) in formats.items():
+                reader = (spark.read if mode == "batch" else spark.readStream).format(form).options(**options)
+                runs[name] = partial(run, (reader.schema(schema) if schema else reader).load())
+            yield Table("spark", f"to Spark's noop sink, {mode}, {columns}", "rows", rates(runs, rounds))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=4_000_000)
-    parser.add_argument("--batch-rows", type=int, default=16_384, help="rows of an append to the journal")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
+def measure(rounds: int) -> Iterator[Table]:
+    """Fill a journal, read it in all ways, and give a table for each, as it is done."""
     journal = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
-    spark = session("journal_to_spark", master=f"local[{TASKS}]", spark__log__level="ERROR")
     try:
-        fill(journal, arguments.rows, arguments.batch_rows)
-        results = measure(spark, journal, arguments.rows, arguments.repeats)
+        fill(journal)
+        spark = session("benchmarks", master=f"local[{TASKS}]", spark__log__level="ERROR")
+        try:
+            yield from tables(spark, journal, rounds)
+        finally:
+            spark.stop()
     finally:
-        spark.stop()
         shutil.rmtree(journal)
-    if arguments.json:
-        print(json.dumps(results, indent=2))
-        return 0
-    print(f"{'mode':10} {'columns':15} {'prebuilt, rows/s':>17} {'journal, rows/s':>17} {'ratio':>6}")
-    for one in results:
-        print(
-            f"{one['mode']:10} {one['columns']:15} {one['prebuilt']:17,.0f} {one['journal']:17,.0f} {one['ratio']:6.2f}"
-        )
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -127,16 +127,21 @@ def arrow(items: Items) -> tuple[memoryview, memoryview, memoryview, memoryview,
     return tuple(memoryview(part) for part in (data, data_ends, metadata, metadata_ends, valid))
 
 
+def run_of_rows(wire: Wire, data: memoryview, data_ends: memoryview, *more: Any) -> Any:
+    """Return the run of all rows."""
+    return wire.buffers.run_of_buffers(data, data_ends, *more, 0, len(data_ends) - 1, 2**31 - 1, 0)
+
+
 @given(items=items, before=items)
 def test_a_run_is_made_of_rows(wire: Wire, items: Items, before: Items) -> None:
     data, data_ends, metadata, metadata_ends, valid = arrow([*before, *items])
     first = len(before)
-    run = wire.buffers.run_of_buffers(data, data_ends[first:], metadata, metadata_ends[first:], valid, first)
+    run = run_of_rows(wire, data, data_ends[first:], metadata, metadata_ends[first:], valid, first)
     assert wire.items(run) == items
     assert run.size == sum(len(octets) + len(more or b"") for octets, more in items)
-    bare = wire.buffers.run_of_buffers(data, data_ends[first:], None, None, None, 0)
+    bare = run_of_rows(wire, data, data_ends[first:], None, None, None, 0)
     assert wire.items(bare) == [(octets, None) for octets, _ in items]
-    full = wire.buffers.run_of_buffers(data, data_ends[first:], metadata, metadata_ends[first:], None, 0)
+    full = run_of_rows(wire, data, data_ends[first:], metadata, metadata_ends[first:], None, 0)
     assert wire.items(full) == [(octets, more or b"") for octets, more in items]
 
 
@@ -144,24 +149,24 @@ def test_a_run_is_made_of_rows(wire: Wire, items: Items, before: Items) -> None:
 def test_arrow_offsets_that_lie_are_never_followed(wire: Wire, ends: tuple[int, int]) -> None:
     octets, lying, honest = memoryview(b"abcd"), memoryview(array("i", ends)), memoryview(array("i", (0, 1)))
     with pytest.raises(wire.errors.LocalError, match="row 0 lies at"):
-        wire.buffers.run_of_buffers(octets, lying, None, None, None, 0)
+        run_of_rows(wire, octets, lying, None, None, None, 0)
     with pytest.raises(wire.errors.LocalError, match="row 0 lies at"):
-        wire.buffers.run_of_buffers(octets, honest, octets, lying, None, 0)
+        run_of_rows(wire, octets, honest, octets, lying, None, 0)
 
 
 def test_columns_of_unequal_length_are_refused(wire: Wire) -> None:
     octets, two, three = memoryview(b"ab"), memoryview(array("i", (0, 1))), memoryview(array("i", (0, 1, 2)))
     with pytest.raises(wire.errors.LocalError, match="1 rows of data were given with 2 of metadata"):
-        wire.buffers.run_of_buffers(octets, two, octets, three, None, 0)
+        run_of_rows(wire, octets, two, octets, three, None, 0)
     with pytest.raises(wire.errors.LocalError, match="1 bytes of validity bits were given for 2 rows from bit 7"):
-        wire.buffers.run_of_buffers(octets, three, octets, three, memoryview(b"\xff"), 7)
+        run_of_rows(wire, octets, three, octets, three, memoryview(b"\xff"), 7)
 
 
 def test_a_run_of_rows_stays_below_what_its_offsets_can_tell(wire: Wire) -> None:
     octets = memoryview(bytes(2**20))
     ends = memoryview(array("i", (0, 2**20)) * 4096)
     with pytest.raises(wire.errors.LocalError):
-        wire.buffers.run_of_buffers(octets, ends, None, None, None, 0)
+        run_of_rows(wire, octets, ends, None, None, None, 0)
 
 
 def test_none_where_an_object_belongs_is_an_error_and_no_crash(wire: Wire) -> None:
@@ -173,7 +178,7 @@ def test_none_where_an_object_belongs_is_an_error_and_no_crash(wire: Wire) -> No
         lambda: buffers.append(without),
         lambda: buffers.append_payload(None),
         lambda: buffers.append_payload(empty),
-        lambda: wire.buffers.run_of_buffers(None, None, None, None, None, 0),
+        lambda: wire.buffers.run_of_buffers(None, None, None, None, None, 0, 0, 0, 0, 0),
     ):
         with pytest.raises((AttributeError, TypeError)):
             refuse()

@@ -7,17 +7,17 @@ cdef class Half:
     cdef public Py_ssize_t at
     cdef public Py_ssize_t credit
     cdef public object driver
+    cdef public object many
     cdef public str name
     cdef public bint over
     cdef public Py_ssize_t room
-    cdef public PayloadRun run
     cdef public object source
     cdef public object stream_id
 
     @cython.locals(payload=Payload)
     cpdef send(self, item)
-    @cython.locals(run=PayloadRun)
-    cpdef send_run(self)
+    @cython.locals(count=Py_ssize_t, run=PayloadRun)
+    cpdef send_many(self)
 
 
 cdef class Pump(Half):

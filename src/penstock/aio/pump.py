@@ -12,6 +12,7 @@ from ..errors import LocalError, StreamClosed
 from ..payload import Payload, PayloadRun
 
 if TYPE_CHECKING:
+    from ..wire.columns import BatchRows
     from .driver import Driver
 
 __all__ = ["Pump", "Source", "TaskPump", "pump"]
@@ -57,15 +58,15 @@ def pump(driver: Driver, stream_id: int, credit: int, source: Source, name: str 
     half.start()
 
 
-def run_of(item: object) -> PayloadRun | None:
-    """Return what carries many items as a run; None for a single item."""
+def many_of(item: object) -> PayloadRun | BatchRows | None:
+    """Return what carries many items in a form that can be sent in parts; None for a single item."""
     if isinstance(item, PayloadRun):
         return item
     # A record batch, of pyarrow or of any library that speaks Arrow's C interface.
     if hasattr(item, "__arrow_c_array__"):
-        from ..wire.columns import run_of_batch
+        from ..wire.columns import BatchRows
 
-        return run_of_batch(item)
+        return BatchRows(item)
     return None
 
 
@@ -75,12 +76,12 @@ class Half:
     Attributes:
         credit: Items that may be sent now.
         room: Bytes that may be sent before the link is asked again.
-        run: Many items that were yielded together, from index `at` on; they go before anything else.
+        many: Items that were yielded together, from index `at` on; they go before anything else.
         over: Nothing more is sent.
 
     """
 
-    __slots__ = ("at", "credit", "driver", "name", "over", "room", "run", "source", "stream_id")
+    __slots__ = ("at", "credit", "driver", "many", "name", "over", "room", "source", "stream_id")
 
     def __init__(self, driver: Driver, stream_id: int, credit: int, source: Any, name: str) -> None:
         self.driver = driver
@@ -89,12 +90,12 @@ class Half:
         self.source = source
         self.name = name
         self.room = BURST_BYTES
-        self.run: PayloadRun | None = None
+        self.many: PayloadRun | BatchRows | None = None
         self.at = 0
         self.over = False
 
     def send(self, item: object) -> None:
-        """Send an item, or as many of a run as there is credit for. Needs credit.
+        """Send an item, or a burst of many. Needs credit.
 
         Raises:
             StreamClosed: The peer wants no more; its event is under way.
@@ -105,22 +106,28 @@ class Half:
         elif type(item) is bytes or type(item) is str:
             payload = Payload(item)
         else:
-            self.run = run_of(item)
-            if self.run is not None:
-                self.send_run()
+            self.many = many_of(item)
+            if self.many is not None:
+                self.send_many()
                 return
             payload = Payload(item)  # type: ignore[arg-type]
         self.room -= len(payload.data) + FRAME_BYTES
         self.credit = self.driver.session.send(self.stream_id, payload)
 
-    def send_run(self) -> None:
-        """Send as much of the run as there is credit for."""
+    def send_many(self) -> None:
+        """Send as much of what was yielded together as there is credit for; of a record batch, a burst at most."""
         session = self.driver.session
-        run = self.run
-        assert run is not None
-        self.at += session.send_run(self.stream_id, run, self.at)
-        if self.at == len(run):
-            self.run = None
+        many = self.many
+        assert many is not None
+        count = len(many)
+        if isinstance(many, PayloadRun):
+            self.at += session.send_run(self.stream_id, many, self.at)
+        elif count:
+            # What is cut now is sent now, while the processor still has it in its cache.
+            run = many.run(self.at, min(self.at + self.credit, count), BURST_BYTES, FRAME_BYTES)
+            self.at += session.send_run(self.stream_id, run)
+        if self.at == count:
+            self.many = None
             self.at = 0
         self.room = 0
         self.credit = session.credit(self.stream_id)
@@ -188,8 +195,8 @@ class Pump(Half):
     def burst(self) -> None:
         """Send items until a chunk of output is full, the credit is used, or they are all."""
         self.room = BURST_BYTES
-        if self.run is not None:
-            self.send_run()
+        if self.many is not None:
+            self.send_many()
         elif self.ahead is not _NOTHING:
             self.send(self.ahead)
             self.ahead = _NOTHING
@@ -200,7 +207,7 @@ class Pump(Half):
                 return
             self.send(item)
         # One item is taken ahead of credit: a peer that asked for exactly as many as there are learns the end.
-        if self.credit <= 0 and self.run is None:
+        if self.credit <= 0 and self.many is None:
             self.ahead = next(self.source, _END)
             if self.ahead is _END:
                 self._complete()
@@ -277,9 +284,9 @@ class TaskPump(Half):
                 if self.credit <= 0 or self.room <= 0 or driver.paused:
                     await self._ready()
                 self.send(item)
-                while self.run is not None:
+                while self.many is not None:
                     await self._ready()
-                    self.send_run()
+                    self.send_many()
                 driver.wake()
         finally:
             close = getattr(items, "aclose", None)

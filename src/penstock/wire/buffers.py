@@ -121,8 +121,12 @@ def run_of_buffers(
     metadata_ends: memoryview | None,
     valid: memoryview | None,
     first_bit: int,
+    start: int,
+    stop: int,
+    most: int,
+    each: int,
 ) -> PayloadRun:
-    """Return the run whose items are the rows of two columns.
+    """Return the run whose items are rows of two columns: from `start` up to `stop`, or until the next is too much.
 
     Args:
         data: Bytes.
@@ -131,9 +135,13 @@ def run_of_buffers(
         metadata_ends: As `data_ends`; None when `metadata` is.
         valid: A bit a row, the lowest first: whether it has metadata; None when all rows have.
         first_bit: The bit of row 0.
+        start: The first row that is wanted.
+        stop: The row behind the last one.
+        most: What all items together may cost; a first one that costs more comes by itself.
+        each: What an item costs beside its bytes.
 
     Raises:
-        LocalError: The offsets do not fit the bytes or each other, or the run would hold 2 GiB or more.
+        LocalError: There are no such rows, or the offsets do not fit the bytes or each other.
 
     """
     rows = len(data_ends) - 1
@@ -141,12 +149,19 @@ def run_of_buffers(
         raise LocalError(f"{rows} rows of data were given with {len(metadata_ends) - 1} of metadata")
     if valid is not None and len(valid) < (first_bit + rows + 7) >> 3:
         raise LocalError(f"{len(valid)} bytes of validity bits were given for {rows} rows from bit {first_bit}")
+    if not 0 <= start <= stop <= rows:
+        raise LocalError(f"rows {start} to {stop} were asked of a record batch of {rows}")
     payloads: list[Payload] = []
-    for row in range(rows):
+    size = 0
+    for row in range(start, stop):
         item = Payload(_cut(data, data_ends, row))
         bit = first_bit + row
         if metadata is not None and metadata_ends is not None and (valid is None or valid[bit >> 3] >> (bit & 7) & 1):
             item.metadata = _cut(metadata, metadata_ends, row)
+            size += len(item.metadata)
+        size += len(item.data) + each
+        if payloads and size > most:
+            break
         payloads.append(item)
     return PayloadRun.of(payloads)
 

@@ -163,22 +163,32 @@ cpdef PayloadRun run_of_buffers(
     const int[::1] metadata_ends,
     const unsigned char[::1] valid,
     Py_ssize_t first_bit,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    long long most,
+    Py_ssize_t each,
 ):
-    """Return the run whose items are the rows of two columns."""
+    """Return the run whose items are rows of two columns: from `start` up to `stop`, or until the next is too much."""
     cdef Py_ssize_t rows = data_ends.shape[0] - 1, row
     if metadata_ends is not None and metadata_ends.shape[0] != rows + 1:
         raise LocalError(f"{rows} rows of data were given with {metadata_ends.shape[0] - 1} of metadata")
     if valid is not None and valid.shape[0] < (first_bit + rows + 7) >> 3:
         raise LocalError(f"{valid.shape[0]} bytes of validity bits were given for {rows} rows from bit {first_bit}")
+    if not 0 <= start <= stop <= rows:
+        raise LocalError(f"rows {start} to {stop} were asked of a record batch of {rows}")
     cdef bint has_metadata = metadata is not None and metadata_ends is not None
-    cdef long long size = 0
-    for row in range(rows):
-        size += _row_bytes(data_ends, row, data.shape[0])
+    cdef long long size = 0, more
+    for row in range(start, stop):
+        more = _row_bytes(data_ends, row, data.shape[0])
         if has_metadata and _is_valid(valid, first_bit + row):
-            size += _row_bytes(metadata_ends, row, metadata.shape[0])
+            more += _row_bytes(metadata_ends, row, metadata.shape[0])
+        if row > start and size + more + each * (row - start + 1) > most:
+            stop = row
+            break
+        size += more
     if size > LONGEST:
         raise LocalError(f"a run holds at most {LONGEST} bytes; make several of these payloads")
-    return _joined(rows, size, data, data_ends, metadata, metadata_ends, valid, first_bit)
+    return _joined(start, stop, size, data, data_ends, metadata, metadata_ends, valid, first_bit)
 
 
 cdef inline Py_ssize_t _row_bytes(const int[::1] ends, Py_ssize_t row, Py_ssize_t limit) except -1:
@@ -196,7 +206,8 @@ cdef inline bint _is_valid(const unsigned char[::1] valid, Py_ssize_t bit) noexc
 
 
 cdef PayloadRun _joined(
-    Py_ssize_t rows,
+    Py_ssize_t start,
+    Py_ssize_t stop,
     Py_ssize_t size,
     const unsigned char[::1] data,
     const int[::1] data_ends,
@@ -208,24 +219,28 @@ cdef PayloadRun _joined(
     """Return the run, `size` bytes, of rows that were checked."""
     cdef bytes buffer = PyBytes_FromStringAndSize(NULL, size)
     cdef char* q = PyBytes_AS_STRING(buffer)
-    offsets = NO_ITEM * rows
-    cdef int[::1] view = offsets
+    offsets = NO_ITEM * (stop - start)
+    cdef int[::1] items = offsets
+    cdef int* item = NULL
     cdef bint has_metadata = metadata is not None and metadata_ends is not None
     cdef Py_ssize_t row, length, at = 0
-    for row in range(rows):
-        view[3 * row] = -1
+    if start < stop:
+        item = &items[0]
+    for row in range(start, stop):
+        item[0] = -1
         if has_metadata and _is_valid(valid, first_bit + row):
-            view[3 * row] = <int>at
+            item[0] = <int>at
             length = metadata_ends[row + 1] - metadata_ends[row]
             if length > 0:
                 memcpy(q + at, &metadata[metadata_ends[row]], length)
             at += length
-        view[3 * row + 1] = <int>at
+        item[1] = <int>at
         length = data_ends[row + 1] - data_ends[row]
         if length > 0:
             memcpy(q + at, &data[data_ends[row]], length)
         at += length
-        view[3 * row + 2] = <int>at
+        item[2] = <int>at
+        item += 3
     run = PayloadRun.__new__(PayloadRun)
     (<PayloadRun>run).buffer = buffer
     (<PayloadRun>run).offsets = offsets

@@ -1,0 +1,10 @@
+"""How fast Penstock is, next to others, in one run: ``make bench``, or ``python -m benchmarks --help``.
+
+Machines differ, and one machine differs from hour to hour: what counts here are ratios within a run. Every
+scenario is run by each peer in turns, some rounds of about equal length, and medians are compared.
+
+* `peers/` has one module an implementation, each with a server and a client that do the same work.
+* `worker.py` is the process that a server or a client runs in; `processes.py` starts it and speaks to it.
+* `network.py` are the scenarios over loopback, `codec.py` frames alone, `journal_to_spark.py` the way into Spark.
+* `report.py` prints the tables, and writes the numbers to `results/`.
+"""

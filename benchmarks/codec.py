@@ -1,0 +1,34 @@
+"""Frames alone, without a network: PAYLOADs of 128 bytes, in reads of 64 KiB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+from .processes import Variant, Worker
+from .report import Table
+from .rounds import Runner, in_turns
+
+OURS = Variant("Penstock", "ours_codec")
+PLAIN = Variant("Penstock, plain build", "ours_codec", plain=True)
+RSOCKET_PY = Variant("rsocket-py", "rsocket_py_codec")
+
+NO_ADDRESS = "none"
+# Each scenario with its title and what rsocket-py does instead.
+CODECS = {
+    "decode": ("frames decoded, an object each", "decode"),
+    "columns": ("frames decoded into Arrow's buffers", "decode"),
+    "encode": ("frames encoded, one by one", "encode"),
+}
+SCENARIOS = tuple(CODECS)
+
+
+def measure(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table]:
+    """Run `scenarios` with both builds and the peer, and give a table for each, as it is done."""
+    with ExitStack() as stack:
+        workers = {one: stack.enter_context(Worker(one, NO_ADDRESS)) for one in (OURS, PLAIN, RSOCKET_PY)}
+        for name in scenarios:
+            title, theirs = CODECS[name]
+            methods = {OURS: name, PLAIN: name, RSOCKET_PY: theirs}
+            runners = [Runner(one, workers[one], None, method) for one, method in methods.items()]
+            yield Table(name, title, "frames", in_turns(runners, seconds, rounds))

@@ -1,0 +1,52 @@
+"""Penstock's codec of RSocket 1.0 by itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from penstock.wire.columns import ColumnBuilder
+from penstock.wire.frames import NEXT
+from penstock.wire.framing import Deframer
+from penstock.wire.rsocket_v1 import RSocketV1
+
+from . import PAYLOAD, READ_BYTES
+
+
+class Client:
+    def __init__(self) -> None:
+        self.codec = RSocketV1()
+        frame = self.codec.payload_frame(1, NEXT, None, PAYLOAD)
+        self.frames = READ_BYTES // len(frame)
+        self.read = frame * self.frames
+
+    async def decode(self, count: int) -> None:
+        """Cut and decode frames, an object each."""
+        deframer = Deframer()
+        for _ in range(count // self.frames + 1):
+            deframer.feed(self.read)
+            while deframer.next():
+                self.codec.decode(deframer.buffer, deframer.start, deframer.end)
+
+    async def columns(self, count: int) -> None:
+        """Cut frames and collect their data in Arrow's buffers, without an object each."""
+        deframer = Deframer()
+        builder = ColumnBuilder()
+        for _ in range(count // self.frames + 1):
+            deframer.feed(self.read)
+            while deframer.next():
+                run = self.codec.scan_run(deframer, self.frames)
+                assert run is not None
+                builder.append(run, 0, len(run))
+            if len(builder) > 8192:
+                builder.finish()
+
+    async def encode(self, count: int) -> None:
+        """Make frames, with their prefixes."""
+        for _ in range(count):
+            self.codec.payload_frame(1, NEXT, None, PAYLOAD)
+
+
+@asynccontextmanager
+async def connected(address: str, tuned: bool) -> AsyncIterator[Client]:
+    yield Client()

@@ -1,0 +1,75 @@
+"""Workers as child processes, and how to speak to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+ROOT = Path(__file__).parent.parent
+END_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A peer, and how it is run."""
+
+    name: str
+    peer: str
+    loop: str = "uvloop"
+    plain: bool = False
+    """Without the extensions, where it is Penstock."""
+
+
+class Worker:
+    """A server, or a client of the server at `address`. Leave the block to end it."""
+
+    def __init__(self, variant: Variant, address: str | None = None) -> None:
+        command = [sys.executable, "-m", "benchmarks.worker", variant.peer, variant.loop]
+        self.process = subprocess.Popen(
+            command if address is None else [*command, address],
+            cwd=ROOT,
+            env=environment(variant.plain),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.ready = self._answer()
+
+    def ask(self, *scenario: object) -> dict[str, float]:
+        """Have a scenario run; return its `seconds`, and the process' `cpu` seconds so far. Without one: these only."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(scenario) + "\n")
+        self.process.stdin.flush()
+        answer: dict[str, float] = self._answer()
+        return answer
+
+    def _answer(self) -> Any:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"benchmarks: a worker ended with {self.process.wait()}: {self.process.args}")
+        return json.loads(line)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.close()
+        try:
+            self.process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+
+def environment(plain: bool) -> dict[str, str]:
+    """Return the environment in which Penstock runs its plain build, or its compiled one where that exists."""
+    names = {name: value for name, value in os.environ.items() if name != "PENSTOCK_PURE"}
+    return names | {"PENSTOCK_PURE": "1"} if plain else names
