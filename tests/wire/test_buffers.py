@@ -129,7 +129,7 @@ def arrow(items: Items) -> tuple[memoryview, memoryview, memoryview, memoryview,
 
 def run_of_rows(wire: Wire, data: memoryview, data_ends: memoryview, *more: Any) -> Any:
     """Return the run of all rows."""
-    return wire.buffers.run_of_buffers(data, data_ends, *more, 0, len(data_ends) - 1, 2**31 - 1, 0)
+    return wire.buffers.RowBuffers(data, data_ends, *more).run()
 
 
 @given(items=items, before=items)
@@ -178,7 +178,7 @@ def test_none_where_an_object_belongs_is_an_error_and_no_crash(wire: Wire) -> No
         lambda: buffers.append(without),
         lambda: buffers.append_payload(None),
         lambda: buffers.append_payload(empty),
-        lambda: wire.buffers.run_of_buffers(None, None, None, None, None, 0, 0, 0, 0, 0),
+        lambda: wire.buffers.RowBuffers(None, None, None, None, None, 0),
     ):
         with pytest.raises((AttributeError, TypeError)):
             refuse()

@@ -62,15 +62,15 @@ def test_a_batch_outlives_its_builder_and_is_not_changed_by_it(wire: Wire) -> No
 def test_rows_make_a_run(wire: Wire, before: Items, items: Items, after: Items) -> None:
     batch = batch_of([*before, *items, *after])
     stop = len(before) + len(items)
-    assert wire.items(wire.columns.BatchRows(batch).run(len(before), stop)) == items
+    assert wire.items(wire.columns.rows_of(batch).run(len(before), stop)) == items
     # A slice of a batch shares its buffers, and begins somewhere within them.
-    assert wire.items(wire.columns.BatchRows(batch.slice(len(before), len(items))).run()) == items
-    assert wire.items(wire.columns.BatchRows(batch).run()) == [*before, *items, *after]
+    assert wire.items(wire.columns.rows_of(batch.slice(len(before), len(items))).run()) == items
+    assert wire.items(wire.columns.rows_of(batch).run()) == [*before, *items, *after]
 
 
 @given(items=items, most=st.integers(0, 60), each=st.integers(0, 20))
 def test_rows_make_runs_of_limited_size(wire: Wire, items: Items, most: int, each: int) -> None:
-    rows = wire.columns.BatchRows(batch_of(items))
+    rows = wire.columns.rows_of(batch_of(items))
     cut: Items = []
     while len(cut) < len(rows):
         part = wire.items(rows.run(len(cut), None, most, each))
@@ -87,7 +87,7 @@ def test_a_run_of_a_batch_of_runs_is_the_runs(wire: Wire, parts: list[Items]) ->
     builder = wire.columns.ColumnBuilder()
     for part in parts:
         builder.append(wire.run(part))
-    assert wire.items(wire.columns.BatchRows(builder.finish()).run()) == [item for part in parts for item in part]
+    assert wire.items(wire.columns.rows_of(builder.finish()).run()) == [item for part in parts for item in part]
 
 
 @pytest.mark.parametrize(
@@ -107,18 +107,18 @@ def test_data_may_be_of_any_type_that_is_bytes(wire: Wire, type: pa.DataType) ->
     column = pa.array([b"ab", b"cd", b"ef"], pa.binary()).cast(type)
     batch = pa.record_batch([column, column], ["data", "metadata"])
     expected = [(b"cd", b"cd"), (b"ef", b"ef")]
-    assert wire.items(wire.columns.BatchRows(batch).run(1)) == expected
+    assert wire.items(wire.columns.rows_of(batch).run(1)) == expected
 
 
 def test_a_single_column_of_bytes_is_the_data(wire: Wire) -> None:
     batch = pa.record_batch([["a", "b"], [1, 2], ["m", None]], ["text", "number", "metadata"])
-    assert wire.items(wire.columns.BatchRows(batch).run()) == [(b"a", b"m"), (b"b", None)]
+    assert wire.items(wire.columns.rows_of(batch).run()) == [(b"a", b"m"), (b"b", None)]
 
 
 def test_metadata_of_nulls_alone_is_none(wire: Wire) -> None:
     for column in (pa.nulls(2), pa.nulls(2, pa.string())):
         batch = pa.record_batch([[b"a", b"b"], column], ["data", "metadata"])
-        assert wire.items(wire.columns.BatchRows(batch).run()) == [(b"a", None), (b"b", None)]
+        assert wire.items(wire.columns.rows_of(batch).run()) == [(b"a", None), (b"b", None)]
 
 
 @pytest.mark.parametrize(
@@ -136,19 +136,19 @@ def test_metadata_of_nulls_alone_is_none(wire: Wire) -> None:
 def test_a_batch_without_data_is_refused(wire: Wire, columns: dict[str, Any], message: str) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array(column) for column in columns.values()], list(columns))
     with pytest.raises(wire.errors.LocalError, match=message):
-        wire.columns.BatchRows(batch).run()
+        wire.columns.rows_of(batch).run()
 
 
 def test_two_columns_of_one_name_are_refused(wire: Wire) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([b"a"]), pa.array([b"b"])], ["data", "data"])
     with pytest.raises(wire.errors.LocalError, match="2 columns called data"):
-        wire.columns.BatchRows(batch).run()
+        wire.columns.rows_of(batch).run()
 
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 1), (0, 3), (2, 1), (3, None)])
 def test_rows_that_a_batch_does_not_have_are_refused(wire: Wire, start: int, stop: int | None) -> None:
     with pytest.raises(wire.errors.LocalError, match="record batch of 2"):
-        wire.columns.BatchRows(batch_of([(b"a", None), (b"b", None)])).run(start, stop)
+        wire.columns.rows_of(batch_of([(b"a", None), (b"b", None)])).run(start, stop)
 
 
 def test_a_damaged_array_is_refused(wire: Wire) -> None:
@@ -156,7 +156,7 @@ def test_a_damaged_array_is_refused(wire: Wire) -> None:
     buffers = [None, pa.py_buffer(array("i", (0, 2**31 - 1, 3)).tobytes()), pa.py_buffer(b"abc")]
     damaged = pa.Array.from_buffers(pa.binary(), 2, buffers)
     with pytest.raises(wire.errors.LocalError, match="the Arrow array is damaged"):
-        wire.columns.BatchRows(pa.RecordBatch.from_arrays([damaged], ["data"])).run()
+        wire.columns.rows_of(pa.RecordBatch.from_arrays([damaged], ["data"])).run()
     batch = pa.RecordBatch.from_arrays([pa.array([b"a", b"b"]), damaged], ["data", "metadata"])
     with pytest.raises(wire.errors.LocalError, match="the Arrow array is damaged"):
-        wire.columns.BatchRows(batch).run()
+        wire.columns.rows_of(batch).run()

@@ -12,7 +12,7 @@ from ..errors import LocalError, StreamClosed
 from ..payload import Payload, PayloadRun
 
 if TYPE_CHECKING:
-    from ..wire.columns import BatchRows
+    from ..wire.buffers import RowBuffers
     from .driver import Driver
 
 __all__ = ["Pump", "Source", "TaskPump", "pump"]
@@ -58,15 +58,15 @@ def pump(driver: Driver, stream_id: int, credit: int, source: Source, name: str 
     half.start()
 
 
-def many_of(item: object) -> PayloadRun | BatchRows | None:
+def many_of(item: object) -> PayloadRun | RowBuffers | None:
     """Return what carries many items in a form that can be sent in parts; None for a single item."""
     if isinstance(item, PayloadRun):
         return item
     # A record batch, of pyarrow or of any library that speaks Arrow's C interface.
     if hasattr(item, "__arrow_c_array__"):
-        from ..wire.columns import BatchRows
+        from ..wire.columns import rows_of
 
-        return BatchRows(item)
+        return rows_of(item)
     return None
 
 
@@ -90,7 +90,7 @@ class Half:
         self.source = source
         self.name = name
         self.room = BURST_BYTES
-        self.many: PayloadRun | BatchRows | None = None
+        self.many: PayloadRun | RowBuffers | None = None
         self.at = 0
         self.over = False
 

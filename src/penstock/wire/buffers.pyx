@@ -3,9 +3,10 @@
 `buffers.py` is the same in plain Python, and tells what each function does. A property test holds the two equal.
 """
 
-from array import array
+from array import array as new_array
 from typing import NamedTuple
 
+from cpython.array cimport array, clone
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.string cimport memcpy, memset
@@ -14,10 +15,10 @@ from ..errors import LocalError
 from ..payload import MAX_RUN_BYTES
 from ..payload cimport Payload, PayloadRun
 
-__all__ = ["ColumnBuffers", "Taken", "run_of_buffers"]
+__all__ = ["ColumnBuffers", "RowBuffers", "Taken"]
 
 cdef long long LONGEST = MAX_RUN_BYTES
-NO_ITEM = array("i", (0, 0, 0))
+cdef array NO_ITEM = new_array("i")
 
 
 class Taken(NamedTuple):
@@ -64,8 +65,8 @@ cdef class ColumnBuffers:
         cdef Py_ssize_t size = run.check(start, last)
         if start == last:
             return
-        cdef const int[::1] view = run.offsets
-        cdef const int* items = &view[3 * start]
+        # Checked: the offsets are there, and are 32-bit integers.
+        cdef const int* items = (<array?>run.offsets).data.as_ints + 3 * start
         cdef Py_ssize_t index, metadata_size = 0
         for index in range(last - start):
             if items[3 * index] >= 0:
@@ -156,93 +157,160 @@ cdef void _grow(bytearray octets, Py_ssize_t need) except *:
         PyByteArray_Resize(octets, max(need, 2 * have))
 
 
-cpdef PayloadRun run_of_buffers(
-    const unsigned char[::1] data,
-    const int[::1] data_ends,
-    const unsigned char[::1] metadata,
-    const int[::1] metadata_ends,
-    const unsigned char[::1] valid,
-    Py_ssize_t first_bit,
-    Py_ssize_t start,
-    Py_ssize_t stop,
-    long long most,
-    Py_ssize_t each,
+cdef struct Column:
+    const unsigned char* octets
+    Py_ssize_t size
+    const int* ends
+    # A bit a row, from bit `first_bit` on; NULL when all rows are valid.
+    const unsigned char* valid
+    Py_ssize_t first_bit
+
+
+cdef class RowBuffers:
+    """The rows of two columns, from which runs are cut."""
+
+    # The memoryviews hold what the columns point to.
+    cdef const unsigned char[::1] _data, _metadata, _valid
+    cdef const int[::1] _data_ends, _metadata_ends
+    cdef Column _first, _second
+    cdef bint _has_metadata
+    cdef Py_ssize_t _rows
+
+    def __cinit__(
+        self,
+        const unsigned char[::1] data not None,
+        const int[::1] data_ends not None,
+        const unsigned char[::1] metadata,
+        const int[::1] metadata_ends,
+        const unsigned char[::1] valid,
+        Py_ssize_t first_bit,
+    ):
+        cdef Py_ssize_t rows = data_ends.shape[0] - 1
+        if metadata_ends is not None and metadata_ends.shape[0] != rows + 1:
+            raise LocalError(f"{rows} rows of data were given with {metadata_ends.shape[0] - 1} of metadata")
+        if valid is not None and valid.shape[0] < (first_bit + rows + 7) >> 3:
+            raise LocalError(f"{valid.shape[0]} bytes of validity bits were given for {rows} rows from bit {first_bit}")
+        self._rows = rows
+        self._data, self._data_ends = data, data_ends
+        self._metadata, self._metadata_ends, self._valid = metadata, metadata_ends, valid
+        self._first = _column(data, data_ends, None, 0)
+        self._has_metadata = metadata is not None and metadata_ends is not None
+        if self._has_metadata:
+            self._second = _column(metadata, metadata_ends, valid, first_bit)
+
+    def __len__(self):
+        return self._rows
+
+    cpdef PayloadRun run(self, Py_ssize_t start=0, stop=None, long long most=LONGEST, Py_ssize_t each=0):
+        """Return the rows from `start` to `stop`, or as many of them as cost at most `most`, at least one."""
+        cdef Py_ssize_t last = self._rows if stop is None else stop
+        if not 0 <= start <= last <= self._rows:
+            raise LocalError(f"rows {start} to {last} were asked of a record batch of {self._rows}")
+        cdef const Column* data = &self._first
+        cdef const Column* metadata = &self._second if self._has_metadata else NULL
+        cdef Py_ssize_t row, length, more = 0
+        cdef long long size = 0
+        for row in range(start, last):
+            length = _row_bytes(data, row)
+            if metadata != NULL:
+                more = _row_bytes(metadata, row)
+            if length < 0 or more < 0:
+                raise _damaged(data if length < 0 else metadata, row)
+            if row > start and size + length + more + each * (row - start + 1) > most:
+                last = row
+                break
+            size += length + more
+        if size > LONGEST:
+            raise LocalError(f"a run holds at most {LONGEST} bytes; make several of these payloads")
+        return _joined(start, last, size, data, metadata)
+
+
+cdef Column _column(
+    const unsigned char[::1] octets, const int[::1] ends, const unsigned char[::1] valid, Py_ssize_t first_bit
 ):
-    """Return the run whose items are rows of two columns: from `start` up to `stop`, or until the next is too much."""
-    cdef Py_ssize_t rows = data_ends.shape[0] - 1, row
-    if metadata_ends is not None and metadata_ends.shape[0] != rows + 1:
-        raise LocalError(f"{rows} rows of data were given with {metadata_ends.shape[0] - 1} of metadata")
-    if valid is not None and valid.shape[0] < (first_bit + rows + 7) >> 3:
-        raise LocalError(f"{valid.shape[0]} bytes of validity bits were given for {rows} rows from bit {first_bit}")
-    if not 0 <= start <= stop <= rows:
-        raise LocalError(f"rows {start} to {stop} were asked of a record batch of {rows}")
-    cdef bint has_metadata = metadata is not None and metadata_ends is not None
-    cdef long long size = 0, more
-    for row in range(start, stop):
-        more = _row_bytes(data_ends, row, data.shape[0])
-        if has_metadata and _is_valid(valid, first_bit + row):
-            more += _row_bytes(metadata_ends, row, metadata.shape[0])
-        if row > start and size + more + each * (row - start + 1) > most:
-            stop = row
-            break
-        size += more
-    if size > LONGEST:
-        raise LocalError(f"a run holds at most {LONGEST} bytes; make several of these payloads")
-    return _joined(start, stop, size, data, data_ends, metadata, metadata_ends, valid, first_bit)
+    """Return a column as pointers."""
+    cdef Column column
+    column.octets = &octets[0] if octets.shape[0] else NULL
+    column.size = octets.shape[0]
+    column.ends = &ends[0]
+    column.valid = &valid[0] if valid is not None and valid.shape[0] else NULL
+    column.first_bit = first_bit
+    return column
 
 
-cdef inline Py_ssize_t _row_bytes(const int[::1] ends, Py_ssize_t row, Py_ssize_t limit) except -1:
-    """Return how long one row is; refuse one that lies outside its bytes."""
-    if not 0 <= ends[row] <= ends[row + 1] <= limit:
-        raise LocalError(
-            f"row {row} lies at {ends[row]} to {ends[row + 1]} in {limit} bytes; the Arrow array is damaged"
-        )
-    return ends[row + 1] - ends[row]
+cdef object _damaged(const Column* column, Py_ssize_t row):
+    """Return the error for a row that lies outside its bytes."""
+    return LocalError(
+        f"row {row} lies at {column.ends[row]} to {column.ends[row + 1]} in {column.size} bytes; "
+        "the Arrow array is damaged"
+    )
 
 
-cdef inline bint _is_valid(const unsigned char[::1] valid, Py_ssize_t bit) noexcept:
-    """Return whether the bit is set."""
-    return valid is None or valid[bit >> 3] >> (bit & 7) & 1
+cdef inline bint _is_valid(const Column* column, Py_ssize_t row) noexcept:
+    """Return whether the row is none that is null."""
+    cdef Py_ssize_t bit = column.first_bit + row
+    return column.valid == NULL or column.valid[bit >> 3] >> (bit & 7) & 1
+
+
+cdef inline Py_ssize_t _row_bytes(const Column* column, Py_ssize_t row) noexcept:
+    """Return how long one row is, 0 where it is null, -1 where it lies outside its bytes."""
+    cdef int begin = column.ends[row], end = column.ends[row + 1]
+    if not _is_valid(column, row):
+        return 0
+    return end - begin if 0 <= begin <= end <= column.size else -1
 
 
 cdef PayloadRun _joined(
-    Py_ssize_t start,
-    Py_ssize_t stop,
-    Py_ssize_t size,
-    const unsigned char[::1] data,
-    const int[::1] data_ends,
-    const unsigned char[::1] metadata,
-    const int[::1] metadata_ends,
-    const unsigned char[::1] valid,
-    Py_ssize_t first_bit,
+    Py_ssize_t start, Py_ssize_t stop, Py_ssize_t size, const Column* data, const Column* metadata
 ):
     """Return the run, `size` bytes, of rows that were checked."""
     cdef bytes buffer = PyBytes_FromStringAndSize(NULL, size)
-    cdef char* q = PyBytes_AS_STRING(buffer)
-    offsets = NO_ITEM * (stop - start)
-    cdef int[::1] items = offsets
-    cdef int* item = NULL
-    cdef bint has_metadata = metadata is not None and metadata_ends is not None
-    cdef Py_ssize_t row, length, at = 0
-    if start < stop:
-        item = &items[0]
-    for row in range(start, stop):
-        item[0] = -1
-        if has_metadata and _is_valid(valid, first_bit + row):
-            item[0] = <int>at
-            length = metadata_ends[row + 1] - metadata_ends[row]
-            if length > 0:
-                memcpy(q + at, &metadata[metadata_ends[row]], length)
-            at += length
-        item[1] = <int>at
-        length = data_ends[row + 1] - data_ends[row]
-        if length > 0:
-            memcpy(q + at, &data[data_ends[row]], length)
-        at += length
-        item[2] = <int>at
-        item += 3
+    cdef array offsets = clone(NO_ITEM, 3 * (stop - start), False)
+    if metadata == NULL:
+        _join_data(PyBytes_AS_STRING(buffer), offsets.data.as_ints, start, stop, data)
+    else:
+        _join_both(PyBytes_AS_STRING(buffer), offsets.data.as_ints, start, stop, data, metadata)
     run = PayloadRun.__new__(PayloadRun)
     (<PayloadRun>run).buffer = buffer
     (<PayloadRun>run).offsets = offsets
     (<PayloadRun>run).size = size
+    (<PayloadRun>run).sound = True
     return run
+
+
+cdef void _join_data(char* q, int* item, Py_ssize_t start, Py_ssize_t stop, const Column* data) noexcept:
+    """Write rows without metadata: their data lies together already."""
+    cdef const int* ends = data.ends
+    cdef int first = ends[start]
+    cdef Py_ssize_t row
+    if ends[stop] > first:
+        memcpy(q, data.octets + first, ends[stop] - first)
+    for row in range(start, stop):
+        item[0] = -1
+        item[1] = ends[row] - first
+        item[2] = ends[row + 1] - first
+        item += 3
+
+
+cdef void _join_both(
+    char* q, int* item, Py_ssize_t start, Py_ssize_t stop, const Column* data, const Column* metadata
+) noexcept:
+    """Write rows that may have metadata."""
+    cdef Py_ssize_t row, at = 0
+    for row in range(start, stop):
+        item[0] = -1
+        if _is_valid(metadata, row):
+            item[0] = <int>at
+            at += _copy_row(q + at, metadata, row)
+        item[1] = <int>at
+        at += _copy_row(q + at, data, row)
+        item[2] = <int>at
+        item += 3
+
+
+cdef inline Py_ssize_t _copy_row(char* q, const Column* column, Py_ssize_t row) noexcept:
+    """Write one row; return how long it is."""
+    cdef Py_ssize_t length = column.ends[row + 1] - column.ends[row]
+    if length > 0:
+        memcpy(q, column.octets + column.ends[row], length)
+    return length

@@ -107,8 +107,10 @@ class Codec:
 
     def fits(self, run: PayloadRun, start: int, stop: int, most: int) -> int:
         """Return how many items of `run` from `start` on, up to `stop`, have at most `most` bytes each."""
+        limit = min(stop, len(run))
+        if run.sound and run.size <= most:
+            return max(limit - start, 0)
         view = run.offsets
-        limit = min(stop, len(view) // 3)
         for at in range(3 * start, 3 * limit, 3):
             first = view[at]
             if first < 0:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LocalError
-from ..payload import MAX_RUN_BYTES, PayloadRun
-from .buffers import ColumnBuffers, run_of_buffers
+from ..payload import MAX_RUN_BYTES
+from .buffers import ColumnBuffers, RowBuffers
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["BatchRows", "ColumnBuilder"]
+__all__ = ["ColumnBuilder", "rows_of"]
 
 
 class ColumnBuilder(ColumnBuffers):
@@ -43,8 +43,8 @@ def _binary(rows: int, valid: Any, ends: Any, octets: Any, nulls: int) -> pyarro
     return pyarrow.Array.from_buffers(pyarrow.binary(), rows, buffers, nulls)
 
 
-class BatchRows:
-    """The rows of a record batch, from which runs are cut as they can be sent.
+def rows_of(batch: pyarrow.RecordBatch) -> RowBuffers:
+    """Return the rows of a record batch, from which runs are cut as they can be sent.
 
     Args:
         batch: It has a column `data`, or a single column of binary or string type, and maybe one `metadata`.
@@ -53,40 +53,15 @@ class BatchRows:
         LocalError: It has no such columns, or a null in `data`.
 
     """
-
-    __slots__ = ("_data", "_metadata", "_rows")
-
-    def __init__(self, batch: pyarrow.RecordBatch) -> None:
-        self._rows: int = batch.num_rows
-        data = _column(batch, _data_name(batch.schema))
-        if data.null_count:
-            raise LocalError(f"{data.null_count} rows have a null in their data; fill or drop them, an item has data")
-        octets, ends, _ = _views(data)
-        self._data = octets, ends
-        self._metadata: tuple[memoryview | None, memoryview | None, memoryview | None, int] = None, None, None, 0
-        if "metadata" in batch.schema.names:
-            metadata = _column(batch, "metadata")
-            if metadata.null_count < len(metadata):
-                self._metadata = *_views(metadata), metadata.offset
-
-    def __len__(self) -> int:
-        return self._rows
-
-    def run(self, start: int = 0, stop: int | None = None, most: int = MAX_RUN_BYTES, each: int = 0) -> PayloadRun:
-        """Return the rows from `start` to `stop`, or as many of them as cost at most `most`, at least one.
-
-        Args:
-            start: The first row.
-            stop: The row behind the last one; None: to the end.
-            most: In bytes.
-            each: What a row costs beside its bytes.
-
-        Raises:
-            LocalError: There are no such rows, or the batch is damaged.
-
-        """
-        last = self._rows if stop is None else stop
-        return run_of_buffers(*self._data, *self._metadata, start, last, most, each)
+    data = _column(batch, _data_name(batch.schema))
+    if data.null_count:
+        raise LocalError(f"{data.null_count} rows have a null in their data; fill or drop them, an item has data")
+    octets, ends, _ = _views(data)
+    if "metadata" in batch.schema.names:
+        metadata = _column(batch, "metadata")
+        if metadata.null_count < len(metadata):
+            return RowBuffers(octets, ends, *_views(metadata), metadata.offset)
+    return RowBuffers(octets, ends, None, None, None, 0)
 
 
 def _data_name(schema: pyarrow.Schema) -> str:

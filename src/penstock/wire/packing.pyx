@@ -3,6 +3,7 @@
 `packing.py` is the same in plain Python, and tells what each function does. A property test holds the two equal.
 """
 
+from cpython.array cimport array
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.string cimport memcpy
 
@@ -97,12 +98,14 @@ cpdef list pack_run(long long stream_id, int kind, PayloadRun run, Py_ssize_t st
     run.check(start, stop)
     if start == stop:
         return pieces
-    cdef const int[::1] view = run.offsets
-    cdef const int* offsets = &view[0]
+    # Checked: the offsets are there, and are 32-bit integers.
+    cdef const int* offsets = (<array?>run.offsets).data.as_ints
     cdef Py_ssize_t first = start, at = start, size = 0, need
+    _check(stream_id, -1, 0, 0)
     while at < stop:
         need = _frame_bytes(offsets, at)
-        _check(stream_id, -1, 0, need - PREFIX)
+        if need > PREFIX + LONGEST:
+            _check(stream_id, -1, 0, need - PREFIX)
         if size + need > most and first < at:
             pieces.append(_piece(stream_id, kind, run.buffer, offsets, first, at, size))
             first = at

@@ -180,6 +180,7 @@ def _scan(deframer: Deframer, stream_id: int, room: int) -> PayloadRun | None:
     run.buffer = buffer
     run.offsets = offsets if count == room else offsets[: 3 * count]
     run.size = carried
+    run.sound = True
     return run
 
 
