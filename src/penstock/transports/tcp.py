@@ -19,13 +19,12 @@ from ..errors import LinkLost, UrlError
 from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Receiver, check_options, connect_errors, link_error, listen_errors
+from .reading import ReadBuffer, Reading
 
 __all__ = ["SocketLink", "SocketListener", "connect", "listen"]
 
 logger = logging.getLogger("penstock.transports")
 
-READ_BYTES: Final = 65_536
-"""Read at a time: larger reads cost more than they save, because they fall out of the processor's cache."""
 BACKLOG: Final = 1_024
 """Connections that the system holds until we accept them."""
 LINGER: Final = 1.0
@@ -37,19 +36,19 @@ OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, 
 ALL_INTERFACES: Final = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """Hosts that a server listens on and nobody can connect to: whoever names them means this machine."""
 
-_read_buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, bytearray] = WeakKeyDictionary()
+_read_buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, ReadBuffer] = WeakKeyDictionary()
 
 
-def _read_buffer() -> bytearray:
-    """Return the read buffer that all links of an event loop share: a read is copied before the next begins."""
+def _read_buffer() -> ReadBuffer:
+    """Return the read buffer that all links of this event loop share."""
     loop = asyncio.get_running_loop()
     buffer = _read_buffers.get(loop)
     if buffer is None:
-        buffer = _read_buffers[loop] = bytearray(READ_BYTES)
+        buffer = _read_buffers[loop] = ReadBuffer()
     return buffer
 
 
-class SocketLink(asyncio.BufferedProtocol):
+class SocketLink(Reading, asyncio.BufferedProtocol):
     """A link over an asyncio transport, and the protocol of that transport.
 
     The methods of :class:`~penstock.transports.base.Link` are the transport's own, bound when it is there.
@@ -59,11 +58,9 @@ class SocketLink(asyncio.BufferedProtocol):
         "_closing",
         "_high_bytes",
         "_transport",
-        "_view",
         "abort",
         "get_write_buffer_size",
         "pause_reading",
-        "receiver",
         "resume_reading",
         "write",
     )
@@ -76,9 +73,8 @@ class SocketLink(asyncio.BufferedProtocol):
     _transport: asyncio.Transport
 
     def __init__(self, receiver: Receiver, high_bytes: int) -> None:
-        self.receiver = receiver
+        super().__init__(receiver, _read_buffer())
         self._high_bytes = high_bytes
-        self._view = memoryview(_read_buffer())
         self._closing: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -102,14 +98,6 @@ class SocketLink(asyncio.BufferedProtocol):
                 self._transport.write_eof()
             else:
                 self._transport.close()
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Return where to read to."""
-        return self._view
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Hand on what was read."""
-        self.receiver.received(bytes(self._view[:nbytes]))
 
     def pause_writing(self) -> None:
         """Tell that the link is full."""

@@ -67,12 +67,18 @@ cdef class ColumnBuffers:
             return
         # Checked: the offsets are there, and are 32-bit integers.
         cdef const int* items = (<array?>run.offsets).data.as_ints + 3 * start
-        cdef Py_ssize_t index, metadata_size = 0
+        cdef Py_ssize_t index, metadata_size = 0, nulls = 0
         for index in range(last - start):
-            if items[3 * index] >= 0:
+            if items[3 * index] < 0:
+                nulls += 1
+            else:
                 metadata_size += items[3 * index + 1] - items[3 * index]
         self._reserve(last - start, size - metadata_size, metadata_size)
-        self._copy(PyBytes_AS_STRING(run.buffer), items, last - start)
+        if nulls == last - start and self._nulls == self._rows:
+            self._copy_data(PyBytes_AS_STRING(run.buffer), items, last - start)
+        else:
+            self._begin_metadata()
+            self._copy(PyBytes_AS_STRING(run.buffer), items, last - start)
 
     cpdef void append_payload(self, Payload payload) except *:
         """Add one item."""
@@ -80,6 +86,7 @@ cdef class ColumnBuffers:
         if payload.metadata is not None:
             metadata_size = PyBytes_GET_SIZE(payload.metadata)
         self._reserve(1, data_size, metadata_size)
+        self._begin_metadata()
         memcpy(PyByteArray_AS_STRING(self._data) + self._data_used, PyBytes_AS_STRING(payload.data), data_size)
         self._data_used += data_size
         (<int*>PyByteArray_AS_STRING(self._data_ends))[row + 1] = <int>self._data_used
@@ -104,11 +111,32 @@ cdef class ColumnBuffers:
         _grow(self._data, max(self._data_used + data_size, self._data_before))
         _grow(self._metadata, max(self._metadata_used + metadata_size, self._metadata_before))
         _grow(self._data_ends, (all_rows + 1) * sizeof(int))
-        _grow(self._metadata_ends, (all_rows + 1) * sizeof(int))
-        cdef Py_ssize_t before = PyByteArray_GET_SIZE(self._valid)
-        _grow(self._valid, (all_rows + 7) >> 3)
-        memset(PyByteArray_AS_STRING(self._valid) + before, 0, PyByteArray_GET_SIZE(self._valid) - before)
         self.size += data_size + metadata_size
+
+    cdef void _begin_metadata(self) except *:
+        """Make room for the metadata of the rows that `_reserve` was asked for: while no row has any, none is kept."""
+        cdef Py_ssize_t ends = PyByteArray_GET_SIZE(self._metadata_ends), bits = PyByteArray_GET_SIZE(self._valid)
+        cdef Py_ssize_t room = PyByteArray_GET_SIZE(self._data_ends)
+        if ends < room:
+            PyByteArray_Resize(self._metadata_ends, room)
+            PyByteArray_Resize(self._valid, (room // sizeof(int) + 7) >> 3)
+            memset(PyByteArray_AS_STRING(self._metadata_ends) + ends, 0, room - ends)
+            memset(PyByteArray_AS_STRING(self._valid) + bits, 0, PyByteArray_GET_SIZE(self._valid) - bits)
+
+    cdef void _copy_data(self, const char* p, const int* item, Py_ssize_t count) noexcept:
+        """Add `count` rows of which none has metadata, as none before."""
+        cdef char* data = PyByteArray_AS_STRING(self._data)
+        cdef int* ends = <int*>PyByteArray_AS_STRING(self._data_ends) + self._rows + 1
+        cdef Py_ssize_t used = self._data_used, row, size
+        for row in range(count):
+            size = item[2] - item[1]
+            memcpy(data + used, p + item[1], size)
+            used += size
+            ends[row] = <int>used
+            item += 3
+        self._data_used = used
+        self._nulls += count
+        self._rows += count
 
     cdef void _copy(self, const char* p, const int* item, Py_ssize_t count) noexcept:
         """Add `count` rows that were checked, and for which `_reserve` has made room."""
@@ -138,6 +166,7 @@ cdef class ColumnBuffers:
 
     cpdef object take(self):
         """Return what was collected, and forget it."""
+        self._begin_metadata()
         PyByteArray_Resize(self._data, self._data_used)
         PyByteArray_Resize(self._metadata, self._metadata_used)
         PyByteArray_Resize(self._data_ends, (self._rows + 1) * sizeof(int))

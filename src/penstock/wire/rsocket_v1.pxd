@@ -7,6 +7,7 @@ from .fields cimport u32
 from .frames cimport Frame, RequestNFrame
 from .framing cimport Deframer
 from .packing cimport pack, pack_head, pack_run
+from .scanning cimport scan
 
 # Constants that the module imports or defines, as C integers.
 cdef int COMPLETE
@@ -39,17 +40,7 @@ cdef class RSocketV1(Codec):
     cpdef PayloadRun scan_run(self, Deframer deframer, Py_ssize_t limit)
 
 
-@cython.locals(
-    buffer=bytes, p="const unsigned char*", size=Py_ssize_t, most=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t,
-    view="int[::1]", count=Py_ssize_t, carried=Py_ssize_t, taken_start=Py_ssize_t, taken_end=Py_ssize_t,
-    middle=Py_ssize_t, first=Py_ssize_t, length=Py_ssize_t, run=PayloadRun,
-)
-cdef PayloadRun _scan(Deframer deframer, int64_t stream_id, Py_ssize_t room)
-
 @cython.locals(left=Py_ssize_t, size=Py_ssize_t)
 cdef Py_ssize_t _metadata_bytes(
     const unsigned char* p, Py_ssize_t start, Py_ssize_t at, Py_ssize_t end
 ) except -1
-
-@cython.locals(word="unsigned int", middle=Py_ssize_t)
-cdef Py_ssize_t _item_data(const unsigned char* p, Py_ssize_t at, Py_ssize_t end) noexcept

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-
 from ..errors import FrameError, LocalError
 from ..payload import PayloadRun
 from .codec import PIECE_BYTES, Codec
@@ -12,6 +10,7 @@ from .frames import COMPLETE, FOLLOWS, IGNORE, METADATA, NEXT, Frame, FrameType,
 from .framing import Deframer, prefixed
 from .layouts import FLAGS, HEADER_BYTES, RSOCKET_V1, TYPE_SHIFT, read_frame, write_frame
 from .packing import pack, pack_head, pack_run
+from .scanning import scan
 
 __all__ = ["RSocketV1"]
 
@@ -24,7 +23,6 @@ CANCEL = int(FrameType.CANCEL)
 PAYLOAD = int(FrameType.PAYLOAD)
 
 # A run's offsets are made for as many items as the length of its first one lets expect, and some more.
-NO_ITEM = array("i", (0, 0, 0))
 SPARE_ITEMS = 16
 
 
@@ -129,59 +127,11 @@ class RSocketV1(Codec):
         stream_id = u32(buffer, at)
         if u32(buffer, end + 3) != stream_id or p[end + 7] >> 2 != PAYLOAD or not 0 < stream_id <= GREATEST_31:
             return None
-        return _scan(deframer, stream_id, min(limit, (size - at) // (end - at + 3) + SPARE_ITEMS))
+        return scan(deframer, stream_id, min(limit, (size - at) // (end - at + 3) + SPARE_ITEMS))
 
     def run_frames(self, stream_id: int, run: PayloadRun, start: int, stop: int) -> list[bytes]:
         """Return items as PAYLOADs with NEXT, glued into pieces; see :meth:`Codec.run_frames`."""
         return pack_run(stream_id, PAYLOAD << TYPE_SHIFT | NEXT, run, start, stop, PIECE_BYTES)
-
-
-def _scan(deframer: Deframer, stream_id: int, room: int) -> PayloadRun | None:
-    """Take at most `room` items of a stream from the deframer, or none if there are not two."""
-    buffer = deframer.buffer
-    p = buffer
-    size = deframer.size
-    most = deframer.max_frame_bytes
-    at = deframer.start
-    end = deframer.end
-    offsets = NO_ITEM * room
-    view = offsets
-    count = 0
-    carried = 0
-    taken_start = at
-    taken_end = end
-    while count < room:
-        # All of a header is there: of the first frame `scan_run` has seen to it, of the others the end of this loop.
-        if (p[at] << 24 | p[at + 1] << 16 | p[at + 2] << 8 | p[at + 3]) != stream_id:
-            break
-        middle = _item_data(p, at, end)
-        if middle < 0:
-            break
-        first = at + HEADER_BYTES + 3 if p[at + 4] & 1 else -1
-        view[3 * count] = first
-        view[3 * count + 1] = middle
-        view[3 * count + 2] = end
-        count += 1
-        carried += end - middle if first < 0 else end - first
-        taken_start = at
-        taken_end = end
-        if size - end < 3 + HEADER_BYTES:
-            break
-        length = p[end] << 16 | p[end + 1] << 8 | p[end + 2]
-        if length < HEADER_BYTES or length > most or length > size - end - 3:
-            break
-        at = end + 3
-        end = at + length
-    if count < 2:
-        return None
-    deframer.start = taken_start
-    deframer.end = taken_end
-    run = PayloadRun.__new__(PayloadRun)
-    run.buffer = buffer
-    run.offsets = offsets if count == room else offsets[: 3 * count]
-    run.size = carried
-    run.sound = True
-    return run
 
 
 def _metadata_bytes(p: bytes, start: int, at: int, end: int) -> int:
@@ -196,19 +146,3 @@ def _metadata_bytes(p: bytes, start: int, at: int, end: int) -> int:
             ignorable=bool(p[start + 4] << 8 & IGNORE),
         )
     return size
-
-
-def _item_data(p: bytes, at: int, end: int) -> int:
-    """Return where the data of a whole item starts whose body, at least a header, is ``p[at:end]``; else -1."""
-    word = p[at + 4] << 8 | p[at + 5]
-    if word >> TYPE_SHIFT != PAYLOAD or word & (NEXT | COMPLETE | FOLLOWS) != NEXT:
-        return -1
-    middle = at + HEADER_BYTES
-    if word & METADATA:
-        if end - middle < 3:
-            return -1
-        middle += 3 + (p[middle] << 16 | p[middle + 1] << 8 | p[middle + 2])
-        # Metadata that runs past the frame is for `decode` to judge.
-        if middle > end:
-            return -1
-    return middle
