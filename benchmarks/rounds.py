@@ -29,7 +29,9 @@ class Runner:
     server_us: list[float] = field(default_factory=list)
 
     def prepare(self, seconds: float) -> None:
-        """Choose the count that takes about so long. This warms up, too."""
+        """Choose the count that takes about so long."""
+        # The first run of all imports and allocates what later ones have.
+        self._run()
         while (took := self._run()["seconds"]) < LEAST_SECONDS:
             self.count *= 2
         self.count = max(round(self.count * seconds / took / FIRST_COUNT), 1) * FIRST_COUNT

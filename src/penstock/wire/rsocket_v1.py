@@ -6,7 +6,7 @@ from ..errors import FrameError, LocalError
 from ..payload import PayloadRun
 from .codec import PIECE_BYTES, Codec
 from .fields import GREATEST_31, u32
-from .frames import COMPLETE, FOLLOWS, IGNORE, METADATA, NEXT, Frame, FrameType, RequestNFrame
+from .frames import IGNORE, METADATA, NEXT, Frame, FrameType, RequestNFrame
 from .framing import Deframer, prefixed
 from .layouts import FLAGS, HEADER_BYTES, RSOCKET_V1, TYPE_SHIFT, read_frame, write_frame
 from .packing import pack, pack_head, pack_run
