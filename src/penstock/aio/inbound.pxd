@@ -10,12 +10,18 @@ cdef class Inbound:
     cdef public Py_ssize_t owed
     cdef public object cut
     cdef public list pending
+    cdef public object builder
+    cdef public Py_ssize_t max_rows
+    cdef public Py_ssize_t max_bytes
+    cdef public Py_ssize_t gathered
     cdef public bint over
     cdef public object error
     cdef public object waiter
 
     cpdef item(self, payload)
+    @cython.locals(count=Py_ssize_t)
     cpdef run(self, run)
+    cdef bint has_room(self, builder, Py_ssize_t count) except *
     cpdef wake(self)
     cpdef consumed(self, Py_ssize_t count)
     cpdef top_up(self)

@@ -33,12 +33,28 @@ class Inbound:
     Attributes:
         cut: The items that come next, of those that are cut already. An iterator: it keeps its place.
         pending: What arrived after them, in order.
+        builder: Where whatever arrives goes at once, while the consumer waits for rows: the processor has it in its
+            cache, and once it is copied the next read may have its memory.
         over: No more items come.
         error: Why, unless they were all.
 
     """
 
-    __slots__ = ("cut", "driver", "error", "over", "owed", "pending", "stream_id", "threshold", "waiter")
+    __slots__ = (
+        "builder",
+        "cut",
+        "driver",
+        "error",
+        "gathered",
+        "max_bytes",
+        "max_rows",
+        "over",
+        "owed",
+        "pending",
+        "stream_id",
+        "threshold",
+        "waiter",
+    )
 
     def __init__(self, driver: Driver, stream_id: int, window: int, manual: bool) -> None:
         self.driver = driver
@@ -47,6 +63,10 @@ class Inbound:
         self.owed = 0
         self.cut: Iterator[Payload] = iter(())
         self.pending: list[Payload | PayloadRun] = []
+        self.builder: ColumnBuilder | None = None
+        self.max_rows = 0
+        self.max_bytes = 0
+        self.gathered = 0
         self.over = False
         self.error: Exception | None = None
         self.waiter: Future[None] | None = None
@@ -55,13 +75,24 @@ class Inbound:
 
     def item(self, payload: Payload) -> None:
         """Take an item."""
-        self.pending.append(payload)
+        builder = self.builder
+        if builder is not None and not self.pending and self.has_room(builder, 1):
+            builder.append_payload(payload)
+            self.gathered += 1
+        else:
+            self.pending.append(payload)
         if self.waiter is not None:
             self.wake()
 
     def run(self, run: PayloadRun) -> None:
         """Take a run of items."""
-        self.pending.append(run)
+        builder = self.builder
+        count = len(run)
+        if builder is not None and not self.pending and self.has_room(builder, count):
+            builder.append(run)
+            self.gathered += count
+        else:
+            self.pending.append(run)
         if self.waiter is not None:
             self.wake()
 
@@ -79,6 +110,10 @@ class Inbound:
             self.waiter = None
             if not waiter.done():
                 waiter.set_result(None)
+
+    def has_room(self, builder: ColumnBuilder, count: int) -> bool:
+        """Whether `builder` may get so many rows more."""
+        return len(builder) + count <= self.max_rows and builder.size < self.max_bytes
 
     # For the consumer.
 
@@ -114,18 +149,26 @@ class Inbound:
             self.cut = iter(items)
         self.pending = []
 
+    def gather(self, builder: ColumnBuilder | None, max_rows: int, max_bytes: int) -> None:
+        """Have what arrives appended to `builder`, all that came before being there; None: no more."""
+        self.builder = builder
+        self.max_rows = max_rows
+        self.max_bytes = max_bytes
+
     def fill(self, builder: ColumnBuilder, max_rows: int, max_bytes: int) -> bool:
         """Move what is pending to `builder`; return whether that is full, or would be by the next entry."""
         rows = len(builder)
-        before = rows
-        full = False
+        before = rows - self.gathered
+        self.gathered = 0
+        full = rows >= max_rows or builder.size >= max_bytes
         taken = 0
-        for payload in self.cut:
+        while not full:
+            payload = next(self.cut, None)
+            if payload is None:
+                break
             builder.append_payload(payload)
             rows += 1
-            if rows >= max_rows or builder.size >= max_bytes:
-                full = True
-                break
+            full = rows >= max_rows or builder.size >= max_bytes
         while not full and taken < len(self.pending):
             entry = self.pending[taken]
             if type(entry) is PayloadRun:

@@ -79,23 +79,32 @@ class Items:
         inbound = await self._opened()
         builder = ColumnBuilder()
         while True:
-            if inbound.fill(builder, max_rows, max_bytes) or (len(builder) and await self._paused(inbound)):
+            # What is not full has everything that came.
+            if inbound.fill(builder, max_rows, max_bytes):
                 yield builder.finish()
-            elif inbound.over and not inbound.pending:
+            elif inbound.over and not len(builder):
                 break
-            elif not inbound.pending:
-                await inbound.arrival()
+            elif inbound.over or not await self._more(inbound, builder, max_rows, max_bytes):
+                yield builder.finish()
         if inbound.error is not None:
             raise inbound.error
 
     @staticmethod
-    async def _paused(inbound: Inbound) -> bool:
-        """Whether nothing arrives while the loop reads once more."""
-        for _ in range(PAUSE_TURNS):
-            if inbound.over or inbound.pending:
-                break
-            await asyncio.sleep(0)
-        return not inbound.pending
+    async def _more(inbound: Inbound, builder: ColumnBuilder, max_rows: int, max_bytes: int) -> bool:
+        """Wait for rows, where there are some not for long; return whether anything happened."""
+        rows = len(builder)
+        inbound.gather(builder, max_rows, max_bytes)
+        try:
+            if not rows:
+                await inbound.arrival()
+                return True
+            for _ in range(PAUSE_TURNS):
+                await asyncio.sleep(0)
+                if inbound.over or inbound.pending or len(builder) > rows:
+                    return True
+        finally:
+            inbound.gather(None, 0, 0)
+        return False
 
     async def arrival(self) -> bool:
         """Wait until there are items that nobody took yet; return False when no more come.
