@@ -26,8 +26,8 @@ class Settings:
     """Items that a consumer asks for ahead: enough to hide a 1 ms round trip at 100,000 items/s."""
     batch_rows: int = 65_536
     """Rows of a ``batches()`` record batch at most; it is handed out earlier when the network pauses."""
-    batch_bytes: int = 8 * MIB
-    """Payload bytes of a ``batches()`` record batch at most: Spark must hold a batch twice."""
+    batch_bytes: int = MIB
+    """Payload bytes after which a ``batches()`` record batch gets no more rows: so much stays in a processor's cache."""
 
     # What the peer may make us hold.
     max_frame_bytes: int = 16 * MIB - 1

@@ -10,7 +10,7 @@ from ..errors import LocalError
 
 __all__ = ["READ_BYTES", "ReadBuffer", "Reading"]
 
-READ_BYTES = 65_536
+READ_BYTES = 131_072
 
 cdef extern from "Python.h":
     int PyBUF_WRITE
