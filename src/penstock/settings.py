@@ -24,6 +24,10 @@ class Settings:
     # What flows.
     credit: int = 256
     """Items that a consumer asks for ahead: enough to hide a 1 ms round trip at 100,000 items/s."""
+    max_credit: int = 16_384
+    """Items to which that grows by itself, while a consumer takes half of it within 0.1 s: more is no faster."""
+    max_credit_bytes: int = 4 * MIB
+    """Bytes of as many items as are asked for ahead, above which it does not grow, and shrinks again."""
     batch_rows: int = 65_536
     """Rows of a ``batches()`` record batch at most; it is handed out earlier when the network pauses."""
     batch_bytes: int = MIB

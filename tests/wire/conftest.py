@@ -25,6 +25,7 @@ class Wire:
         self.framing: Any = build.module("penstock.wire.framing")
         self.layouts: Any = build.module("penstock.wire.layouts")
         self.packing: Any = build.module("penstock.wire.packing")
+        self.scanning: Any = build.module("penstock.wire.scanning")
         self.v1: Any = build.module("penstock.wire.rsocket_v1").RSocketV1()
 
     def run(self, items: list[tuple[bytes, bytes | None]]) -> Any:

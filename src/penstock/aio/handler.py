@@ -60,7 +60,7 @@ def _begin_channel(driver: Driver, event: Requested, handler: Handler) -> None:
     """Run a handler that takes items, of an upload or a channel."""
     stream_id = event.stream_id
     window = driver.settings.credit
-    inbound = Inbound(driver, stream_id, window, False)
+    inbound = Inbound(driver, stream_id, window, driver.settings.max_credit, False)
     if event.done:
         inbound.ended(None)
     else:

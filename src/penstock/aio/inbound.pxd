@@ -6,6 +6,11 @@ from ..payload cimport Payload, PayloadRun
 cdef class Inbound:
     cdef public object driver
     cdef public object stream_id
+    cdef public Py_ssize_t window
+    cdef public Py_ssize_t least
+    cdef public Py_ssize_t most
+    cdef public Py_ssize_t octets
+    cdef public double asked
     cdef public Py_ssize_t threshold
     cdef public Py_ssize_t owed
     cdef public object cut
@@ -18,11 +23,14 @@ cdef class Inbound:
     cdef public object error
     cdef public object waiter
 
-    cpdef item(self, payload)
+    cpdef item(self, Payload payload)
     @cython.locals(count=Py_ssize_t)
-    cpdef run(self, run)
+    cpdef run(self, PayloadRun run)
     cdef bint has_room(self, builder, Py_ssize_t count) except *
     cpdef wake(self)
     cpdef consumed(self, Py_ssize_t count)
+    @cython.locals(count=Py_ssize_t)
     cpdef top_up(self)
+    @cython.locals(now=double, quick=bint, limit=Py_ssize_t, before=Py_ssize_t)
+    cdef Py_ssize_t _change(self) except? -1
     cpdef cut_pending(self)

@@ -16,21 +16,30 @@ __all__ = ["NEVER", "Inbound"]
 
 NEVER: Final = 1 << 62
 """More than there can be."""
+GROW_SECONDS: Final = 0.1
+"""A window of which half is consumed sooner than this may grow: it shall hold 0.2 s of what is consumed, and so
+covers the round trip to any place on earth."""
 
 
 class Inbound:
     """Holds at most a window of items between the driver, which brings them, and one consumer.
 
     The peer may send `window` items; as many as the consumer takes are asked for anew, half a window at a
-    time, so that the peer need not stop and no item costs a frame of its own.
+    time, so that the peer need not stop and no item costs a frame of its own. A consumer that takes them
+    fast gets a larger window, as long as it holds few bytes.
 
     Args:
         driver: Whose stream it is.
         stream_id: The stream.
         window: Items that were asked for when the stream was opened.
+        most: Items to which the window may grow.
         manual: Leave it to the consumer to ask for more.
 
     Attributes:
+        window: Items that the peer may have under way.
+        least: What it was at first.
+        octets: Bytes that arrived since more items were asked for.
+        asked: When that was.
         cut: The items that come next, of those that are cut already. An iterator: it keeps its place.
         pending: What arrived after them, in order.
         builder: Where whatever arrives goes at once, while the consumer waits for rows: the processor has it in its
@@ -41,26 +50,36 @@ class Inbound:
     """
 
     __slots__ = (
+        "asked",
         "builder",
         "cut",
         "driver",
         "error",
         "gathered",
+        "least",
         "max_bytes",
         "max_rows",
+        "most",
+        "octets",
         "over",
         "owed",
         "pending",
         "stream_id",
         "threshold",
         "waiter",
+        "window",
     )
 
-    def __init__(self, driver: Driver, stream_id: int, window: int, manual: bool) -> None:
+    def __init__(self, driver: Driver, stream_id: int, window: int, most: int, manual: bool) -> None:
         self.driver = driver
         self.stream_id = stream_id
+        self.window = window
+        self.least = window
+        self.most = most
         self.threshold = NEVER if manual else (window + 1) // 2
         self.owed = 0
+        self.octets = 0
+        self.asked: float = driver.loop.time()
         self.cut: Iterator[Payload] = iter(())
         self.pending: list[Payload | PayloadRun] = []
         self.builder: ColumnBuilder | None = None
@@ -75,6 +94,7 @@ class Inbound:
 
     def item(self, payload: Payload) -> None:
         """Take an item."""
+        self.octets += len(payload.data)
         builder = self.builder
         if builder is not None and not self.pending and self.has_room(builder, 1):
             builder.append_payload(payload)
@@ -86,6 +106,7 @@ class Inbound:
 
     def run(self, run: PayloadRun) -> None:
         """Take a run of items."""
+        self.octets += run.size
         builder = self.builder
         count = len(run)
         if builder is not None and not self.pending and self.has_room(builder, count):
@@ -129,10 +150,30 @@ class Inbound:
             self.top_up()
 
     def top_up(self) -> None:
-        """Ask for what was consumed."""
+        """Ask for what was consumed, and for more or less when the window is to change."""
         if not self.over:
-            self.driver.request(self.stream_id, self.owed)
+            count = self.owed
+            if self.most > self.least:
+                count += self._change()
+            if count > 0:
+                self.driver.request(self.stream_id, count)
         self.owed = 0
+
+    def _change(self) -> int:
+        """Let the window grow or shrink; return by how many items."""
+        now = self.driver.loop.time()
+        quick = now - self.asked < GROW_SECONDS
+        limit = self.driver.settings.max_credit_bytes
+        before = self.window
+        # What arrived in about half a window tells what a whole one holds, and one of twice the size.
+        if 2 * self.octets > limit:
+            self.window = max(self.least, before // 2)
+        elif quick and 4 * self.octets <= limit:
+            self.window = min(2 * before, self.most)
+        self.threshold = (self.window + 1) // 2
+        self.asked = now
+        self.octets = 0
+        return self.window - before
 
     def cut_pending(self) -> None:
         """Cut all that is pending into single items."""

@@ -94,7 +94,8 @@ class Peer:
             route: The handler.
             data: The request.
             metadata: Metadata of the request, unless `data` has its own.
-            credit: Items that may be under way; else `Settings.credit`.
+            credit: Items that may be under way; else `Settings.credit`, which grows to `Settings.max_credit` while
+                they are taken fast.
             manual: Ask for no more than `credit` items, but for what :meth:`Stream.grant` says.
 
         """
@@ -117,7 +118,7 @@ class Peer:
             outgoing: The items that follow it: an iterable or async iterable of what `data` may be, or of
                 ``pyarrow.RecordBatch``. The other side's credit sets its pace.
             metadata: Metadata of the request, unless `data` has its own.
-            credit: Items that may be under way to us; else `Settings.credit`.
+            credit: Items that may be under way to us; else as for `stream`.
 
         """
         return self._stream(Kind.CHANNEL, route, data, metadata, credit, False, outgoing)
@@ -209,8 +210,7 @@ class Peer:
     ) -> Stream:
         driver = self._driver
         payload = data if isinstance(data, Payload) else Payload(data, metadata)
-        window = driver.settings.credit if credit is None else credit
-        return Stream(driver, kind, route, payload, window, manual, outgoing)
+        return Stream(driver, kind, route, payload, credit, manual, outgoing)
 
     def _closed(self, error: SessionClosed) -> Exception:
         """Return why nothing can be opened any more."""

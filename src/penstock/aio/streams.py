@@ -137,7 +137,7 @@ class Stream(Items):
     or a loop that stands alone, cancels what has not come.
     """
 
-    __slots__ = ("_credit", "_entered", "_kind", "_manual", "_outgoing", "_payload", "_route")
+    __slots__ = ("_credit", "_entered", "_kind", "_manual", "_most", "_outgoing", "_payload", "_route")
 
     def __init__(
         self,
@@ -145,11 +145,16 @@ class Stream(Items):
         kind: Kind,
         route: str,
         payload: Payload,
-        credit: int,
+        credit: int | None,
         manual: bool,
         outgoing: Source | None,
     ) -> None:
-        if credit < 1:
+        settings = driver.settings
+        # A window that somebody chose is theirs; ours may grow.
+        self._most = 0 if manual or credit is not None else settings.max_credit
+        if credit is None:
+            credit = settings.credit
+        elif credit < 1:
             raise LocalError(f"credit is {credit}; a stream needs at least 1")
         super().__init__(driver)
         self._kind = kind
@@ -177,7 +182,7 @@ class Stream(Items):
     def adopted(cls, driver: Driver, stream_id: int) -> Stream:
         """Return the stream of that number, which another process opened, for the one that takes it over."""
         stream = cls(driver, Kind.STREAM, "", Payload(), 1, True, None)
-        stream._inbound = driver.inbound[stream_id] = Inbound(driver, stream_id, 1, True)
+        stream._inbound = driver.inbound[stream_id] = Inbound(driver, stream_id, 1, 1, True)
         return stream
 
     @property
@@ -223,7 +228,9 @@ class Stream(Items):
                 await driver.writable()
             outgoing = self._outgoing
             stream_id = driver.session.open(self._kind, self._route, self._payload, self._credit, outgoing is None)
-            self._inbound = driver.inbound[stream_id] = Inbound(driver, stream_id, self._credit, self._manual)
+            self._inbound = driver.inbound[stream_id] = Inbound(
+                driver, stream_id, self._credit, self._most, self._manual
+            )
             if outgoing is not None:
                 pump(driver, stream_id, 0, outgoing)
             driver.wake()

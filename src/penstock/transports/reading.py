@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..errors import LocalError
 from .base import Receiver
 
 __all__ = ["READ_BYTES", "ReadBuffer", "Reading"]
@@ -30,7 +31,14 @@ class ReadBuffer:
         return self._view
 
     def take(self, count: int) -> bytes:
-        """Return the first `count` bytes, which were read."""
+        """Return the first `count` bytes, which were read.
+
+        Raises:
+            LocalError: There are not so many.
+
+        """
+        if not 0 <= count <= READ_BYTES:
+            raise LocalError(f"{count} bytes were taken of a read buffer of {READ_BYTES}")
         return bytes(self._view[:count])
 
 

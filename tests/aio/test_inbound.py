@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from penstock import Settings
+from tests.builds import Build
+
+
+class Driver:
+    """What an inbound half needs of its driver, with a clock that tests set."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = Settings(**settings)
+        self.now = 0.0
+        self.requests: list[int] = []
+        self.loop = SimpleNamespace(time=lambda: self.now)
+
+    def request(self, stream_id: int, count: int) -> None:
+        self.requests.append(count)
+
+
+@pytest.fixture
+def driver() -> Driver:
+    return Driver()
+
+
+def half(build: Build, driver: Driver, window: int, most: int = 0, manual: bool = False) -> Any:
+    return build.module("penstock.aio.inbound").Inbound(driver, 1, window, most, manual)
+
+
+def run(build: Build, *items: bytes) -> Any:
+    payload = build.module("penstock.payload")
+    return payload.PayloadRun.of([payload.Payload(item) for item in items])
+
+
+def take(inbound: Any, build: Build, count: int, octets: int = 1) -> None:
+    """Have `count` items arrive and be consumed, half a window at a time."""
+    while count:
+        some = min(count, inbound.threshold)
+        inbound.run(run(build, *[bytes(octets)] * some))
+        inbound.cut_pending()
+        inbound.consumed(len(list(inbound.cut)))
+        count -= some
+
+
+def test_half_a_window_is_asked_for_at_a_time(build: Build, driver: Driver) -> None:
+    inbound = half(build, driver, 10)
+    for _ in range(4):
+        inbound.consumed(1)
+    assert driver.requests == []
+    inbound.consumed(1)
+    assert driver.requests == [5]
+    inbound.consumed(12)
+    assert driver.requests == [5, 12]
+
+
+def test_a_window_of_one_is_asked_for_one_by_one(build: Build, driver: Driver) -> None:
+    inbound = half(build, driver, 1)
+    inbound.consumed(1)
+    inbound.consumed(1)
+    assert driver.requests == [1, 1]
+
+
+def test_nothing_is_asked_for_by_itself_in_manual_mode_or_after_the_end(build: Build, driver: Driver) -> None:
+    half(build, driver, 10, manual=True).consumed(1000)
+    over = half(build, driver, 10)
+    over.ended(None)
+    over.consumed(1000)
+    assert driver.requests == []
+
+
+def test_a_window_that_somebody_chose_does_not_grow(build: Build, driver: Driver) -> None:
+    inbound = half(build, driver, 10)
+    take(inbound, build, 1000)
+    assert inbound.window == 10
+    assert sum(driver.requests) == 1000
+
+
+def test_a_window_grows_to_its_limit_while_items_are_taken_fast(build: Build, driver: Driver) -> None:
+    inbound = half(build, driver, 10, most=64)
+    take(inbound, build, 5)
+    assert (inbound.window, driver.requests) == (20, [5 + 10])
+    take(inbound, build, 500)
+    assert inbound.window == 64
+    # Whatever the window is, the peer has leave for just that many more than were consumed.
+    assert 10 + sum(driver.requests) == 505 - inbound.owed + 64
+
+
+def test_a_window_does_not_grow_for_a_slow_consumer(build: Build, driver: Driver) -> None:
+    inbound = half(build, driver, 10, most=64)
+    for _ in range(20):
+        driver.now += 0.2
+        take(inbound, build, 5)
+    assert inbound.window == 10
+
+
+def test_a_window_does_not_grow_beyond_its_bytes_and_shrinks_where_items_do(build: Build) -> None:
+    driver = Driver(max_credit_bytes=4_000)
+    inbound = half(build, driver, 10, most=64)
+    # 20 items of 200 bytes are all that fit; 40 would be 8,000 bytes.
+    take(inbound, build, 100, octets=200)
+    assert inbound.window == 20
+    take(inbound, build, 100, octets=1_000)
+    assert inbound.window == 10
+    assert 10 + sum(driver.requests) == 200 - inbound.owed + 10
+
+
+def test_items_and_runs_are_cut_in_the_order_in_which_they_came(build: Build, driver: Driver) -> None:
+    inbound = half(build, driver, 100)
+    payload = build.module("penstock.payload").Payload
+    inbound.item(payload(b"1"))
+    inbound.run(run(build, b"2", b"3"))
+    inbound.item(payload(b"4"))
+    inbound.cut_pending()
+    assert [item.data for item in inbound.cut] == [b"1", b"2", b"3", b"4"]
+    assert inbound.pending == []
+
+
+def rows(builder: Any) -> list[bytes]:
+    return builder.finish().column("data").to_pylist()
+
+
+def test_rows_are_filled_up_to_the_limit_and_consumed(build: Build, driver: Driver) -> None:
+    inbound = half(build, driver, 2)
+    builder = build.module("penstock.wire.columns").ColumnBuilder()
+    inbound.run(run(build, b"1", b"2", b"3"))
+    inbound.run(run(build, b"4", b"5"))
+    # A run is not split while the batch has rows.
+    assert inbound.fill(builder, 4, 100)
+    assert rows(builder) == [b"1", b"2", b"3"]
+    assert not inbound.fill(builder, 4, 100)
+    assert rows(builder) == [b"4", b"5"]
+    assert sum(driver.requests) == 5
+
+
+def test_a_run_that_is_longer_than_a_batch_is_cut(build: Build, driver: Driver) -> None:
+    inbound = half(build, driver, 2)
+    builder = build.module("penstock.wire.columns").ColumnBuilder()
+    inbound.run(run(build, b"1", b"2", b"3"))
+    assert inbound.fill(builder, 2, 100)
+    assert rows(builder) == [b"1", b"2"]
+    assert not inbound.fill(builder, 2, 100)
+    assert rows(builder) == [b"3"]
+
+
+def test_bytes_make_a_batch_full(build: Build, driver: Driver) -> None:
+    inbound = half(build, driver, 2)
+    builder = build.module("penstock.wire.columns").ColumnBuilder()
+    inbound.run(run(build, b"12345", b"67890"))
+    inbound.run(run(build, b"x"))
+    assert inbound.fill(builder, 100, 10)
+    assert rows(builder) == [b"12345", b"67890"]
+
+
+def test_what_arrives_while_rows_are_gathered_goes_into_the_batch_at_once(build: Build, driver: Driver) -> None:
+    inbound = half(build, driver, 4)
+    payload = build.module("penstock.payload").Payload
+    builder = build.module("penstock.wire.columns").ColumnBuilder()
+    inbound.item(payload(b"0"))
+    assert not inbound.fill(builder, 5, 100)
+    inbound.gather(builder, 5, 100)
+    inbound.run(run(build, b"1", b"2"))
+    inbound.item(payload(b"3"))
+    assert (len(builder), inbound.pending) == (4, [])
+    # Nothing is asked for before the consumer comes back: it may never.
+    assert driver.requests == []
+    # What does not fit waits, and so does all that comes after it.
+    inbound.run(run(build, b"4", b"5"))
+    inbound.item(payload(b"6"))
+    assert len(inbound.pending) == 2
+    inbound.gather(None, 0, 0)
+    assert inbound.fill(builder, 5, 100)
+    assert rows(builder) == [b"0", b"1", b"2", b"3"]
+    assert not inbound.fill(builder, 5, 100)
+    assert rows(builder) == [b"4", b"5", b"6"]
+    assert sum(driver.requests) + inbound.owed == 7
