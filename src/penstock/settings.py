@@ -31,7 +31,7 @@ class Settings:
     batch_rows: int = 65_536
     """Rows of a ``batches()`` record batch at most; it is handed out earlier when the network pauses."""
     batch_bytes: int = MIB
-    """Payload bytes after which a ``batches()`` record batch gets no more rows: so much stays in a processor's cache."""
+    """Payload bytes after which a ``batches()`` record batch is handed out: so much stays in a processor's cache."""
 
     # What the peer may make us hold.
     max_frame_bytes: int = 16 * MIB - 1

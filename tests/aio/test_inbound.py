@@ -41,8 +41,8 @@ def take(inbound: Any, build: Build, count: int, octets: int = 1) -> None:
     while count:
         some = min(count, inbound.threshold)
         inbound.run(run(build, *[bytes(octets)] * some))
-        inbound.cut_pending()
-        inbound.consumed(len(list(inbound.cut)))
+        while inbound.cut_more():
+            list(inbound.cut)
         count -= some
 
 
@@ -114,9 +114,37 @@ def test_items_and_runs_are_cut_in_the_order_in_which_they_came(build: Build, dr
     inbound.item(payload(b"1"))
     inbound.run(run(build, b"2", b"3"))
     inbound.item(payload(b"4"))
-    inbound.cut_pending()
+    assert inbound.cut_more()
     assert [item.data for item in inbound.cut] == [b"1", b"2", b"3", b"4"]
-    assert inbound.pending == []
+    assert not inbound.cut_more()
+
+
+def test_no_more_items_are_cut_than_half_a_window(build: Build, driver: Driver) -> None:
+    inbound = half(build, driver, 6)
+    payload = build.module("penstock.payload").Payload
+    inbound.item(payload(b"1"))
+    inbound.run(run(build, b"2", b"3", b"4", b"5"))
+    inbound.item(payload(b"6"))
+    cuts = []
+    while inbound.cut_more():
+        cuts.append(b"".join(item.data for item in inbound.cut))
+        # Until the next ones are wanted, the last of these is not consumed.
+        assert sum(driver.requests) == 3 * (len(cuts) - 1)
+    assert cuts == [b"123", b"456"]
+    assert driver.requests == [3, 3]
+
+
+def test_rows_go_on_where_single_items_stopped(build: Build, driver: Driver) -> None:
+    inbound = half(build, driver, 6)
+    builder = build.module("penstock.wire.columns").ColumnBuilder()
+    inbound.run(run(build, b"1", b"2", b"3", b"4"))
+    inbound.run(run(build, b"5"))
+    assert inbound.cut_more()
+    assert next(inbound.cut).data == b"1"
+    assert not inbound.fill(builder, 100, 100)
+    assert rows(builder) == [b"2", b"3", b"4", b"5"]
+    assert sum(driver.requests) + inbound.owed == 5
+    assert not inbound.cut_more()
 
 
 def rows(builder: Any) -> list[bytes]:

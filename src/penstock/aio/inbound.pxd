@@ -14,6 +14,8 @@ cdef class Inbound:
     cdef public Py_ssize_t threshold
     cdef public Py_ssize_t owed
     cdef public object cut
+    cdef public Py_ssize_t cut_count
+    cdef public Py_ssize_t at
     cdef public list pending
     cdef public object builder
     cdef public Py_ssize_t max_rows
@@ -33,4 +35,7 @@ cdef class Inbound:
     cpdef top_up(self)
     @cython.locals(now=double, quick=bint, limit=Py_ssize_t, before=Py_ssize_t)
     cdef Py_ssize_t _change(self) except? -1
-    cpdef cut_pending(self)
+    @cython.locals(count=Py_ssize_t, room=Py_ssize_t, taken=Py_ssize_t, start=Py_ssize_t, stop=Py_ssize_t, items=list)
+    cpdef bint cut_more(self) except *
+    @cython.locals(items=list, used=Py_ssize_t)
+    cdef _uncut(self)

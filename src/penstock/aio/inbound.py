@@ -41,7 +41,9 @@ class Inbound:
         octets: Bytes that arrived since more items were asked for.
         asked: When that was.
         cut: The items that come next, of those that are cut already. An iterator: it keeps its place.
+        cut_count: How many it had.
         pending: What arrived after them, in order.
+        at: Items of the first pending run that are cut.
         builder: Where whatever arrives goes at once, while the consumer waits for rows: the processor has it in its
             cache, and once it is copied the next read may have its memory.
         over: No more items come.
@@ -51,8 +53,10 @@ class Inbound:
 
     __slots__ = (
         "asked",
+        "at",
         "builder",
         "cut",
+        "cut_count",
         "driver",
         "error",
         "gathered",
@@ -81,6 +85,8 @@ class Inbound:
         self.octets = 0
         self.asked: float = driver.loop.time()
         self.cut: Iterator[Payload] = iter(())
+        self.cut_count = 0
+        self.at = 0
         self.pending: list[Payload | PayloadRun] = []
         self.builder: ColumnBuilder | None = None
         self.max_rows = 0
@@ -175,20 +181,52 @@ class Inbound:
         self.octets = 0
         return self.window - before
 
-    def cut_pending(self) -> None:
-        """Cut all that is pending into single items."""
-        pending = self.pending
-        if len(pending) == 1 and type(pending[0]) is PayloadRun:
-            self.cut = iter(pending[0].payloads())
-        else:
-            items: list[Payload] = []
-            for entry in pending:
-                if type(entry) is PayloadRun:
-                    items.extend(entry.payloads())
-                else:
-                    items.append(entry)  # type: ignore[arg-type]
-            self.cut = iter(items)
-        self.pending = []
+    def cut_more(self) -> bool:
+        """Learn that what was cut is consumed, and cut what comes next; return whether there is any.
+
+        No more is cut than may be consumed before more must be asked for.
+        """
+        if self.cut_count:
+            count = self.cut_count
+            self.cut_count = 0
+            self.consumed(count)
+        room = max(self.threshold - self.owed, 1)
+        items: list[Payload] = []
+        taken = 0
+        while room > 0 and taken < len(self.pending):
+            entry = self.pending[taken]
+            if type(entry) is PayloadRun:
+                start = self.at
+                stop = min(len(entry), start + room)
+                items.extend(entry.payloads(start, stop))
+                room -= stop - start
+                if stop < len(entry):
+                    self.at = stop
+                    break
+                self.at = 0
+            else:
+                items.append(entry)  # type: ignore[arg-type]
+                room -= 1
+            taken += 1
+        if taken:
+            del self.pending[:taken]
+        self.cut = iter(items)
+        self.cut_count = len(items)
+        return self.cut_count > 0
+
+    def _uncut(self) -> None:
+        """Put what is cut and was not consumed back to what is pending."""
+        items = list(self.cut)
+        used = self.cut_count - len(items)
+        self.cut_count = 0
+        if self.at:
+            run = self.pending[0]
+            items.extend(run.payloads(self.at, len(run)))  # type: ignore[union-attr, arg-type]
+            self.pending[:1] = []
+            self.at = 0
+        self.pending[:0] = items
+        if used:
+            self.consumed(used)
 
     def gather(self, builder: ColumnBuilder | None, max_rows: int, max_bytes: int) -> None:
         """Have what arrives appended to `builder`, all that came before being there; None: no more."""
@@ -198,18 +236,13 @@ class Inbound:
 
     def fill(self, builder: ColumnBuilder, max_rows: int, max_bytes: int) -> bool:
         """Move what is pending to `builder`; return whether that is full, or would be by the next entry."""
+        if self.cut_count or self.at:
+            self._uncut()
         rows = len(builder)
         before = rows - self.gathered
         self.gathered = 0
         full = rows >= max_rows or builder.size >= max_bytes
         taken = 0
-        while not full:
-            payload = next(self.cut, None)
-            if payload is None:
-                break
-            builder.append_payload(payload)
-            rows += 1
-            full = rows >= max_rows or builder.size >= max_bytes
         while not full and taken < len(self.pending):
             entry = self.pending[taken]
             if type(entry) is PayloadRun:

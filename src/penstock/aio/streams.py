@@ -59,15 +59,10 @@ class Items:
         inbound = await self._opened()
         while True:
             for payload in inbound.cut:
-                inbound.owed += 1
-                if inbound.owed >= inbound.threshold:
-                    inbound.top_up()
                 yield payload
-            if inbound.pending:
-                inbound.cut_pending()
-            elif inbound.over:
-                break
-            else:
+            if not inbound.cut_more():
+                if inbound.over:
+                    break
                 await inbound.arrival()
         if inbound.error is not None:
             raise inbound.error
