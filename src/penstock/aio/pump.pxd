@@ -10,6 +10,7 @@ cdef class Half:
     cdef public object many
     cdef public str name
     cdef public bint over
+    cdef public object put
     cdef public Py_ssize_t room
     cdef public object source
     cdef public object stream_id

@@ -75,16 +75,18 @@ class Half:
 
     Attributes:
         credit: Items that may be sent now.
+        put: Sends an item; looked up once, because it is called for each.
         room: Bytes that may be sent before the link is asked again.
         many: Items that were yielded together, from index `at` on; they go before anything else.
         over: Nothing more is sent.
 
     """
 
-    __slots__ = ("at", "credit", "driver", "many", "name", "over", "room", "source", "stream_id")
+    __slots__ = ("at", "credit", "driver", "many", "name", "over", "put", "room", "source", "stream_id")
 
     def __init__(self, driver: Driver, stream_id: int, credit: int, source: Any, name: str) -> None:
         self.driver = driver
+        self.put = driver.session.send
         self.stream_id = stream_id
         self.credit = credit
         self.source = source
@@ -112,7 +114,7 @@ class Half:
                 return
             payload = Payload(item)  # type: ignore[arg-type]
         self.room -= len(payload.data) + FRAME_BYTES
-        self.credit = self.driver.session.send(self.stream_id, payload)
+        self.credit = self.put(self.stream_id, payload)
 
     def send_many(self) -> None:
         """Send as much of what was yielded together as there is credit for; of a record batch, a burst at most."""

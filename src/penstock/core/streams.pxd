@@ -8,7 +8,7 @@ cdef list ENDS
 @cython.freelist(256)
 cdef class Stream:
     cdef public object id
-    cdef public object kind
+    cdef public int kind
     cdef public bint ours
     cdef public int inbound
     cdef public int outbound

@@ -24,7 +24,7 @@ class Stream:
 
     Attributes:
         id: Its number on the wire.
-        kind: What travels each way.
+        kind: What travels each way, a :class:`~penstock.Kind` as a number.
         ours: Whether we opened it.
         inbound: The state of the half in which the peer sends, of :mod:`penstock.core.halves`.
         outbound: The state of the half in which we send.
@@ -41,7 +41,7 @@ class Stream:
     def __init__(self, id: int, kind: Kind, ours: bool) -> None:
         requester, responder = INITIAL[kind]
         self.id = id
-        self.kind = kind
+        self.kind = int(kind)
         self.ours = ours
         self.inbound = responder if ours else requester
         self.outbound = requester if ours else responder

@@ -45,7 +45,7 @@ class StreamState(msgspec.Struct, array_like=True):
     @classmethod
     def of(cls, stream: Stream) -> StreamState:
         """Return the state of `stream`."""
-        return cls(stream.id, int(stream.kind), stream.inbound, stream.outbound, stream.granted, stream.credit)
+        return cls(stream.id, stream.kind, stream.inbound, stream.outbound, stream.granted, stream.credit)
 
 
 class PartialState(msgspec.Struct, array_like=True):
