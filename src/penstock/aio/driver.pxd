@@ -3,6 +3,9 @@ cimport cython
 from .exchanges cimport Exchanges
 
 
+cdef int EARLY
+
+
 cdef class Driver(Exchanges):
     cdef object __weakref__
     cdef public str name
@@ -15,6 +18,7 @@ cdef class Driver(Exchanges):
     cdef bint _flushing
     cdef int _holds
     cdef Py_ssize_t _fires
+    cdef Py_ssize_t _unsent
     cdef object _timer
     cdef double _timer_due
 

@@ -23,6 +23,9 @@ logger = logging.getLogger("penstock.aio")
 READ_STOP: Final = 4
 """At how many times `output_high_bytes` nothing more is read. Well above the mark at which producers pause: two
 peers that are both full must go on reading, or neither would ever get rid of anything."""
+EARLY: Final = 32
+"""A batch in which so much is said is written before its end: or two peers with many calls would take turns, and one
+processor of two would always wait."""
 LAST_WORDS: Final = 1.0
 """Seconds that a link, or a handler that is canceled, gets for its last words."""
 
@@ -61,6 +64,7 @@ class Driver(Exchanges):
         "_timer",
         "_timer_due",
         "_unlinked",
+        "_unsent",
         "_waiters",
         "closed",
         "error",
@@ -86,6 +90,7 @@ class Driver(Exchanges):
         self._unlinked = unlinked
         self._waiters: list[asyncio.Future[None]] = []
         self._flushing = False
+        self._unsent = 0
         self._holds = 0
         self._fires = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -142,6 +147,9 @@ class Driver(Exchanges):
 
     def wake(self) -> None:
         """Have what was just said to the session written within this batch, or this turn of the loop."""
+        self._unsent += 1
+        if self._unsent >= EARLY:
+            self.write()
         if not self._flushing:
             self._flushing = True
             self.loop.call_soon(self.flush)
@@ -163,6 +171,7 @@ class Driver(Exchanges):
 
     def write(self) -> None:
         """Write the session's output. Without a link it stays where it is."""
+        self._unsent = 0
         link = self.link
         if link is not None:
             if self.paused:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -149,7 +151,7 @@ class Collector:
 
         """
         with JournalWriter.open(self._journal, self._source, budget_bytes=self._budget_bytes) as writer:
-            self._recall(writer)
+            await self._recall(writer)
             backoff = Backoff()
             connected = self._state.begun
             while not self._state.done:
@@ -161,10 +163,12 @@ class Collector:
                         raise
                     logger.warning("%s resumes no sessions: if the connection breaks there will be a gap", self._url)
                     self._settings = replace(self._settings, resume=False)
+                    # What was recorded of that session is of no use: it never was one, and nothing is lost.
+                    self._state = State(begun=True)
                 except ResumeRejected as error:
-                    self._lost(writer, str(error))
+                    await self._lost(writer, str(error))
                 except ApplicationError as error:
-                    self._lost(writer, f"the publisher failed the stream: {error}")
+                    await self._lost(writer, f"the publisher failed the stream: {error}")
                     raise
                 except ConnectError as error:
                     if not connected:
@@ -175,10 +179,10 @@ class Collector:
                     connected = True
                     logger.info("%s: %s", self._url, error)
                     if self._state.checkpoint is None:
-                        self._lost(writer, str(error))
+                        await self._lost(writer, str(error))
                     await asyncio.sleep(backoff.next())
 
-    def _recall(self, writer: JournalWriter) -> None:
+    async def _recall(self, writer: JournalWriter) -> None:
         """Read where an earlier process stopped."""
         self.progress.position = writer.position
         if writer.state is not None:
@@ -191,7 +195,7 @@ class Collector:
         if self._state.done and self._again:
             self._state = State()
         if self._state.begun and not self._state.done and self._state.checkpoint is None:
-            self._lost(writer, "the collector was stopped, and the publisher resumes no sessions")
+            await self._lost(writer, "the collector was stopped, and the publisher resumes no sessions")
 
     async def _session(self, writer: JournalWriter) -> None:
         """Collect over one session: that of the checkpoint, or a new one."""
@@ -212,7 +216,7 @@ class Collector:
         """Move items from the stream to the log until there are no more."""
         builder = ColumnBuilder()
         while not self._state.done:
-            if self._outstanding > 0:
+            if self._outstanding > 0 or stream.over:
                 await stream.arrival()
             else:
                 # Everything that was asked for has come, and there is no room for more: readers must make some.
@@ -271,16 +275,29 @@ class Collector:
         return wanted if wanted >= self._window // 2 or self._outstanding == rows else 0
 
     async def _append(self, writer: JournalWriter, batch: pa.RecordBatch) -> None:
-        """Append, in a thread because it waits for the disk; a full disk is waited out."""
+        """Append items and the state."""
         state = msgspec.msgpack.encode(self._state)
+        await self._write(partial(writer.append, batch, self._route, state))
+        self.progress.position = writer.position
+
+    async def _lost(self, writer: JournalWriter, reason: str) -> None:
+        """Record that items may be missing, and begin anew."""
+        self._state = State(begun=True)
+        if self.progress.gaps == 0 or writer.position != self.progress.position:
+            logger.warning("%s: a gap at position %d: %s", self._url, writer.position, reason)
+        await self._write(partial(writer.append_gap, reason, msgspec.msgpack.encode(self._state)))
+        self.progress.gaps += 1
+
+    async def _write(self, write: Callable[[], int]) -> None:
+        """Call `write` in a thread, because it waits for the disk; a full disk is waited out."""
         while True:
-            append = asyncio.ensure_future(asyncio.to_thread(writer.append, batch, self._route, state))
+            writing = asyncio.ensure_future(asyncio.to_thread(write))
             try:
-                await asyncio.shield(append)
+                await asyncio.shield(writing)
                 break
             except asyncio.CancelledError:
                 # Whoever cancels us closes the log next, and the thread cannot be stopped: it has to end first.
-                await asyncio.gather(append, return_exceptions=True)
+                await asyncio.gather(writing, return_exceptions=True)
                 raise
             except DiskFull as error:
                 # What has come is kept in memory, and nothing more is asked for.
@@ -289,12 +306,3 @@ class Collector:
                 self.progress.waiting = str(error)
                 await asyncio.sleep(RETRY)
         self.progress.waiting = ""
-        self.progress.position = writer.position
-
-    def _lost(self, writer: JournalWriter, reason: str) -> None:
-        """Record that items may be missing, and begin anew."""
-        self._state = State(begun=True)
-        if self.progress.gaps == 0 or writer.position != self.progress.position:
-            logger.warning("%s: a gap at position %d: %s", self._url, writer.position, reason)
-        writer.append_gap(reason, msgspec.msgpack.encode(self._state))
-        self.progress.gaps += 1
