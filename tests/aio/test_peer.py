@@ -23,6 +23,7 @@ async def test_many_calls_at_once_each_get_their_own_answer() -> None:
 
 
 async def test_errors_of_handlers_reach_the_caller_and_secrets_do_not() -> None:
+    # THREATS 46
     async with world() as w:
         with pytest.raises(ApplicationError) as failed:
             await w.peer.call("fail")

@@ -32,6 +32,7 @@ def test_bytes_are_written_as_they_are() -> None:
 
 @pytest.mark.parametrize("data", [b"\x1b[2J", b"\r", b"\x7f", b"\xc2\x9b2J", b"\x00"])
 def test_no_control_character_reaches_a_terminal(data: bytes) -> None:
+    # THREATS 77
     out = printed(Payload(data), terminal=True)
     assert b"\\x" in out
     assert out.rstrip(b"\n").decode().isprintable()
