@@ -12,11 +12,6 @@ from penstock import Payload, Peer, Service, connect, serve
 
 from . import BATCH_ROWS, PAYLOAD
 
-CREDIT = 65_536
-"""Items asked for at once, of a stream that comes one by one."""
-ROWS_CREDIT = 262_144
-"""Rows asked for at once: some batches."""
-
 service = Service()
 item = Payload(PAYLOAD)
 
@@ -52,14 +47,14 @@ class Client:
 
     async def items(self, count: int) -> None:
         got = 0
-        async with self.peer.stream("items", b"%d" % count, credit=CREDIT) as stream:
+        async with self.peer.stream("items", b"%d" % count) as stream:
             async for _ in stream:
                 got += 1
         assert got == count, f"{got} of {count} items"
 
     async def rows(self, count: int) -> None:
         got = 0
-        async with self.peer.stream("rows", b"%d" % count, credit=ROWS_CREDIT) as stream:
+        async with self.peer.stream("rows", b"%d" % count) as stream:
             async for batch in stream.batches():
                 got += batch.num_rows
         assert got == count, f"{got} of {count} rows"
