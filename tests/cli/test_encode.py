@@ -18,6 +18,7 @@ def test_objects_come_from_argument_file_and_standard_input(penstock: Penstock, 
     for source in (LINES, str(file), "-"):
         result = penstock("encode", source, stdin=LINES.encode())
         assert (result.code, result.lines) == (0, HEX)
+    assert penstock("encode", stdin=LINES.encode()).lines == HEX
 
 
 @pytest.mark.parametrize(

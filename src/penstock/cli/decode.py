@@ -22,7 +22,9 @@ _HEX = re.compile(rb"[0-9a-fA-F\s]*")
 
 
 def decode(
-    source: Annotated[str, typer.Argument(metavar="HEX|FILE|-", help="Hex digits, a file of hex or bytes, or -.")],
+    source: Annotated[
+        str, typer.Argument(metavar="HEX|FILE|-", help="Hex digits, a file of hex or bytes, or -.")
+    ] = "-",
     dialect: Dialect = "rsocket-1.0",
     framing: Framing = "none",
 ) -> None:

@@ -16,7 +16,7 @@ from .arguments import Dialect, Framing, prefix_bytes
 def encode(
     source: Annotated[
         str, typer.Argument(metavar="JSON|FILE|-", help="JSON objects, a line each: given, in a file, or -.")
-    ],
+    ] = "-",
     dialect: Dialect = "rsocket-1.0",
     framing: Framing = "none",
 ) -> None:
