@@ -70,10 +70,12 @@ def load_service(name: str) -> Service:
     except Exception as error:
         raise LocalError(f"{place} cannot be imported: {type(error).__name__}: {error}{_line(error)}") from error
     service = getattr(module, attribute, None)
-    if not isinstance(service, Service):
-        what = "has no such name" if service is None else f"is of type {type(service).__name__}"
-        raise LocalError(f"{name!r}: {attribute!r} {what}; it must be a penstock.Service")
-    return service
+    if isinstance(service, Service):
+        return service
+    there = [known for known, value in vars(module).items() if isinstance(value, Service)]
+    known = f"its services are: {', '.join(there)}" if there else "there is no penstock.Service in it"
+    what = f"nothing called {attribute!r}" if service is None else f"a {type(service).__name__} called {attribute!r}"
+    raise LocalError(f"{place} has {what}; {known}")
 
 
 def _load_file(path: Path) -> ModuleType:
