@@ -34,7 +34,6 @@ TOGETHER = {
     "demo/test_pipeline.py": "demo/test_flights.py",
     "demo/test_processes.py": "demo/test_flights.py",
     "demo/test_report.py": "demo/test_flights.py",
-    "journal/test_collect.py": "cli/test_collect.py",
     "rsocket/test_accept.py": "sim/test_resume.py",
     "rsocket/test_codes.py": "sim/test_interactions.py",
     "rsocket/test_connection.py": "sim/test_threats.py",

@@ -291,6 +291,19 @@ class Driver(Exchanges):
         await self.over
         await self._cancel_tasks()
 
+    def detach(self) -> None:
+        """Let go of the session without a word: the peer keeps it for whoever resumes it from a checkpoint."""
+        link = self.link
+        self.link = None
+        self.closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if link is not None:
+            link.receiver = Discard()
+            link.abort()
+        self._end_link()
+
     async def _over_within(self, seconds: float) -> bool:
         if not self.over.done():
             await asyncio.wait((self.over,), timeout=seconds)

@@ -193,6 +193,10 @@ class Peer:
         self._driver.session.commit()
         self._driver.wake()
 
+    def detach(self) -> None:
+        """Let go of the connection without ending the session, which the peer keeps for whoever resumes it."""
+        self._driver.detach()
+
     def adopt(self) -> Stream | None:
         """Return the stream that a resumed session has open, for its new owner; None when it has none."""
         ids = self._driver.session.streams()

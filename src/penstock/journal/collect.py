@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -200,17 +201,32 @@ class Collector:
     async def _session(self, writer: JournalWriter) -> None:
         """Collect over one session: that of the checkpoint, or a new one."""
         checkpoint = self._state.checkpoint
+        while checkpoint is None and not self._room(writer):
+            # A new stream brings a whole window.
+            await asyncio.sleep(RETRY)
         async with connect(self._url, settings=self._settings, checkpoint=checkpoint) as peer:
-            stream = peer.adopt() if checkpoint is not None else None
-            if stream is None:
-                self._window = self._outstanding = FIRST_WINDOW
-                stream = peer.stream(self._route, self._data, credit=FIRST_WINDOW, manual=True)
-                await stream.__aenter__()
-                await self._record(writer, peer, stream, ColumnBuilder(), 0)
-            else:
-                self._outstanding = self._state.outstanding
-                self._window = max(self._outstanding, FIRST_WINDOW)
-            await self._collect(writer, peer, stream)
+            try:
+                stream = await self._stream(writer, peer, resumed=checkpoint is not None)
+                await self._collect(writer, peer, stream)
+            except (asyncio.CancelledError, JournalError):
+                # The publisher keeps the session, and whoever reads the checkpoint goes on with it.
+                peer.detach()
+                raise
+
+    async def _stream(self, writer: JournalWriter, peer: Peer, resumed: bool) -> Stream:
+        """Return the stream of a session that was resumed, or open it."""
+        stream = peer.adopt() if resumed else None
+        if stream is None:
+            if resumed:
+                await self._lost(writer, "the stream had failed before the collector was stopped")
+            self._window = self._outstanding = FIRST_WINDOW
+            stream = peer.stream(self._route, self._data, credit=FIRST_WINDOW, manual=True)
+            await stream.__aenter__()
+            await self._record(writer, peer, stream, ColumnBuilder(), 0)
+        else:
+            self._outstanding = self._state.outstanding
+            self._window = max(self._outstanding, FIRST_WINDOW)
+        return stream
 
     async def _collect(self, writer: JournalWriter, peer: Peer, stream: Stream) -> None:
         """Move items from the stream to the log until there are no more."""
@@ -263,16 +279,22 @@ class Collector:
 
     def _grant(self, writer: JournalWriter, rows: int) -> int:
         """Return how many more items to ask for, once `rows` are appended: none while readers have left too much."""
-        writer.refresh()
-        if not writer.room():
-            if not self.progress.waiting:
-                self.progress.waiting = "the journal's budget is used up: nobody reads it, or readers are slower"
-                logger.warning("%s: %s", self._journal, self.progress.waiting)
+        if not self._room(writer):
             return 0
-        self.progress.waiting = ""
         wanted = self._window - (self._outstanding - rows)
         # A few at a time are not worth a trip to the disk, unless nothing else is under way.
         return wanted if wanted >= self._window // 2 or self._outstanding == rows else 0
+
+    def _room(self, writer: JournalWriter) -> bool:
+        """Return whether the budget has anything left; where it has not, say so."""
+        writer.refresh()
+        room = writer.room()
+        if room:
+            self.progress.waiting = ""
+        elif not self.progress.waiting:
+            self.progress.waiting = "the journal's budget is used up: nobody reads it, or readers are slower"
+            logger.warning("%s: %s", self._journal, self.progress.waiting)
+        return room
 
     async def _append(self, writer: JournalWriter, batch: pa.RecordBatch) -> None:
         """Append items and the state."""
@@ -290,6 +312,7 @@ class Collector:
 
     async def _write(self, write: Callable[[], int]) -> None:
         """Call `write` in a thread, because it waits for the disk; a full disk is waited out."""
+        before = self.progress.waiting
         while True:
             writing = asyncio.ensure_future(asyncio.to_thread(write))
             try:
@@ -297,12 +320,14 @@ class Collector:
                 break
             except asyncio.CancelledError:
                 # Whoever cancels us closes the log next, and the thread cannot be stopped: it has to end first.
-                await asyncio.gather(writing, return_exceptions=True)
+                while not writing.done():
+                    with suppress(asyncio.CancelledError):
+                        await asyncio.wait((writing,))
                 raise
             except DiskFull as error:
                 # What has come is kept in memory, and nothing more is asked for.
-                if not self.progress.waiting:
+                if self.progress.waiting != str(error):
                     logger.warning("%s", error)
                 self.progress.waiting = str(error)
                 await asyncio.sleep(RETRY)
-        self.progress.waiting = ""
+        self.progress.waiting = before

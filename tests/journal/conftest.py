@@ -1,0 +1,51 @@
+"""Collectors that wait for nothing, and are watched."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+import penstock
+from penstock.aio import client
+from penstock.aio.backoff import Backoff
+from penstock.journal import JournalWriter, collect
+from tests.journal.publishing import Reporter
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing waits for time to pass."""
+    monkeypatch.setattr(collect, "LINGER", 0.0)
+    monkeypatch.setattr(collect, "RETRY", 0.0)
+    for module in (collect, client):
+        monkeypatch.setattr(module, "Backoff", lambda: Backoff(0.0, 0.0))
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What collectors do, in order."""
+    log: list[str] = []
+    append, grant = JournalWriter.append, penstock.Stream.grant
+
+    @asynccontextmanager
+    async def connect(*arguments: Any, **options: Any) -> AsyncIterator[Reporter]:
+        async with penstock.connect(*arguments, **options) as peer:
+            yield Reporter(peer, log)
+
+    def appending(writer: JournalWriter, *arguments: Any) -> int:
+        log.append("append")
+        position = append(writer, *arguments)
+        log.append("durable")
+        return position
+
+    def granting(stream: penstock.Stream, count: int) -> None:
+        log.append("ask")
+        grant(stream, count)
+
+    monkeypatch.setattr(collect, "connect", connect)
+    monkeypatch.setattr(JournalWriter, "append", appending)
+    monkeypatch.setattr(penstock.Stream, "grant", granting)
+    return log
