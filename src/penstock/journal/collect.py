@@ -201,8 +201,8 @@ class Collector:
     async def _session(self, writer: JournalWriter) -> None:
         """Collect over one session: that of the checkpoint, or a new one."""
         checkpoint = self._state.checkpoint
-        while checkpoint is None and not self._room(writer):
-            # A new stream brings a whole window.
+        # A new stream brings a whole window. Readers are other processes, so room is polled for.
+        while checkpoint is None and not self._room(writer):  # noqa: ASYNC110
             await asyncio.sleep(RETRY)
         async with connect(self._url, settings=self._settings, checkpoint=checkpoint) as peer:
             try:
