@@ -20,7 +20,6 @@ cdef class Inbound:
     cdef public object builder
     cdef public Py_ssize_t max_rows
     cdef public Py_ssize_t max_bytes
-    cdef public Py_ssize_t gathered
     cdef public bint over
     cdef public object error
     cdef public object waiter

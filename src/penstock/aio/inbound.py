@@ -44,8 +44,8 @@ class Inbound:
         cut_count: How many it had.
         pending: What arrived after them, in order.
         at: Items of the first pending run that are cut.
-        builder: Where whatever arrives goes at once, while the consumer waits for rows: the processor has it in its
-            cache, and once it is copied the next read may have its memory.
+        builder: Where whatever arrives goes at once, and is consumed, while the consumer waits for rows: the
+            processor has it in its cache, and once it is copied the next read may have its memory.
         over: No more items come.
         error: Why, unless they were all.
 
@@ -59,7 +59,6 @@ class Inbound:
         "cut_count",
         "driver",
         "error",
-        "gathered",
         "least",
         "max_bytes",
         "max_rows",
@@ -91,7 +90,6 @@ class Inbound:
         self.builder: ColumnBuilder | None = None
         self.max_rows = 0
         self.max_bytes = 0
-        self.gathered = 0
         self.over = False
         self.error: Exception | None = None
         self.waiter: Future[None] | None = None
@@ -104,7 +102,7 @@ class Inbound:
         builder = self.builder
         if builder is not None and not self.pending and self.has_room(builder, 1):
             builder.append_payload(payload)
-            self.gathered += 1
+            self.consumed(1)
         else:
             self.pending.append(payload)
         if self.waiter is not None:
@@ -117,7 +115,7 @@ class Inbound:
         count = len(run)
         if builder is not None and not self.pending and self.has_room(builder, count):
             builder.append(run)
-            self.gathered += count
+            self.consumed(count)
         else:
             self.pending.append(run)
         if self.waiter is not None:
@@ -238,9 +236,7 @@ class Inbound:
         """Move what is pending to `builder`; return whether that is full, or would be by the next entry."""
         if self.cut_count or self.at:
             self._uncut()
-        rows = len(builder)
-        before = rows - self.gathered
-        self.gathered = 0
+        rows = before = len(builder)
         full = rows >= max_rows or builder.size >= max_bytes
         taken = 0
         while not full and taken < len(self.pending):

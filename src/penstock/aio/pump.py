@@ -12,7 +12,7 @@ from ..errors import LocalError, StreamClosed
 from ..payload import Payload, PayloadRun
 
 if TYPE_CHECKING:
-    from ..wire.buffers import RowBuffers
+    from ..wire.columns import RowBuffers
     from .driver import Driver
 
 __all__ = ["Pump", "Source", "TaskPump", "pump"]

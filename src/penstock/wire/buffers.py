@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import LocalError
 from ..payload import MAX_RUN_BYTES, Payload, PayloadRun
@@ -29,11 +29,11 @@ class Taken(NamedTuple):
     """
 
     rows: int
-    data: bytearray
-    data_ends: array[int] | bytearray
-    metadata: bytearray
-    metadata_ends: array[int] | bytearray
-    valid: bytearray
+    data: Any
+    data_ends: Any
+    metadata: Any
+    metadata_ends: Any
+    valid: Any
     nulls: int
 
 

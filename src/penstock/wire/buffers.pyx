@@ -7,8 +7,9 @@ from array import array as new_array
 from typing import NamedTuple
 
 from cpython.array cimport array, clone
-from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize, PyByteArray_GET_SIZE
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 
 from ..errors import LocalError
@@ -17,7 +18,13 @@ from ..payload cimport Payload, PayloadRun
 
 __all__ = ["ColumnBuffers", "RowBuffers", "Taken"]
 
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* object)
+    PyObject* PyList_GET_ITEM(list object, Py_ssize_t index)
+
 cdef long long LONGEST = MAX_RUN_BYTES
+# One batch is being filled, one is in the consumer's hands, and one is what its variable still holds.
+cdef int LENT = 3
 cdef array NO_ITEM = new_array("i")
 
 
@@ -25,36 +32,88 @@ class Taken(NamedTuple):
     """The buffers of two columns, as Arrow's binary type has them."""
 
     rows: int
-    data: bytearray
-    data_ends: bytearray
-    metadata: bytearray
-    metadata_ends: bytearray
-    valid: bytearray
+    data: memoryview
+    data_ends: memoryview
+    metadata: memoryview
+    metadata_ends: memoryview
+    valid: memoryview
     nulls: int
 
 
-cdef class ColumnBuffers:
-    """Collects rows of data and metadata. Each bytearray has room to spare; `_rows` and `*_used` say what is taken."""
+cdef class Room:
+    """Bytes that grow: there is room for `size`, and `used` of them are taken."""
 
-    cdef readonly Py_ssize_t size
-    cdef Py_ssize_t _rows, _nulls, _data_used, _metadata_used
-    # What the last batch came to: the next one is likely alike, and growing by steps costs copies.
-    cdef Py_ssize_t _rows_before, _data_before, _metadata_before
-    cdef bytearray _data, _data_ends, _metadata, _metadata_ends, _valid
+    cdef bytearray _octets
+    cdef unsigned char* start
+    cdef Py_ssize_t size, used
+    # What came together the last time: the next one is likely alike, and growing by steps costs copies.
+    cdef Py_ssize_t _before
+    # What was taken lately. Once nobody else has it, it is used again: fresh memory costs more than the copying.
+    cdef list _lent
 
     def __cinit__(self):
-        self._clear()
+        self._lent = []
 
-    cdef void _clear(self) except *:
-        self._rows_before = self._rows
-        self._data_before = self._data_used
-        self._metadata_before = self._metadata_used
-        self.size = self._rows = self._nulls = self._data_used = self._metadata_used = 0
-        self._data = bytearray()
-        self._data_ends = bytearray(sizeof(int))
-        self._metadata = bytearray()
-        self._metadata_ends = bytearray(sizeof(int))
-        self._valid = bytearray()
+    cdef unsigned char* reserve(self, Py_ssize_t more) except? NULL:
+        """Make room for `more` bytes, and return where they go."""
+        if self.used + more > self.size:
+            self._grow(max(self.used + more, self._before + self._before // 4, 2 * self.size))
+        return self.start + self.used
+
+    cdef int _grow(self, Py_ssize_t size) except -1:
+        cdef bytearray octets = self._returned(size)
+        if octets is None:
+            octets = PyByteArray_FromStringAndSize(NULL, size)
+        if self.used:
+            memcpy(PyByteArray_AS_STRING(octets), self.start, self.used)
+        self._octets = octets
+        self.start = <unsigned char*>PyByteArray_AS_STRING(octets)
+        self.size = PyByteArray_GET_SIZE(octets)
+        return 0
+
+    cdef bytearray _returned(self, Py_ssize_t size):
+        """Return bytes that were lent and that nobody has any more, if there are any of that size."""
+        cdef Py_ssize_t index
+        cdef PyObject* lent
+        for index in range(len(self._lent)):
+            lent = PyList_GET_ITEM(self._lent, index)
+            if Py_REFCNT(lent) == 1 and PyByteArray_GET_SIZE(<object>lent) >= size:
+                return self._lent.pop(index)
+        return None
+
+    cdef int zeros(self, Py_ssize_t count) except -1:
+        """Append `count` zeros."""
+        if count > 0:
+            memset(self.reserve(count), 0, count)
+            self.used += count
+        return 0
+
+    cdef object take(self):
+        """Return what is taken, and begin anew."""
+        self._before = self.used
+        if self.used == 0:
+            return memoryview(b"")
+        taken = memoryview(self._octets)[: self.used]
+        self._lent.append(self._octets)
+        if len(self._lent) > LENT:
+            del self._lent[0]
+        self._octets = None
+        self.start = NULL
+        self.size = self.used = 0
+        return taken
+
+
+cdef class ColumnBuffers:
+    """Collects rows of data and metadata."""
+
+    cdef readonly Py_ssize_t size
+    cdef Py_ssize_t _rows, _nulls
+    # While no row has metadata, there is nothing in the last three.
+    cdef Room _data, _data_ends, _metadata, _metadata_ends, _valid
+
+    def __cinit__(self):
+        self._data, self._data_ends = Room(), Room()
+        self._metadata, self._metadata_ends, self._valid = Room(), Room(), Room()
 
     def __len__(self):
         return self._rows
@@ -73,117 +132,99 @@ cdef class ColumnBuffers:
                 nulls += 1
             else:
                 metadata_size += items[3 * index + 1] - items[3 * index]
-        self._reserve(last - start, size - metadata_size, metadata_size)
-        if nulls == last - start and self._nulls == self._rows:
-            self._copy_data(PyBytes_AS_STRING(run.buffer), items, last - start)
-        else:
-            self._begin_metadata()
-            self._copy(PyBytes_AS_STRING(run.buffer), items, last - start)
+        self._reserve(last - start, nulls, size - metadata_size, metadata_size)
+        self._copy_data(PyBytes_AS_STRING(run.buffer), items, last - start)
+        if self._metadata_ends.used:
+            self._copy_metadata(PyBytes_AS_STRING(run.buffer), items, last - start)
+        self._rows += last - start
 
     cpdef void append_payload(self, Payload payload) except *:
         """Add one item."""
-        cdef Py_ssize_t row = self._rows, data_size = len(payload.data), metadata_size = 0
+        cdef Py_ssize_t metadata_size = 0, data_size = len(payload.data)
+        cdef int item[3]
         if payload.metadata is not None:
             metadata_size = PyBytes_GET_SIZE(payload.metadata)
-        self._reserve(1, data_size, metadata_size)
-        self._begin_metadata()
-        memcpy(PyByteArray_AS_STRING(self._data) + self._data_used, PyBytes_AS_STRING(payload.data), data_size)
-        self._data_used += data_size
-        (<int*>PyByteArray_AS_STRING(self._data_ends))[row + 1] = <int>self._data_used
-        if payload.metadata is None:
-            self._nulls += 1
-        else:
-            memcpy(
-                PyByteArray_AS_STRING(self._metadata) + self._metadata_used,
-                PyBytes_AS_STRING(payload.metadata),
-                metadata_size,
-            )
-            self._metadata_used += metadata_size
-            (<unsigned char*>PyByteArray_AS_STRING(self._valid))[row >> 3] |= 1 << (row & 7)
-        (<int*>PyByteArray_AS_STRING(self._metadata_ends))[row + 1] = <int>self._metadata_used
-        self._rows = row + 1
+        self._reserve(1, payload.metadata is None, data_size, metadata_size)
+        item[0] = -1 if payload.metadata is None else 0
+        item[1] = 0
+        item[2] = <int>data_size
+        self._copy_data(PyBytes_AS_STRING(payload.data), item, 1)
+        if self._metadata_ends.used:
+            item[1] = <int>metadata_size
+            self._copy_metadata(NULL if payload.metadata is None else PyBytes_AS_STRING(payload.metadata), item, 1)
+        self._rows += 1
 
-    cdef void _reserve(self, Py_ssize_t rows, Py_ssize_t data_size, Py_ssize_t metadata_size) except *:
+    cdef int _reserve(
+        self, Py_ssize_t rows, Py_ssize_t nulls, Py_ssize_t data_size, Py_ssize_t metadata_size
+    ) except -1:
         """Make room for `rows` more rows; refuse what 32-bit offsets could not tell the end of."""
         if self.size + data_size + metadata_size > LONGEST:
             raise LocalError(f"a record batch holds at most {LONGEST} bytes; finish this one first")
-        cdef Py_ssize_t all_rows = max(self._rows + rows, self._rows_before)
-        _grow(self._data, max(self._data_used + data_size, self._data_before))
-        _grow(self._metadata, max(self._metadata_used + metadata_size, self._metadata_before))
-        _grow(self._data_ends, (all_rows + 1) * sizeof(int))
+        if self._rows == 0:
+            self._data_ends.zeros(sizeof(int) - self._data_ends.used)
+        self._data.reserve(data_size)
+        self._data_ends.reserve(rows * sizeof(int))
+        if nulls < rows or self._metadata_ends.used:
+            self._begin_metadata()
+            self._metadata.reserve(metadata_size)
+            self._metadata_ends.reserve(rows * sizeof(int))
+            self._valid.zeros(((self._rows + rows + 7) >> 3) - self._valid.used)
         self.size += data_size + metadata_size
+        self._nulls += nulls
+        return 0
 
-    cdef void _begin_metadata(self) except *:
-        """Make room for the metadata of the rows that `_reserve` was asked for: while no row has any, none is kept."""
-        cdef Py_ssize_t ends = PyByteArray_GET_SIZE(self._metadata_ends), bits = PyByteArray_GET_SIZE(self._valid)
-        cdef Py_ssize_t room = PyByteArray_GET_SIZE(self._data_ends)
-        if ends < room:
-            PyByteArray_Resize(self._metadata_ends, room)
-            PyByteArray_Resize(self._valid, (room // sizeof(int) + 7) >> 3)
-            memset(PyByteArray_AS_STRING(self._metadata_ends) + ends, 0, room - ends)
-            memset(PyByteArray_AS_STRING(self._valid) + bits, 0, PyByteArray_GET_SIZE(self._valid) - bits)
+    cdef int _begin_metadata(self) except -1:
+        """Say of all rows so far that they have no metadata, unless more is known."""
+        self._metadata_ends.zeros((self._rows + 1) * sizeof(int) - self._metadata_ends.used)
+        self._valid.zeros(((self._rows + 7) >> 3) - self._valid.used)
+        return 0
 
     cdef void _copy_data(self, const char* p, const int* item, Py_ssize_t count) noexcept:
-        """Add `count` rows of which none has metadata, as none before."""
-        cdef char* data = PyByteArray_AS_STRING(self._data)
-        cdef int* ends = <int*>PyByteArray_AS_STRING(self._data_ends) + self._rows + 1
-        cdef Py_ssize_t used = self._data_used, row, size
+        """Add the data of `count` rows that were checked, and for which `_reserve` has made room."""
+        cdef unsigned char* data = self._data.start
+        cdef int* ends = <int*>(self._data_ends.start + self._data_ends.used)
+        cdef Py_ssize_t used = self._data.used, row, size
         for row in range(count):
             size = item[2] - item[1]
             memcpy(data + used, p + item[1], size)
             used += size
             ends[row] = <int>used
             item += 3
-        self._data_used = used
-        self._nulls += count
-        self._rows += count
+        self._data.used = used
+        self._data_ends.used += count * sizeof(int)
 
-    cdef void _copy(self, const char* p, const int* item, Py_ssize_t count) noexcept:
-        """Add `count` rows that were checked, and for which `_reserve` has made room."""
-        cdef char* data = PyByteArray_AS_STRING(self._data)
-        cdef char* metadata = PyByteArray_AS_STRING(self._metadata)
-        cdef int* data_ends = <int*>PyByteArray_AS_STRING(self._data_ends)
-        cdef int* metadata_ends = <int*>PyByteArray_AS_STRING(self._metadata_ends)
-        cdef unsigned char* valid = <unsigned char*>PyByteArray_AS_STRING(self._valid)
-        cdef Py_ssize_t data_used = self._data_used, metadata_used = self._metadata_used, row, size
-        for row in range(self._rows, self._rows + count):
-            size = item[2] - item[1]
-            memcpy(data + data_used, p + item[1], size)
-            data_used += size
-            data_ends[row + 1] = <int>data_used
-            if item[0] < 0:
-                self._nulls += 1
-            else:
+    cdef void _copy_metadata(self, const char* p, const int* item, Py_ssize_t count) noexcept:
+        """Add the metadata of these rows, as far as they have any."""
+        cdef unsigned char* metadata = self._metadata.start
+        cdef int* ends = <int*>(self._metadata_ends.start + self._metadata_ends.used)
+        cdef Py_ssize_t used = self._metadata.used, row, size
+        for row in range(count):
+            if item[0] >= 0:
                 size = item[1] - item[0]
-                memcpy(metadata + metadata_used, p + item[0], size)
-                metadata_used += size
-                valid[row >> 3] |= 1 << (row & 7)
-            metadata_ends[row + 1] = <int>metadata_used
+                memcpy(metadata + used, p + item[0], size)
+                used += size
+                self._valid.start[(self._rows + row) >> 3] |= 1 << ((self._rows + row) & 7)
+            ends[row] = <int>used
             item += 3
-        self._data_used = data_used
-        self._metadata_used = metadata_used
-        self._rows += count
+        self._metadata.used = used
+        self._metadata_ends.used += count * sizeof(int)
 
     cpdef object take(self):
         """Return what was collected, and forget it."""
+        if self._rows == 0:
+            self._data_ends.zeros(sizeof(int) - self._data_ends.used)
         self._begin_metadata()
-        PyByteArray_Resize(self._data, self._data_used)
-        PyByteArray_Resize(self._metadata, self._metadata_used)
-        PyByteArray_Resize(self._data_ends, (self._rows + 1) * sizeof(int))
-        PyByteArray_Resize(self._metadata_ends, (self._rows + 1) * sizeof(int))
-        PyByteArray_Resize(self._valid, (self._rows + 7) >> 3)
         taken = Taken(
-            self._rows, self._data, self._data_ends, self._metadata, self._metadata_ends, self._valid, self._nulls
+            self._rows,
+            self._data.take(),
+            self._data_ends.take(),
+            self._metadata.take(),
+            self._metadata_ends.take(),
+            self._valid.take(),
+            self._nulls,
         )
-        self._clear()
+        self.size = self._rows = self._nulls = 0
         return taken
-
-
-cdef void _grow(bytearray octets, Py_ssize_t need) except *:
-    """Give `octets` at least `need` bytes, and at least twice what it has, so that growing is rare."""
-    cdef Py_ssize_t have = PyByteArray_GET_SIZE(octets)
-    if need > have:
-        PyByteArray_Resize(octets, max(need, 2 * have))
 
 
 cdef struct Column:
@@ -237,21 +278,17 @@ cdef class RowBuffers:
             raise LocalError(f"rows {start} to {last} were asked of a record batch of {self._rows}")
         cdef const Column* data = &self._first
         cdef const Column* metadata = &self._second if self._has_metadata else NULL
-        cdef Py_ssize_t row, length, more = 0
         cdef long long size = 0
-        for row in range(start, last):
-            length = _row_bytes(data, row)
-            if metadata != NULL:
-                more = _row_bytes(metadata, row)
-            if length < 0 or more < 0:
-                raise _damaged(data if length < 0 else metadata, row)
-            if row > start and size + length + more + each * (row - start + 1) > most:
-                last = row
-                break
-            size += length + more
+        cdef Py_ssize_t row
+        if metadata == NULL:
+            row = _fitting(data, start, last, most, each, &size)
+        else:
+            row = _fitting_both(data, metadata, start, last, most, each, &size)
+        if row < 0:
+            raise _damaged(data, metadata, -1 - row)
         if size > LONGEST:
             raise LocalError(f"a run holds at most {LONGEST} bytes; make several of these payloads")
-        return _joined(start, last, size, data, metadata)
+        return _joined(start, row, size, data, metadata)
 
 
 cdef Column _column(
@@ -267,8 +304,52 @@ cdef Column _column(
     return column
 
 
-cdef object _damaged(const Column* column, Py_ssize_t row):
+cdef Py_ssize_t _fitting(
+    const Column* data, Py_ssize_t start, Py_ssize_t stop, long long most, Py_ssize_t each, long long* size
+) noexcept:
+    """Return the row behind the last one that fits, and set `size`; -1 - row for a row that lies outside its bytes."""
+    cdef const int* ends = data.ends
+    cdef int first = ends[start], begin = first, end
+    cdef Py_ssize_t row
+    if first < 0:
+        return -1 - start
+    for row in range(start, stop):
+        end = ends[row + 1]
+        if end < begin or end > data.size:
+            return -1 - row
+        if end - first + each * (row - start + 1) > most and row > start:
+            stop = row
+            break
+        begin = end
+    size[0] = begin - first
+    return stop
+
+
+cdef Py_ssize_t _fitting_both(
+    const Column* data,
+    const Column* metadata,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    long long most,
+    Py_ssize_t each,
+    long long* size,
+) noexcept:
+    """Do the same for rows that may have metadata."""
+    cdef Py_ssize_t row, length, more
+    for row in range(start, stop):
+        length = _row_bytes(data, row)
+        more = _row_bytes(metadata, row)
+        if length < 0 or more < 0:
+            return -1 - row
+        if size[0] + length + more + each * (row - start + 1) > most and row > start:
+            return row
+        size[0] += length + more
+    return stop
+
+
+cdef object _damaged(const Column* data, const Column* metadata, Py_ssize_t row):
     """Return the error for a row that lies outside its bytes."""
+    cdef const Column* column = data if metadata == NULL or _row_bytes(data, row) < 0 else metadata
     return LocalError(
         f"row {row} lies at {column.ends[row]} to {column.ends[row + 1]} in {column.size} bytes; "
         "the Arrow array is damaged"

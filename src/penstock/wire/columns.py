@@ -14,7 +14,7 @@ from .buffers import ColumnBuffers, RowBuffers
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["ColumnBuilder", "rows_of"]
+__all__ = ["ColumnBuilder", "RowBuffers", "rows_of"]
 
 
 class ColumnBuilder(ColumnBuffers):
@@ -99,6 +99,8 @@ def _column(batch: pyarrow.RecordBatch, name: str) -> pyarrow.Array:
             f"the record batch has {batch.schema.names.count(name)} columns called {name}; rename all but one"
         )
     column = batch.column(name)
+    if pyarrow.types.is_binary(column.type):
+        return column
     if pyarrow.types.is_null(column.type):
         return column.cast(pyarrow.binary())
     if not _holds_bytes(column.type):
