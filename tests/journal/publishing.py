@@ -6,7 +6,7 @@ import asyncio
 import errno
 import os
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -59,18 +59,6 @@ class Publisher:
 
 def numbered(start: int, end: int, width: int = 0) -> list[bytes]:
     return [b"%0*d" % (width, number) for number in range(start, end)]
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Let everybody else go on until `condition` holds; a test that waits in vain is ended."""
-    while not condition():
-        await turns(1)
-
-
-async def turns(count: int) -> None:
-    """Let everybody else have so many turns of the loop."""
-    for _ in range(count):
-        await asyncio.sleep(0)
 
 
 @asynccontextmanager

@@ -27,9 +27,8 @@ from tests.journal.publishing import (
     gaps,
     numbered,
     rows,
-    turns,
-    until,
 )
+from tests.waiting import turns, until
 
 pytestmark = pytest.mark.usefixtures("impatient")
 

@@ -1,0 +1,256 @@
+"""Stand-ins for what surrounds one file of aio: they note what they are told, and do what a test says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from tests.builds import Build
+
+
+class FakeSession:
+    """A session that sends nothing.
+
+    Attributes:
+        told: The verbs that it was told, in order, each with its arguments but for the time.
+        left: The credit that each stream has left to send; a stream without an entry has none.
+        closed: Streams whose sending half is over.
+        events: What it will say next.
+        output: What it will write next.
+
+    """
+
+    def __init__(self, build: Build) -> None:
+        self._stream_closed = build.module("penstock.errors").StreamClosed
+        self.told: list[tuple[Any, ...]] = []
+        self.left: dict[int, int] = {}
+        self.closed: set[int] = set()
+        self.events: list[Any] = []
+        self.output: list[bytes] = []
+        self.timer: float | None = None
+        self.link_wanted = True
+
+    def items(self, stream_id: int) -> list[bytes]:
+        """Return the data of all items that were sent on a stream."""
+        return [data for verb, *rest in self.told if verb == "send" and rest[0] == stream_id for data in rest[1]]
+
+    def verbs(self, *names: str) -> list[tuple[Any, ...]]:
+        """Return what it was told of these verbs."""
+        return [each for each in self.told if each[0] in names]
+
+    # What a driver moves.
+
+    def link_up(self, now: float) -> None:
+        self.told.append(("link_up",))
+
+    def link_down(self, now: float, error: Exception | None) -> None:
+        self.told.append(("link_down", error))
+
+    def receive(self, data: bytes, now: float) -> None:
+        self.told.append(("receive", data))
+
+    def handle_timer(self, now: float) -> None:
+        self.told.append(("handle_timer",))
+        self.timer = None
+
+    def next_timer(self) -> float | None:
+        return self.timer
+
+    def take_events(self) -> list[Any]:
+        events, self.events = self.events, []
+        return events
+
+    def take_output(self) -> list[bytes]:
+        output, self.output = self.output, []
+        return output
+
+    def close(self, now: float, error: Exception | None = None) -> None:
+        self.told.append(("close", error))
+
+    # What streams say.
+
+    def send(self, stream_id: int, payload: Any, done: bool = False) -> int:
+        if stream_id in self.closed:
+            raise self._stream_closed(f"stream {stream_id}")
+        self.told.append(("send", stream_id, [payload.data], done))
+        self.left[stream_id] = self.left.get(stream_id, 0) - 1
+        return self.left[stream_id]
+
+    def send_run(self, stream_id: int, run: Any, start: int = 0) -> int:
+        if stream_id in self.closed:
+            raise self._stream_closed(f"stream {stream_id}")
+        count = min(len(run) - start, self.left[stream_id])
+        self.told.append(("send", stream_id, [each.data for each in run.payloads(start, start + count)], False))
+        self.left[stream_id] -= count
+        return count
+
+    def credit(self, stream_id: int) -> int:
+        return self.left.get(stream_id, 0)
+
+    def complete(self, stream_id: int) -> None:
+        self.told.append(("complete", stream_id))
+
+    def fail(self, stream_id: int, error: BaseException) -> None:
+        self.told.append(("fail", stream_id, error))
+
+    def request(self, stream_id: int, count: int) -> None:
+        self.told.append(("request", stream_id, count))
+
+    def cancel(self, stream_id: int) -> None:
+        self.told.append(("cancel", stream_id))
+
+
+class FakeLoop:
+    """Keeps what is to be called soon until `turn`."""
+
+    def __init__(self) -> None:
+        self.soon: list[Callable[[], object]] = []
+
+    def call_soon(self, function: Callable[..., object], *arguments: Any) -> None:
+        self.soon.append(lambda: function(*arguments))
+
+    def time(self) -> float:
+        return 0.0
+
+    def turn(self) -> None:
+        soon, self.soon = self.soon, []
+        for call in soon:
+            call()
+
+
+class FakeDriver:
+    """What pumps and handlers need of a driver.
+
+    Attributes:
+        failed: The errors that streams were ended with, and who had failed.
+        ended: Sending halves that are over.
+
+    """
+
+    def __init__(self, build: Build, loop: asyncio.AbstractEventLoop | FakeLoop) -> None:
+        self.session = FakeSession(build)
+        self.settings = build.module("penstock.settings").Settings()
+        self.service = build.module("penstock.aio.service").Service()
+        self.loop = loop
+        self.paused = False
+        self.outbound: dict[int, Any] = {}
+        self.inbound: dict[int, Any] = {}
+        self.tasks: set[asyncio.Future[Any]] = set()
+        self.failed: list[tuple[BaseException, str]] = []
+        self.ended: list[Any] = []
+        self.writes = 0
+        self.fires = 0
+
+    def write(self) -> None:
+        self.writes += 1
+
+    def wake(self) -> None:
+        """Nothing is written."""
+
+    def start(self, work: Any, finished: Callable[[asyncio.Future[Any]], None]) -> asyncio.Future[Any]:
+        task = asyncio.ensure_future(work)
+        self.tasks.add(task)
+        task.add_done_callback(finished)
+        return task
+
+    def finish(self, stream_id: int) -> None:
+        self.session.complete(stream_id)
+
+    def fail(self, stream_id: int, error: BaseException, name: str) -> None:
+        self.failed.append((error, name))
+
+    def half_ended(self, half: Any, stream_id: int, name: str) -> None:
+        self.ended.append(half)
+
+    def request(self, stream_id: int, count: int) -> None:
+        self.session.request(stream_id, count)
+
+    def reply(self, stream_id: int, payload: Any) -> None:
+        self.session.send(stream_id, payload, True)
+
+    def release(self, stream_id: int) -> None:
+        self.session.cancel(stream_id)
+
+    def fire_started(self) -> None:
+        self.fires += 1
+
+    def fire_ended(self) -> None:
+        self.fires -= 1
+
+
+class FakeLink:
+    """A link that keeps what is written.
+
+    Attributes:
+        written: What was written, in order.
+        waiting: Bytes that the network has not taken, as a test says.
+        told: What else it was told to do.
+
+    """
+
+    def __init__(self, receiver: Any = None) -> None:
+        self.receiver = receiver
+        self.written: list[bytes] = []
+        self.waiting = 0
+        self.told: list[str] = []
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+
+    def get_write_buffer_size(self) -> int:
+        return self.waiting
+
+    def pause_reading(self) -> None:
+        self.told.append("pause_reading")
+
+    def resume_reading(self) -> None:
+        self.told.append("resume_reading")
+
+    def close(self) -> None:
+        self.told.append("close")
+
+    def abort(self) -> None:
+        self.told.append("abort")
+
+
+class Source:
+    """A plain iterator of numbers that knows how far it was asked, and whether it was closed."""
+
+    def __init__(self, count: int, width: int = 0) -> None:
+        self.count = count
+        self.width = width
+        self.taken = 0
+        self.closed = 0
+
+    def __iter__(self) -> Source:
+        return self
+
+    def __next__(self) -> bytes:
+        if self.taken == self.count:
+            raise StopIteration
+        self.taken += 1
+        return b"%0*d" % (self.width, self.taken - 1)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class AsyncSource:
+    """An async iterator of numbers that knows how far it was asked, and whether it was closed."""
+
+    def __init__(self, *items: Any) -> None:
+        self.items = items
+        self.taken = 0
+        self.closed = 0
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        try:
+            for item in self.items:
+                self.taken += 1
+                if isinstance(item, Exception):
+                    raise item
+                yield item
+                await asyncio.sleep(0)
+        finally:
+            self.closed += 1
