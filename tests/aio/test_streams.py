@@ -75,3 +75,11 @@ async def test_a_failing_stream_gives_its_items_first() -> None:
             async with w.peer.stream("count", b"no number") as items:
                 async for _ in items:
                     pass
+
+
+async def test_ready_tells_whether_the_next_item_is_here() -> None:
+    async with world() as w, w.peer.stream("count", "3", credit=8) as items:
+        assert not items.ready
+        seen = [items.ready async for _ in items]
+        # They came together: after each but the last one, another is here.
+        assert seen == [True, True, False]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 from pathlib import Path
@@ -41,6 +42,13 @@ def test_stream_is_collected_once(penstock: Penstock, server: str, tmp_path: Pat
     # The stream is complete: there is nothing to do, unless it is wanted anew.
     assert penstock(*arguments).out == b"collected 0 items; the journal ends at 1,000\n"
     assert penstock(*arguments, "--again").out == b"collected 1,000 items; the journal ends at 2,000\n"
+
+
+def test_credit_metadata_and_an_end_for_programs(penstock: Penstock, server: str, tmp_path: Path) -> None:
+    result = penstock("collect", server, "count", "-d", "9", "-m", "m", "--credit", "2", "-j", str(tmp_path), "--json")
+    assert result.code == 0
+    assert json.loads(result.out) == {"items": 9, "bytes": 9, "gaps": 0, "position": 9, "complete": True}
+    assert penstock("collect", server, "count", "-j", str(tmp_path), "--credit", "0").code == 2
 
 
 def test_source_names_the_log(penstock: Penstock, server: str, tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ def test_trust(penstock: Penstock, tmp_path: Path) -> None:
         call = ("call", url, "echo", "-d", "hi")
         assert penstock(*call, "--cafile", str(tmp_path / "ca.pem")).out == b"hi\n"
         assert penstock(*call, "--insecure").out == b"hi\n"
+        collect = ("collect", url, "count", "-d", "3", "-q", "-j", str(tmp_path / "journal"))
+        assert penstock(*collect, "--cafile", str(tmp_path / "ca.pem")).code == 0
         refused = penstock(*call)
     assert refused.code == 3
     assert "certificate" in refused.err

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
@@ -138,7 +139,7 @@ async def test_no_more_is_asked_for_while_readers_leave_too_much(
 
     async with publisher.serve(), collecting(collector):
         freed = 0
-        for _ in range(2):
+        for lines in (1, 0):
             # All that was asked for has come, and one item more is made ahead of credit.
             await until(lambda: "budget" in collector.progress.waiting and publisher.made == at() + 1)
             assert budget // width // 2 <= at() - freed <= budget // width + window
@@ -147,8 +148,33 @@ async def test_no_more_is_asked_for_while_readers_leave_too_much(
             freed = at()
             Journal(tmp_path).trim(ROUTE, freed, retain_bytes=0)
             await until(lambda end=freed: at() > end)
-            assert caplog.text.count("budget is used up") == 1
+            # It is told once, and not each time.
+            assert caplog.text.count("budget is used up") == lines
             caplog.clear()
+
+
+@pytest.mark.parametrize("credit", [1, 5])
+async def test_no_more_is_under_way_than_somebody_allows(tmp_path: Path, credit: int) -> None:
+    ahead: list[int] = []
+    collector = Collector(URL, ROUTE, tmp_path, credit=credit)
+    service = penstock.Service()
+
+    @service.stream(ROUTE)
+    async def numbers(request: penstock.Payload) -> AsyncIterator[bytes]:
+        for number in range(40):
+            ahead.append(number - collector.progress.position)
+            yield b"%d" % number
+
+    async with penstock.serve(service, URL):
+        await collector.run()
+    assert rows(tmp_path) == numbered(0, 40)
+    # One item is made ahead of credit.
+    assert max(ahead) <= credit
+
+
+async def test_a_credit_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(penstock.LocalError, match="at least 1"):
+        Collector(URL, ROUTE, tmp_path, credit=0)
 
 
 async def test_a_new_stream_is_not_opened_while_readers_leave_too_much(tmp_path: Path) -> None:
@@ -381,7 +407,7 @@ async def test_a_connection_that_breaks_while_readers_leave_too_much_is_noticed(
 async def test_a_publisher_that_refuses_us_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def connect(url: str, *, settings: Settings, checkpoint: bytes | None) -> None:
+    def connect(url: str, *, settings: Settings, **others: object) -> None:
         asked.append(settings.resume)
         raise SetupRejected("go away")
 

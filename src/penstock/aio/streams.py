@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from operator import length_hint
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
@@ -40,6 +41,12 @@ class Items:
 
     def __aiter__(self) -> AsyncIterator[Payload]:
         return self._items()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the next item has arrived already."""
+        inbound = self._inbound
+        return inbound is not None and (length_hint(inbound.cut) > 0 or len(inbound.pending) > 0)
 
     def batches(self, max_rows: int | None = None, max_bytes: int | None = None) -> AsyncIterator[pyarrow.RecordBatch]:
         """Return the items as record batches with the columns `data` and `metadata`; needs pyarrow.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import signal
@@ -14,11 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ..errors import LocalError
-from .arguments import Data, Route, Url, read_bytes
+from .arguments import CaFile, Credit, Data, Insecure, Metadata, Route, Url
+from .connection import request_of, tls_context
 from .exits import CANCELED
 
 if TYPE_CHECKING:
-    from ..journal.collect import Collector
+    from ..journal.collect import Collector, Progress
 
 REPORT_SECONDS: Final = 2.0
 UNITS: Final = {"": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
@@ -32,15 +34,18 @@ def collect(
         str | None, typer.Option("--source", help="The log's name in the journal; else the route.")
     ] = None,
     data: Data = "",
+    metadata: Metadata = None,
+    credit: Credit = None,
     budget: Annotated[
         str, typer.Option("--budget", metavar="BYTES", help="What readers may leave unread: 1000000, 256MiB, 4GiB.")
     ] = "256MiB",
     again: Annotated[bool, typer.Option("--again", help="Collect anew a stream that is complete.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Report no progress.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
+    cafile: CaFile = None,
+    insecure: Insecure = False,
 ) -> None:
     """Collect a stream into a journal, each item once, until it is complete; stop it and start it at will.
-
-    A URL with +tls may name whom to trust: rsocket+tls://localhost:7878?ca=FILE.
 
     Example: penstock collect rsocket+tcp://localhost:7878 flights --journal data/flights
     """
@@ -48,10 +53,22 @@ def collect(
     from ..journal.collect import Collector
 
     logging.basicConfig(format="penstock: %(message)s")
+    request = request_of(data, metadata)
     collector = Collector(
-        url, route, journal, source=source, data=read_bytes(data), budget_bytes=size_of(budget), again=again
+        url,
+        route,
+        journal,
+        source=source,
+        data=request.data,
+        metadata=request.metadata,
+        budget_bytes=size_of(budget),
+        credit=credit,
+        ssl=tls_context(cafile, insecure),
+        again=again,
     )
-    if not run(_collect(collector, quiet)):
+    complete = run(_collect(collector, quiet))
+    _tell(collector.progress, complete, as_json)
+    if not complete:
         raise typer.Exit(CANCELED)
 
 
@@ -83,10 +100,17 @@ async def _collect(collector: Collector, quiet: bool) -> bool:
         print("stopped; the same command goes on from here", file=sys.stderr)
     finally:
         report.cancel()
-    progress = collector.progress
+    return not work.cancelled()
+
+
+def _tell(progress: Progress, complete: bool, as_json: bool) -> None:
+    """Print how far it has come, at its end."""
+    if as_json:
+        fields = {"items": progress.rows, "bytes": progress.size, "gaps": progress.gaps, "position": progress.position}
+        print(json.dumps(fields | {"complete": complete}))
+        return
     gaps = f", {progress.gaps} gaps" if progress.gaps else ""
     print(f"collected {progress.rows:,} items{gaps}; the journal ends at {progress.position:,}")
-    return not work.cancelled()
 
 
 async def _report(collector: Collector) -> None:

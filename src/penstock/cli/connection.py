@@ -64,8 +64,9 @@ async def print_items(items: Stream, as_json: bool, take: int | None) -> None:
     count = 0
     async with items:
         async for item in items:
-            printer.item(item)
             count += 1
+            # What arrived together is written together; nobody waits for what is here.
+            printer.item(item, flush=count == take or not items.ready)
             if count == take:
                 break
 

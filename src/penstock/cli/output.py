@@ -37,8 +37,8 @@ class Printer:
         self._json = as_json
         self._terminal = sys.stdout.isatty()
 
-    def item(self, payload: Payload) -> None:
-        """Print one item."""
+    def item(self, payload: Payload, flush: bool = True) -> None:
+        """Print one item. Without `flush` it may stay in a buffer until one comes with it."""
         if self._json:
             line = _json_line(payload)
         elif self._terminal:
@@ -47,7 +47,8 @@ class Printer:
             line = payload.data
         out = sys.stdout.buffer
         out.write(line + b"\n")
-        out.flush()
+        if flush:
+            out.flush()
 
 
 def _json_line(payload: Payload) -> bytes:

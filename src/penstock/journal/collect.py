@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import ssl as tls
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -29,10 +30,12 @@ from ..errors import (
     DiskFull,
     JournalError,
     LinkError,
+    LocalError,
     PeerClosed,
     ResumeRejected,
     SetupRejected,
 )
+from ..payload import Payload
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..wire.columns import ColumnBuilder
 from .format import NO_ITEMS
@@ -104,7 +107,10 @@ class Collector:
         source: The log's name; else the route.
         data: The request's data.
         budget_bytes: Bytes of rows that readers may leave unread before the publisher is slowed.
+        credit: Items that may be under way at most; else as many as have 16 MiB, and 262,144 of small ones.
+        metadata: The request's metadata, beside its route.
         settings: Of the connection. A session that outlives its links is asked for in any case.
+        ssl: Whom to trust, with TLS; else the system's certificate authorities, or what the URL says.
         again: Collect anew although the publisher has completed the stream before.
 
     Attributes:
@@ -120,21 +126,31 @@ class Collector:
         *,
         source: str | None = None,
         data: bytes = b"",
+        metadata: bytes | None = None,
         budget_bytes: int = DEFAULT_BUDGET_BYTES,
+        credit: int | None = None,
         settings: Settings = DEFAULT_SETTINGS,
+        ssl: tls.SSLContext | None = None,
         again: bool = False,
     ) -> None:
+        if credit is not None and credit < 1:
+            raise LocalError(f"credit is {credit}; a collector needs at least 1")
         self._url = url
         self._route = route
         self._journal = journal
         self._source = source if source is not None else route
-        self._data = data
+        self._request = Payload(data, metadata)
+        self._ssl = ssl
+        self._largest = LARGEST_WINDOW if credit is None else credit
+        self._smallest = min(SMALLEST_WINDOW, self._largest)
+        self._first = min(FIRST_WINDOW, self._largest)
         self._budget_bytes = budget_bytes
         self._settings = replace(settings, resume=True)
         self._again = again
+        self._slowed = False
         self._state = State()
         # Items that were asked for and have not come; and those to ask for once there is room.
-        self._window = FIRST_WINDOW
+        self._window = self._first
         self._outstanding = 0
         self.progress = Progress()
 
@@ -204,7 +220,7 @@ class Collector:
         # A new stream brings a whole window. Readers are other processes, so room is polled for.
         while checkpoint is None and not self._room(writer):  # noqa: ASYNC110
             await asyncio.sleep(RETRY)
-        async with connect(self._url, settings=self._settings, checkpoint=checkpoint) as peer:
+        async with connect(self._url, settings=self._settings, ssl=self._ssl, checkpoint=checkpoint) as peer:
             try:
                 stream = await self._stream(writer, peer, resumed=checkpoint is not None)
                 await self._collect(writer, peer, stream)
@@ -219,13 +235,13 @@ class Collector:
         if stream is None:
             if resumed:
                 await self._lost(writer, "the stream had failed before the collector was stopped")
-            self._window = self._outstanding = FIRST_WINDOW
-            stream = peer.stream(self._route, self._data, credit=FIRST_WINDOW, manual=True)
+            self._window = self._outstanding = self._first
+            stream = peer.stream(self._route, self._request, credit=self._first, manual=True)
             await stream.__aenter__()
             await self._record(writer, peer, stream, ColumnBuilder(), 0)
         else:
             self._outstanding = self._state.outstanding
-            self._window = max(self._outstanding, FIRST_WINDOW)
+            self._window = max(self._outstanding, self._first)
         return stream
 
     async def _collect(self, writer: JournalWriter, peer: Peer, stream: Stream) -> None:
@@ -275,7 +291,7 @@ class Collector:
         """Fit the window to how large items are."""
         fitting = WINDOW_BYTES // max(1, size // rows)
         # Not more than twice as large at once: the next items may be larger.
-        self._window = max(SMALLEST_WINDOW, min(fitting, LARGEST_WINDOW, 2 * self._window))
+        self._window = max(self._smallest, min(fitting, self._largest, 2 * self._window))
 
     def _grant(self, writer: JournalWriter, rows: int) -> int:
         """Return how many more items to ask for, once `rows` are appended: none while readers have left too much."""
@@ -293,7 +309,11 @@ class Collector:
             self.progress.waiting = ""
         elif not self.progress.waiting:
             self.progress.waiting = "the journal's budget is used up: nobody reads it, or readers are slower"
-            logger.warning("%s: %s", self._journal, self.progress.waiting)
+            # Slower readers are daily life: one line is enough.
+            logger.log(
+                logging.INFO if self._slowed else logging.WARNING, "%s: %s", self._journal, self.progress.waiting
+            )
+            self._slowed = True
         return room
 
     async def _append(self, writer: JournalWriter, batch: pa.RecordBatch) -> None:
