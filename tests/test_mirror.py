@@ -28,7 +28,6 @@ ACROSS = {
 TOGETHER = {
     "aio/test_driver.py": "aio/test_server.py",
     "aio/test_exchanges.py": "aio/test_peer.py",
-    "aio/test_handler.py": "aio/test_peer.py",
     "cli/test_demo.py": "demo/test_flights.py",
     "demo/test_pipeline.py": "demo/test_flights.py",
     "demo/test_processes.py": "demo/test_flights.py",
