@@ -1,0 +1,330 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+from typing import Any
+
+import pytest
+
+from tests.aio.fakes import FakeSession
+from tests.builds import Build
+from tests.waiting import until
+
+STREAM, OTHER = 1, 3
+
+
+class Half:
+    """A sending half that notes what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def granted(self) -> None:
+        self.told.append("granted")
+
+    def resumed(self) -> None:
+        self.told.append("resumed")
+
+    def canceled(self) -> None:
+        self.told.append("canceled")
+
+
+class World:
+    """The streams of a session, in the build that the test runs on."""
+
+    def __init__(self, build: Build) -> None:
+        self.build = build
+        self.session = FakeSession(build)
+        self.service = build.module("penstock.aio.service").Service()
+        self.errors = build.module("penstock.errors")
+        base = build.module("penstock.aio.exchanges").Exchanges
+
+        class Quiet(base):  # type: ignore[misc, valid-type]
+            """Writes nothing."""
+
+            def wake(self) -> None:
+                """Nothing."""
+
+        self.exchanges = Quiet(self.session, build.module("penstock.settings").Settings(), self.service)
+
+    def payload(self, data: bytes) -> Any:
+        return self.build.module("penstock.payload").Payload(data)
+
+    def happen(self, name: str, stream_id: int, *arguments: Any) -> None:
+        event = getattr(self.build.module("penstock.events"), name)(stream_id, *arguments)
+        self.exchanges.dispatch([event])
+
+    def call(self, stream_id: int = STREAM) -> asyncio.Future[Any]:
+        future = self.exchanges.calls[stream_id] = asyncio.get_running_loop().create_future()
+        return future
+
+    def inbound(self, stream_id: int = STREAM) -> Any:
+        module = self.build.module("penstock.aio.inbound")
+        half = self.exchanges.inbound[stream_id] = module.Inbound(self.exchanges, stream_id, 100, 100, True)
+        return half
+
+    def outbound(self, stream_id: int = STREAM) -> Half:
+        half = self.exchanges.outbound[stream_id] = Half()
+        return half
+
+    def open(self) -> list[int]:
+        """Return the streams of which something is in a table."""
+        tables = (self.exchanges.calls, self.exchanges.inbound, self.exchanges.outbound)
+        return sorted({stream_id for table in tables for stream_id in table})
+
+
+# Events.
+
+
+async def test_an_item_is_the_answer_of_its_call(build: Build) -> None:
+    world = World(build)
+    mine, other = world.call(), world.call(OTHER)
+    world.happen("ItemReceived", STREAM, world.payload(b"x"), True)
+    assert mine.result().data == b"x"
+    assert not other.done()
+    assert world.open() == [OTHER]
+
+
+async def test_an_answer_that_nobody_waits_for_is_dropped(build: Build) -> None:
+    world = World(build)
+    world.call().cancel()
+    world.happen("ItemReceived", STREAM, world.payload(b"x"), True)
+    world.happen("ItemReceived", OTHER, world.payload(b"x"), True)
+    world.call().cancel()
+    world.happen("Failed", STREAM, ValueError())
+    assert world.open() == []
+
+
+async def test_a_call_that_is_completed_without_an_item_has_an_empty_answer(build: Build) -> None:
+    world = World(build)
+    future = world.call()
+    world.happen("Completed", STREAM)
+    assert (future.result().data, future.result().metadata) == (b"", None)
+
+
+async def test_items_and_runs_come_to_their_stream_until_it_ends(build: Build) -> None:
+    world = World(build)
+    inbound = world.inbound()
+    run = build.module("penstock.payload").PayloadRun.of([world.payload(b"1"), world.payload(b"2")])
+    world.happen("ItemReceived", STREAM, world.payload(b"0"), False)
+    world.happen("RunReceived", STREAM, run)
+    world.happen("RunReceived", OTHER, run)
+    assert not inbound.over
+    world.happen("ItemReceived", STREAM, world.payload(b"3"), True)
+    assert inbound.cut_more()
+    assert [item.data for item in inbound.cut] == [b"0", b"1", b"2", b"3"]
+    assert (inbound.over, inbound.error, world.open()) == (True, None, [])
+
+
+async def test_completion_ends_what_comes_and_not_what_goes(build: Build) -> None:
+    world = World(build)
+    inbound, outbound = world.inbound(), world.outbound()
+    world.happen("Completed", STREAM)
+    assert (inbound.over, inbound.error) == (True, None)
+    assert (outbound.told, list(world.exchanges.outbound)) == ([], [STREAM])
+
+
+async def test_a_failure_ends_both_halves_and_the_call(build: Build) -> None:
+    world = World(build)
+    error = world.errors.ApplicationError(0x301, "boom")
+    inbound, outbound, call = world.inbound(), world.outbound(), world.call()
+    world.happen("Failed", STREAM, error)
+    assert inbound.error is error
+    assert call.exception() is error
+    assert (outbound.told, world.open()) == (["canceled"], [])
+
+
+@pytest.mark.parametrize("whole", [False, True])
+async def test_a_peer_cancels_what_goes_or_the_whole_stream(build: Build, whole: bool) -> None:
+    world = World(build)
+    inbound, outbound = world.inbound(), world.outbound()
+    world.happen("Canceled", STREAM, whole)
+    assert outbound.told == ["canceled"]
+    assert (inbound.over, world.open()) == (whole, [] if whole else [STREAM])
+    if whole:
+        assert isinstance(inbound.error, world.errors.Canceled)
+
+
+async def test_credit_comes_to_its_sending_half(build: Build) -> None:
+    world = World(build)
+    mine, other = world.outbound(), world.outbound(OTHER)
+    world.happen("CreditGranted", STREAM, 5)
+    world.happen("CreditGranted", 99, 5)
+    assert (mine.told, other.told) == (["granted"], [])
+
+
+async def test_a_request_comes_to_its_handler(build: Build) -> None:
+    world = World(build)
+    world.service.call("r")(lambda request: request)
+    kind = build.module("penstock.kinds").Kind.CALL
+    world.happen("Requested", 2, kind, "r", world.payload(b"x"), 0, True)
+    assert world.session.told == [("send", 2, [b"x"], True)]
+
+
+async def test_pushed_metadata_comes_to_the_service(build: Build, caplog: pytest.LogCaptureFixture) -> None:
+    world = World(build)
+    seen = []
+
+    @world.service.push
+    def push(metadata: bytes) -> None:
+        seen.append(metadata)
+        if metadata == b"bad":
+            raise ValueError("broken")
+
+    world.happen("MetadataPushed", 0, b"bad")
+    world.happen("MetadataPushed", 0, b"good")
+    assert seen == [b"bad", b"good"]
+    assert "the push handler failed" in caplog.text
+
+
+# What users of streams say.
+
+
+async def test_a_call_is_abandoned_once(build: Build) -> None:
+    world = World(build)
+    world.call()
+    world.exchanges.abandon(STREAM)
+    world.exchanges.abandon(STREAM)
+    assert world.session.told == [("cancel", STREAM)]
+    assert world.open() == []
+
+
+async def test_who_leaves_a_stream_cancels_it(build: Build) -> None:
+    world = World(build)
+    inbound = world.inbound()
+    world.exchanges.leave(STREAM)
+    world.exchanges.leave(STREAM)
+    assert world.session.told == [("cancel", STREAM)]
+    assert isinstance(inbound.error, world.errors.StreamClosed)
+    assert world.open() == []
+
+
+async def test_who_leaves_a_channel_sends_no_more(build: Build) -> None:
+    world = World(build)
+    _, outbound = world.inbound(), world.outbound()
+    world.exchanges.leave(STREAM)
+    assert world.session.told == [("cancel", STREAM)]
+    assert (outbound.told, world.open()) == (["canceled"], [])
+
+
+async def test_who_leaves_a_stream_of_which_only_the_sending_half_is_open_fails_it(build: Build) -> None:
+    # Nothing is received that could be canceled.
+    world = World(build)
+    outbound = world.outbound()
+    world.exchanges.leave(STREAM)
+    ((verb, stream_id, error),) = world.session.told
+    assert (verb, stream_id) == ("fail", STREAM)
+    assert isinstance(error, world.errors.Canceled)
+    assert outbound.told == ["canceled"]
+
+
+# What handlers and sources say.
+
+
+async def test_an_answer_to_a_stream_that_is_over_is_dropped(build: Build) -> None:
+    world = World(build)
+    world.session.closed.add(STREAM)
+    world.exchanges.reply(STREAM, world.payload(b"x"))
+    assert world.session.told == []
+
+
+async def test_errors_of_handlers_are_logged_unless_they_are_meant(
+    build: Build, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(build)
+    meant = world.errors.ApplicationError(0x301, "sold out")
+    world.exchanges.fail(STREAM, meant, "the handler")
+    world.exchanges.fail(STREAM, ValueError("ours"), "")
+    assert caplog.records == []
+    bug = KeyError("a secret")
+    world.exchanges.fail(OTHER, bug, "the handler")
+    assert [record.getMessage() for record in caplog.records] == ["the handler failed"]
+    assert [error for _, _, error in world.session.told][2] is bug
+
+
+async def test_a_failure_ends_the_receiving_half_too(build: Build) -> None:
+    world = World(build)
+    inbound = world.inbound()
+    error = ValueError("broken")
+    world.exchanges.fail(STREAM, error, "")
+    assert (inbound.error, world.open()) == (error, [])
+
+
+async def test_a_handler_that_was_canceled_is_no_secret(build: Build) -> None:
+    world = World(build)
+    world.exchanges.fail(STREAM, asyncio.CancelledError(), "the handler")
+    ((_, _, error),) = world.session.told
+    assert isinstance(error, world.errors.Canceled)
+
+
+async def test_an_error_that_cannot_travel_is_told_as_one_that_can(
+    build: Build, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(build)
+    wrong = world.errors.LocalError("no such code")
+    told = []
+
+    def fail(stream_id: int, error: BaseException) -> None:
+        told.append(error)
+        if error is not wrong:
+            raise wrong
+
+    world.session.fail = fail  # type: ignore[method-assign]
+    world.exchanges.fail(STREAM, world.errors.ApplicationError(0, "boom"), "the handler")
+    assert told[1:] == [wrong]
+    assert "its error cannot travel: no such code" in caplog.text
+
+
+async def test_a_handler_that_has_ended_takes_no_more_items(build: Build) -> None:
+    world = World(build)
+    inbound, outbound = world.inbound(), world.outbound()
+    world.exchanges.half_ended(outbound, STREAM, "the handler")
+    assert world.session.told == [("cancel", STREAM)]
+    assert inbound.over
+    assert world.open() == []
+
+
+async def test_a_source_that_has_ended_leaves_what_comes_alone(build: Build) -> None:
+    world = World(build)
+    inbound, outbound = world.inbound(), world.outbound()
+    world.exchanges.half_ended(outbound, STREAM, "")
+    assert (world.session.told, inbound.over) == ([], False)
+    assert world.exchanges.outbound == {}
+
+
+async def test_who_has_taken_over_stays_when_the_one_before_ends(build: Build) -> None:
+    world = World(build)
+    before, after = Half(), world.outbound()
+    world.exchanges.half_ended(before, STREAM, "")
+    assert world.exchanges.outbound == {STREAM: after}
+
+
+async def test_tasks_are_held_until_they_end(build: Build) -> None:
+    # The loop alone would let them be collected.
+    world = World(build)
+    released = asyncio.Event()
+    ended = []
+
+    async def work() -> int:
+        await released.wait()
+        return 7
+
+    def finished(task: asyncio.Future[Any]) -> None:
+        world.exchanges.tasks.discard(task)
+        ended.append(task.result())
+
+    world.exchanges.start(work(), finished)
+    gc.collect()
+    assert len(world.exchanges.tasks) == 1
+    released.set()
+    await until(lambda: ended == [7])
+    assert world.exchanges.tasks == set()
+
+
+async def test_work_that_is_done_already_has_ended(build: Build) -> None:
+    world = World(build)
+    future = asyncio.get_running_loop().create_future()
+    future.set_result(None)
+    ended: list[Any] = []
+    world.exchanges.start(future, ended.append)
+    assert (ended, world.exchanges.tasks) == ([future], set())
