@@ -1,0 +1,79 @@
+"""The documentation says what is so: settings, errors, commands, and code that runs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from penstock import errors, settings
+from penstock.cli.parser import VERBS
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+RUN_SECONDS = 60
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+def shown(value: object) -> str:
+    """Return a default as the page shows it."""
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str):
+        return f'"{value}"'
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+def test_every_setting_is_told_with_its_default_and_its_reason() -> None:
+    page = (ROOT / "docs/reference/settings.md").read_text()
+    source = ast.parse(Path(settings.__file__).read_text())
+    body = next(node.body for node in source.body if isinstance(node, ast.ClassDef))
+    told = 0
+    for field, after in pairwise(body):
+        if isinstance(field, ast.AnnAssign):
+            name, reason = ast.unparse(field.target), ast.literal_eval(ast.unparse(after))
+            words = " ".join(reason.split()).replace("``", "`")
+            assert f"| `{name}` | {shown(getattr(settings.DEFAULT_SETTINGS, name))} | {words} |" in page
+            told += 1
+    assert told == page.count("| `") > 0
+
+
+def test_every_error_is_told() -> None:
+    page = (ROOT / "docs/reference/errors.md").read_text()
+    told = set(re.findall(r"^\|[^`|]*`(\w+)`", page, re.MULTILINE))
+    assert told == set(errors.__all__) - {"PenstockError"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_commands_exist_and_code_is_code(page: Path) -> None:
+    for block in blocks(page, "console"):
+        for verb in re.findall(r"(?:^\$|\|) penstock +([a-z]+)", block, re.MULTILINE):
+            assert verb in VERBS
+        for command in re.findall(r"^\$ make ?([a-z]*)", block, re.MULTILINE):
+            assert f"\n{command}:" in (ROOT / "Makefile").read_text() or not command
+    for block in blocks(page, "python"):
+        compile(block, page.name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+@pytest.mark.parametrize(
+    ("page", "count", "output"),
+    [
+        ("README.md", 1, "Payload(b'hello'"),
+        ("docs/how-to/serve-and-call.md", 2, "b'42'\nb'6'\n[b'0', b'1', b'2']\nhello\n0x301 not today\n"),
+    ],
+)
+def test_what_stands_there_runs(page: str, count: int, output: str) -> None:
+    program = "\n".join(blocks(ROOT / page, "python")[:count])
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=RUN_SECONDS
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert output in result.stdout
