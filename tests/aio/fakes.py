@@ -179,6 +179,22 @@ class FakeDriver:
         self.fires -= 1
 
 
+class FakeHalf:
+    """A sending half that notes what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def granted(self) -> None:
+        self.told.append("granted")
+
+    def resumed(self) -> None:
+        self.told.append("resumed")
+
+    def canceled(self) -> None:
+        self.told.append("canceled")
+
+
 class FakeLink:
     """A link that keeps what is written.
 

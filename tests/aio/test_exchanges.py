@@ -6,27 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.aio.fakes import FakeSession
+from tests.aio.fakes import FakeHalf, FakeSession
 from tests.builds import Build
 from tests.waiting import until
 
 STREAM, OTHER = 1, 3
-
-
-class Half:
-    """A sending half that notes what it is told."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def granted(self) -> None:
-        self.told.append("granted")
-
-    def resumed(self) -> None:
-        self.told.append("resumed")
-
-    def canceled(self) -> None:
-        self.told.append("canceled")
 
 
 class World:
@@ -63,8 +47,8 @@ class World:
         half = self.exchanges.inbound[stream_id] = module.Inbound(self.exchanges, stream_id, 100, 100, True)
         return half
 
-    def outbound(self, stream_id: int = STREAM) -> Half:
-        half = self.exchanges.outbound[stream_id] = Half()
+    def outbound(self, stream_id: int = STREAM) -> FakeHalf:
+        half = self.exchanges.outbound[stream_id] = FakeHalf()
         return half
 
     def open(self) -> list[int]:
@@ -294,7 +278,7 @@ async def test_a_source_that_has_ended_leaves_what_comes_alone(build: Build) -> 
 
 async def test_who_has_taken_over_stays_when_the_one_before_ends(build: Build) -> None:
     world = World(build)
-    before, after = Half(), world.outbound()
+    before, after = FakeHalf(), world.outbound()
     world.exchanges.half_ended(before, STREAM, "")
     assert world.exchanges.outbound == {STREAM: after}
 

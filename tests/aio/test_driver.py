@@ -1,0 +1,395 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.aio.fakes import FakeHalf, FakeLink, FakeSession
+from tests.builds import Build
+from tests.waiting import turns, until
+
+
+class World:
+    """A driver between a session and a link that both do what a test says."""
+
+    def __init__(self, build: Build, **settings: Any) -> None:
+        self.build = build
+        self.module = build.module("penstock.aio.driver")
+        self.events = build.module("penstock.events")
+        self.errors = build.module("penstock.errors")
+        self.session = FakeSession(build)
+        self.settings = build.module("penstock.settings").Settings(**settings)
+        self.service = build.module("penstock.aio.service").Service()
+        self.unlinked = 0
+        self.driver = self.module.Driver(self.session, self.settings, self.service, "tcp://peer:1", self._unlinked)
+        self.link = self.new_link()
+
+    def _unlinked(self) -> None:
+        self.unlinked += 1
+
+    def new_link(self) -> FakeLink:
+        link = FakeLink(self.driver)
+        self.driver.link_made(link)
+        return link
+
+    def request(self, route: str = "r", kind: str = "CALL") -> Any:
+        payload = self.build.module("penstock.payload").Payload(b"")
+        return self.events.Requested(2, self.build.module("penstock.kinds").Kind[kind], route, payload, 0, True)
+
+    def end_session(self, error: Exception | None = None) -> None:
+        """Have the session say that it is over."""
+        self.session.link_wanted = False
+        self.session.events.append(self.events.Closed(error))
+        self.driver.flush()
+
+
+# Batches.
+
+
+async def test_a_new_link_gets_what_the_session_has_to_say(build: Build) -> None:
+    world = World(build)
+    world.session.output = [b"set-up"]
+    world.driver.link_lost(None)
+    link = world.new_link()
+    assert world.session.told[-1] == ("link_up",)
+    assert link.written == [b"set-up"]
+    assert not world.driver.paused
+
+
+async def test_what_a_read_causes_is_written_once_at_its_end(build: Build) -> None:
+    world = World(build)
+    written_before = []
+
+    @world.service.call("r")
+    def handler(request: Any) -> bytes:
+        world.session.output.append(b"answer")
+        world.driver.wake()
+        written_before.extend(world.link.written)
+        return b""
+
+    world.session.events = [world.request(), world.request()]
+    world.driver.received(b"request")
+    assert world.session.told[1] == ("receive", b"request")
+    assert (written_before, world.link.written) == ([], [b"answer", b"answer"])
+    # No flush is left for a later turn.
+    world.session.output = [b"later"]
+    await turns(3)
+    assert len(world.link.written) == 2
+
+
+async def test_what_is_said_between_reads_is_written_once_a_turn(build: Build) -> None:
+    world = World(build)
+    for word in (b"a", b"b", b"c"):
+        world.session.output.append(word)
+        world.driver.wake()
+    assert world.link.written == []
+    await turns(1)
+    assert world.link.written == [b"a", b"b", b"c"]
+
+
+async def test_much_is_written_before_the_end_of_its_batch(build: Build) -> None:
+    world = World(build)
+    many = 1_000
+    for _ in range(many):
+        world.session.output.append(b"x")
+        world.driver.wake()
+    assert many - 100 < len(world.link.written) < many
+
+
+async def test_events_that_follow_from_events_are_seen_to_in_the_same_batch(build: Build) -> None:
+    world = World(build)
+    seen = []
+
+    @world.service.push
+    def push(metadata: bytes) -> None:
+        seen.append(metadata)
+        if len(seen) < 3:
+            world.session.events.append(world.events.MetadataPushed(0, b"%d" % len(seen)))
+
+    world.session.events = [world.events.MetadataPushed(0, b"0")]
+    world.driver.received(b"")
+    assert seen == [b"0", b"1", b"2"]
+
+
+async def test_without_a_link_output_stays_where_it_is(build: Build) -> None:
+    world = World(build)
+    world.driver.link_lost(None)
+    world.session.output = [b"x"]
+    world.driver.wake()
+    await turns(3)
+    assert world.session.output == [b"x"]
+    assert world.new_link().written == [b"x"]
+
+
+# Links.
+
+
+async def test_a_link_that_another_one_replaces_is_dropped(build: Build) -> None:
+    world = World(build)
+    new = FakeLink(world.driver)
+    world.driver.attach(new)
+    assert world.link.told == ["abort"]
+    # Its end is not that of the new one.
+    assert world.link.receiver is not world.driver
+    assert world.driver.link is new
+
+
+async def test_a_session_that_lost_its_link_asks_for_another(build: Build) -> None:
+    world = World(build)
+    error = ValueError("cable")
+    world.driver.link_lost(error)
+    assert world.session.told[-1] == ("link_down", error)
+    assert (world.unlinked, world.driver.paused, world.driver.over.done()) == (1, True, False)
+
+
+async def test_a_session_that_is_over_asks_for_no_link(build: Build) -> None:
+    world = World(build)
+    error = ValueError("broken")
+    world.end_session(error)
+    # The link is closed once all is written, and only then it is over.
+    assert (world.driver.closed, world.driver.error) == (True, error)
+    assert (world.link.told, world.driver.over.done()) == (["close"], False)
+    world.driver.link_lost(None)
+    assert (world.unlinked, world.driver.over.done()) == (0, True)
+
+
+async def test_a_session_that_ends_without_a_link_is_over_at_once(build: Build) -> None:
+    world = World(build)
+    world.driver.link_lost(None)
+    world.end_session()
+    assert world.driver.over.done()
+
+
+async def test_a_peer_that_fell_silent_loses_its_link(build: Build) -> None:
+    world = World(build)
+    world.session.events = [world.events.Unlinked(ValueError("silence"))]
+    world.driver.flush()
+    assert world.link.told == ["abort"]
+
+
+async def test_a_session_that_is_let_go_hears_nothing_of_it(build: Build) -> None:
+    world = World(build)
+    world.session.timer = asyncio.get_running_loop().time()
+    world.driver.flush()
+    told = list(world.session.told)
+    world.driver.detach()
+    assert world.link.told == ["abort"]
+    assert world.link.receiver is not world.driver
+    assert (world.driver.closed, world.driver.over.done(), world.driver.link) == (True, True, None)
+    await turns(5)
+    assert (world.session.told, world.link.written) == (told, [])
+    # Closing it afterwards is fine.
+    await world.driver.close()
+
+
+# A peer that does not read.
+
+
+async def test_who_sends_waits_for_room_in_the_link(build: Build) -> None:
+    world = World(build)
+    half = world.driver.outbound[1] = FakeHalf()
+    world.driver.writing_paused()
+    assert world.driver.paused
+    waiting = [asyncio.ensure_future(world.driver.writable()) for _ in range(2)]
+    await turns(5)
+    assert not any(each.done() for each in waiting)
+    world.driver.writing_resumed()
+    await asyncio.gather(*waiting)
+    assert half.told == ["resumed"]
+
+
+async def test_who_sends_much_leaves_turns_to_others(build: Build) -> None:
+    world = World(build)
+    world.session.output = [b"x"]
+    sending = asyncio.ensure_future(world.driver.writable())
+    await turns(1)
+    assert (world.link.written, sending.done()) == ([b"x"], False)
+    await sending
+
+
+async def test_nobody_waits_for_room_in_a_session_that_is_over(build: Build) -> None:
+    world = World(build)
+    world.driver.writing_paused()
+    waiting = asyncio.ensure_future(world.driver.writable())
+    await turns(3)
+    world.end_session()
+    world.driver.link_lost(None)
+    await waiting
+
+
+async def test_nothing_is_read_from_a_peer_that_reads_too_little(build: Build) -> None:
+    # THREATS 40, 41
+    world = World(build, output_high_bytes=1_000)
+    world.driver.writing_paused()
+    world.link.waiting = world.module.READ_STOP * 1_000
+    world.driver.received(b"")
+    assert world.link.told == []
+    world.link.waiting += 1
+    for _ in range(2):
+        world.driver.received(b"")
+    assert world.link.told == ["pause_reading"]
+    world.driver.writing_resumed()
+    assert world.link.told == ["pause_reading", "resume_reading"]
+
+
+async def test_a_peer_that_never_reads_is_given_up(build: Build, caplog: pytest.LogCaptureFixture) -> None:
+    world = World(build, max_output_bytes=5_000)
+    world.driver.writing_paused()
+    world.link.waiting = 5_000
+    world.driver.received(b"")
+    assert world.link.told == []
+    world.link.waiting = 5_001
+    world.driver.received(b"")
+    verb, error = world.session.told[-1]
+    assert verb == "close"
+    assert isinstance(error, world.errors.LimitExceeded)
+    assert "max_output_bytes (5000)" in str(error) and "tcp://peer:1" in str(error)
+    assert world.link.told == ["abort"]
+    assert str(error) in caplog.text
+
+
+async def test_nothing_is_read_while_too_many_handlers_of_what_was_fired_run(build: Build) -> None:
+    world = World(build, max_streams=2)
+    released = asyncio.Event()
+
+    @world.service.fire("r")
+    async def handler(request: Any) -> None:
+        await released.wait()
+
+    def fire() -> None:
+        world.session.events = [world.request(kind="FIRE")]
+        world.driver.received(b"")
+
+    fire()
+    assert world.link.told == []
+    fire()
+    assert world.link.told == ["pause_reading"]
+    released.set()
+    await until(lambda: not world.driver.tasks)
+    assert world.link.told == ["pause_reading", "resume_reading"]
+
+
+async def test_reading_goes_on_when_nothing_speaks_against_it_any_more(build: Build) -> None:
+    world = World(build, max_streams=1, output_high_bytes=1)
+    world.driver.fire_started()
+    world.driver.writing_paused()
+    world.link.waiting = 1_000
+    world.driver.received(b"")
+    world.driver.fire_ended()
+    assert world.link.told == ["pause_reading"]
+    world.driver.writing_resumed()
+    assert world.link.told == ["pause_reading", "resume_reading"]
+
+
+# Time.
+
+
+async def test_the_sessions_timer_goes_off(build: Build) -> None:
+    world = World(build)
+    now = asyncio.get_running_loop().time()
+    # What is set first does not hold up what is due sooner.
+    for due in (now + 3_600, now):
+        world.session.timer = due
+        world.driver.flush()
+    assert ("handle_timer",) not in world.session.told
+    for times in (1, 2):
+        await until(lambda times=times: world.session.told.count(("handle_timer",)) == times)
+        world.session.timer = now
+        world.driver.flush()
+
+
+async def test_a_session_that_is_over_has_no_timer(build: Build) -> None:
+    world = World(build)
+    world.session.timer = asyncio.get_running_loop().time()
+    world.driver.flush()
+    world.end_session()
+    await turns(5)
+    assert ("handle_timer",) not in world.session.told
+
+
+# Closing.
+
+
+async def test_closing_waits_for_what_is_open(build: Build) -> None:
+    world = World(build)
+    closing = asyncio.ensure_future(world.driver.close(3_600))
+    await turns(5)
+    assert world.session.verbs("close") == [("close", None)]
+    assert not closing.done()
+    world.end_session()
+    world.driver.link_lost(None)
+    await closing
+    assert len(world.session.verbs("close")) == 1
+
+
+async def test_what_outlasts_the_grace_is_ended(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(build)
+    monkeypatch.setattr(world.module, "LAST_WORDS", 0.0)
+    closing = asyncio.ensure_future(world.driver.close(0))
+    await until(lambda: len(world.session.verbs("close")) == 2)
+    error = world.session.told[-1][1]
+    assert isinstance(error, world.errors.SessionError) and "0 s later" in str(error)
+    # Even a link that never ends is no reason to wait for ever.
+    await until(lambda: "abort" in world.link.told)
+    world.end_session(error)
+    world.driver.link_lost(None)
+    await closing
+
+
+async def test_a_link_that_outlasts_its_session_is_broken(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(build)
+    monkeypatch.setattr(world.module, "LAST_WORDS", 0.0)
+    world.end_session()
+    closing = asyncio.ensure_future(world.driver.close(0))
+    await until(lambda: "abort" in world.link.told)
+    world.driver.link_lost(None)
+    await closing
+    assert world.session.verbs("close") == [("close", None)]
+
+
+async def test_closing_cancels_handlers_and_names_those_that_go_on(
+    build: Build, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(build)
+    monkeypatch.setattr(world.module, "LAST_WORDS", 0.0)
+    released = asyncio.Event()
+    seen = []
+
+    @world.service.call("r")
+    async def stubborn(request: Any) -> bytes:
+        while not released.is_set():
+            try:
+                await released.wait()
+            except asyncio.CancelledError:
+                seen.append("canceled")
+        return b""
+
+    world.session.events = [world.request()]
+    world.driver.received(b"")
+    await turns(2)
+    closing = asyncio.ensure_future(world.driver.close())
+    await turns(2)
+    world.end_session()
+    world.driver.link_lost(None)
+    await closing
+    assert seen == ["canceled"]
+    assert "a handler goes on although it was canceled" in caplog.text and "stubborn" in caplog.text
+    released.set()
+    await until(lambda: not world.driver.tasks)
+
+
+async def test_a_handler_may_close_its_own_connection(build: Build) -> None:
+    world = World(build)
+
+    @world.service.call("r")
+    async def last(request: Any) -> bytes:
+        world.end_session()
+        world.driver.link_lost(None)
+        await world.driver.close()
+        return b"bye"
+
+    world.session.events = [world.request()]
+    world.driver.received(b"")
+    await until(lambda: not world.driver.tasks)
+    assert world.session.items(2) == [b"bye"]
