@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builds import Build
+from tests.sim.pair import CUTS, Cut
+
+
+@pytest.fixture
+def acceptor(build: Build) -> Any:
+    settings = build.module("penstock.settings").Settings(first_frame_timeout=10)
+    made = build.module("penstock.rsocket.accept").RSocketAcceptor(settings)
+    made.link_up(100.0)
+    return made
+
+
+def opening(build: Build) -> bytes:
+    """Return what a client says first, with a call behind it."""
+    modules = [build.module(f"penstock.{name}") for name in ("rsocket.session", "settings", "payload", "kinds")]
+    session, settings, payload, kinds = modules
+    client = session.RSocketSession.client(settings.Settings(), payload.Payload())
+    client.link_up(0.0)
+    client.open(kinds.Kind.CALL, "echo", payload.Payload(b"hi"), 1, True)
+    return b"".join(client.take_output())
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+def test_a_set_up_begins_a_session_which_gets_all_that_came(build: Build, acceptor: Any, cut: Cut) -> None:
+    session = None
+    for piece in cut(opening(build)):
+        if session is None:
+            session = acceptor.receive(bytes(piece), 101.0)
+        else:
+            session.receive(bytes(piece), 101.0)
+    assert [type(event).__name__ for event in session.take_events()] == ["Established", "Requested"]
+
+
+def test_the_peer_must_say_who_it_is_in_time(acceptor: Any) -> None:
+    # THREATS 1
+    assert acceptor.next_timer() == 110.0
+    assert acceptor.receive(b"\x00", 109.0) is None
+    assert acceptor.next_timer() == 110.0
+
+
+@pytest.mark.parametrize(
+    ("first", "what"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", "TLS ClientHello"),
+        (b"GET / HTTP/1.1\r\n", "an HTTP request"),
+        (b"PRI * HTTP/2.0\r\n", "HTTP/2"),
+        (b"SSH-2.0-OpenSSH", "SSH"),
+        (b"\x00\x00\x05\x00\x00\x00\x00\x04\x00", "not RSocket"),
+        (b"\xff\xff\xff\x00\x00\x00\x00\x04\x00", "not RSocket"),
+        (b"\x00\x00\x20\x80\x00\x00\x00\x04\x00", "not RSocket"),
+        (b"\x00\x00\x20\x00\x00\x00\x00\xc0\x00", "not RSocket"),
+    ],
+)
+def test_what_is_no_rsocket_is_told_apart_and_answered_with_nothing(
+    build: Build, acceptor: Any, first: bytes, what: str
+) -> None:
+    # THREATS 2, 3, 10, 12
+    with pytest.raises(build.module("penstock.errors").ProtocolError, match=what):
+        acceptor.receive(first, 101.0)
+    assert acceptor.farewell == b""
+
+
+def resume_frame(build: Build, token: bytes) -> bytes:
+    frames = build.module("penstock.wire.frames")
+    frame = frames.ResumeFrame(major=1, minor=0, token=token)
+    return build.module("penstock.rsocket.dialect").RSOCKET_1_0.codec().frame(frame)
+
+
+@pytest.mark.parametrize(("store", "why"), [(False, "does not resume"), (True, "no session of that token")])
+def test_a_resume_that_is_refused_gets_an_answer(build: Build, store: bool, why: str) -> None:
+    # THREATS 26, 28
+    settings = build.module("penstock.settings").Settings()
+    sessions = build.module("penstock.rsocket.resume").SessionStore(10) if store else None
+    acceptor = build.module("penstock.rsocket.accept").RSocketAcceptor(settings, sessions)
+    frame = resume_frame(build, b"guessed")
+    for octet in range(len(frame) - 1):
+        assert acceptor.receive(frame[octet : octet + 1], 0.0) is None
+    with pytest.raises(build.module("penstock.errors").ProtocolError, match=why):
+        acceptor.receive(frame[-1:], 0.0)
+    codec = build.module("penstock.rsocket.dialect").RSOCKET_1_0.codec()
+    answer = codec.decode(acceptor.farewell, 3, len(acceptor.farewell))
+    assert (answer.stream_id, answer.code) == (0, 0x004)
+    assert b"guessed" not in answer.data

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.errors import ApplicationError, Canceled, Invalid, LinkLost, Rejected
+from penstock.rsocket.codes import HANDLER_FAILED, SETUP_CODES, Code, error_of, name_of, wire_of
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [(0x201, ApplicationError), (0x202, Rejected), (0x203, Canceled), (0x204, Invalid), (0x301, ApplicationError)],
+)
+def test_each_code_has_its_exception_and_comes_back(code: int, kind: type[ApplicationError]) -> None:
+    error = error_of(code, b"boom")
+    assert type(error) is kind
+    assert (error.code, error.message, error.data) == (code, "boom", b"boom")
+    assert wire_of(error) == (code, b"boom")
+
+
+@pytest.mark.parametrize("code", [0, 0x1FF, 0x300, 0xFFFFFFFE, 0xFFFFFFFF])
+def test_unknown_codes_stay_numbers(code: int) -> None:
+    assert error_of(code, b"").code == code
+
+
+def test_text_that_is_no_utf8_is_shown_replaced_and_kept_raw() -> None:
+    # THREATS 18
+    error = error_of(0x201, b"a\xff")
+    assert (error.message, error.data) == ("a�", b"a\xff")
+
+
+@pytest.mark.parametrize("code", [0, 1, 0x101, 0x205, 0x300, 0xFFFFFFFF, "NOT_FOUND"])
+def test_what_no_application_may_send_travels_as_application_error_with_its_text(code: int | str) -> None:
+    error = ApplicationError(code, "why")
+    assert wire_of(error) == (0x201, str(error).encode())
+
+
+@pytest.mark.parametrize("code", [0x201, 0x202, 0x203, 0x204, 0x301, 0xFFFFFFFE])
+def test_what_an_application_may_send_travels_as_it_is(code: int) -> None:
+    assert wire_of(ApplicationError(code, "why", b"raw")) == (code, b"raw")
+
+
+@pytest.mark.parametrize("error", [ValueError("password=1"), LinkLost("10.0.0.7 is gone"), KeyError("x")])
+def test_the_text_of_other_errors_stays_here(error: Exception) -> None:
+    # THREATS 46
+    assert wire_of(error) == (0x201, HANDLER_FAILED.encode())
+
+
+def test_codes_are_named_as_in_the_document() -> None:
+    assert name_of(Code.REJECTED_RESUME) == "REJECTED_RESUME"
+    assert name_of(0x301) == "0x00000301"
+    assert {code for code in Code if code < 0x100} == SETUP_CODES

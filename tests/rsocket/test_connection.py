@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builds import Build
+from tests.sim.pair import Pair
+
+
+@pytest.fixture
+def pair(build: Build) -> Pair:
+    return Pair(build, client={"keepalive_interval": 10, "keepalive_lifetime": 30})
+
+
+def frames(build: Build, sent: bytes) -> list[Any]:
+    return [frame for _, frame in build.module("penstock.wire.dump").read_frames(sent, "rsocket-1.0", 3)]
+
+
+def names(build: Build, sent: bytes) -> list[str]:
+    return [build.module("penstock.wire.frames").FrameType(frame.type).name for frame in frames(build, sent)]
+
+
+def call(build: Build, pair: Pair, data: bytes = b"") -> int:
+    kind = build.module("penstock.kinds").Kind.CALL
+    stream: int = pair.client.open(kind, "", build.module("penstock.payload").Payload(data), 1, True)
+    pair.drive()
+    return stream
+
+
+def test_the_first_frame_is_the_set_up(build: Build, pair: Pair) -> None:
+    assert names(build, pair.client_sent) == ["SETUP"]
+    assert pair.server_sent == b""
+    assert len(pair.events("server", "Established")) == 1
+
+
+def test_what_is_asked_for_before_there_is_a_link_waits_for_it(build: Build) -> None:
+    session = build.module("penstock.rsocket.session").RSocketSession
+    settings = build.module("penstock.settings").Settings()
+    payload = build.module("penstock.payload").Payload
+    client = session.client(settings, payload())
+    assert client.link_wanted
+    with pytest.raises(build.module("penstock.errors").SessionClosed):
+        client.open(build.module("penstock.kinds").Kind.CALL, "", payload(), 1, True)
+    assert client.take_output() == []
+
+
+def test_keepalives_are_sent_and_answered(build: Build, pair: Pair) -> None:
+    pair.advance(25)
+    assert names(build, pair.client_sent) == ["SETUP", "KEEPALIVE", "KEEPALIVE"]
+    assert names(build, pair.server_sent) == ["KEEPALIVE", "KEEPALIVE"]
+    assert pair.events("client", "Closed") == []
+
+
+def test_no_timer_is_left_behind(build: Build, pair: Pair) -> None:
+    pair.client.close(pair.now)
+    pair.drive()
+    pair.server.link_down(pair.now, None)
+    pair.client.link_down(pair.now, None)
+    pair.drive()
+    assert pair.client.next_timer() is None
+    assert pair.server.next_timer() is None
+    assert not pair.client.link_wanted and not pair.server.link_wanted
+
+
+def test_closing_waits_for_what_is_open(build: Build, pair: Pair) -> None:
+    stream = call(build, pair)
+    pair.server.close(pair.now)
+    pair.drive()
+    assert pair.events("server", "Closed") == []
+    pair.server.send(stream, build.module("penstock.payload").Payload(b"done"), True)
+    pair.drive()
+    assert pair.items("client", stream) == [b"done"]
+    assert [event.error for event in pair.events("server", "Closed")] == [None]
+    (closed,) = pair.events("client", "Closed")
+    assert type(closed.error).__name__ == "PeerClosed"
+
+
+def test_closing_with_a_reason_waits_for_nothing(build: Build, pair: Pair) -> None:
+    call(build, pair)
+    reason = build.module("penstock.errors").LimitExceeded("too much")
+    pair.server.close(pair.now, reason)
+    pair.drive()
+    assert pair.server.open_streams == 0
+    assert len(pair.events("client", "Failed")) == 1
+    assert len(pair.events("client", "Closed")) == len(pair.events("server", "Closed")) == 1
+
+
+def test_nothing_happens_after_the_end(build: Build, pair: Pair) -> None:
+    pair.client.close(pair.now)
+    pair.drive()
+    said = len(pair.client_events), len(pair.server_events)
+    for session in (pair.client, pair.server):
+        session.receive(b"\xff" * 100, pair.now)
+        session.link_down(pair.now, None)
+        session.handle_timer(pair.now + 1000)
+        session.close(pair.now)
+    pair.drive()
+    assert (len(pair.client_events), len(pair.server_events)) == said
+
+
+def test_events_of_a_read_come_in_the_order_of_its_frames(build: Build, pair: Pair) -> None:
+    payload, kind = build.module("penstock.payload").Payload, build.module("penstock.kinds").Kind
+    for route in ("a", "b", "c"):
+        pair.client.open(kind.FIRE, route, payload())
+    pair.drive()
+    assert [event.route for event in pair.events("server", "Requested")] == ["a", "b", "c"]

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builds import Build
+
+
+class Receiving:
+    """The inbound side of a client's session, and what it says."""
+
+    def __init__(self, build: Build, **limits: Any) -> None:
+        self.frames = build.module("penstock.wire.frames")
+        self.kind = build.module("penstock.kinds").Kind
+        self.errors = build.module("penstock.errors")
+        self.payload = build.module("penstock.payload")
+        codec = build.module("penstock.wire.rsocket_v1").RSocketV1()
+        self.outbound = build.module("penstock.rsocket.outbound").Outbound(codec, 3, 1 << 20)
+        self.streams = build.module("penstock.core.streams").StreamTable(1)
+        self.events: list[Any] = []
+        settings = build.module("penstock.settings").Settings(**limits)
+        self.inbound = build.module("penstock.rsocket.inbound").Inbound(
+            settings, self.streams, self.outbound, self.events
+        )
+
+    def stream(self, kind: str, granted: int) -> int:
+        stream = self.streams.open_ours(self.kind[kind])
+        stream.granted = granted
+        stream_id: int = stream.id
+        return stream_id
+
+    def item(self, stream_id: int, flags: int, data: bytes = b"") -> None:
+        self.inbound.frame(self.frames.Frame(self.frames.FrameType.PAYLOAD, stream_id, flags, 0, None, data), 0.0)
+
+    def run(self, stream_id: int, *items: bytes) -> None:
+        self.inbound.run(stream_id, self.payload.PayloadRun.of([self.payload.Payload(item) for item in items]), 0.0)
+
+    def names(self) -> list[str]:
+        return [type(event).__name__ for event in self.events]
+
+
+@pytest.fixture
+def receiving(build: Build) -> Receiving:
+    return Receiving(build)
+
+
+NEXT, COMPLETE, FOLLOWS = 0x20, 0x40, 0x80
+
+
+def test_items_use_up_what_was_granted(receiving: Receiving) -> None:
+    stream = receiving.stream("STREAM", 5)
+    receiving.item(stream, NEXT, b"1")
+    receiving.run(stream, b"2", b"3")
+    assert receiving.names() == ["ItemReceived", "RunReceived"]
+    assert receiving.streams.get(stream).granted == 2
+
+
+def test_a_run_of_just_what_was_granted_is_no_overrun(receiving: Receiving) -> None:
+    stream = receiving.stream("STREAM", 2)
+    receiving.run(stream, b"1", b"2")
+    assert receiving.names() == ["RunReceived"]
+    receiving.item(stream, COMPLETE)
+    assert receiving.names() == ["RunReceived", "Completed"]
+    assert receiving.streams.get(stream) is None
+
+
+def test_an_item_beyond_what_was_granted_fails_the_stream(receiving: Receiving) -> None:
+    # THREATS 37
+    stream = receiving.stream("STREAM", 1)
+    receiving.run(stream, b"1", b"2")
+    assert receiving.names() == ["RunReceived", "Failed"]
+    assert [item.data for item in receiving.events[0].run] == [b"1"]
+    assert receiving.streams.get(stream) is None
+
+
+def test_a_run_on_a_call_is_its_first_item_alone(receiving: Receiving) -> None:
+    # THREATS 43
+    stream = receiving.stream("CALL", 1)
+    receiving.run(stream, b"1", b"2")
+    assert [(event.payload.data, event.done) for event in receiving.events] == [(b"1", True)]
+
+
+def test_fragments_are_put_together(receiving: Receiving) -> None:
+    stream = receiving.stream("STREAM", 2)
+    receiving.item(stream, NEXT | FOLLOWS, b"a")
+    receiving.run(stream, b"b")  # a fragment that looks whole is the last one
+    receiving.item(stream, NEXT | FOLLOWS, b"c")
+    receiving.item(stream, NEXT | COMPLETE, b"d")
+    assert [(event.payload.data, event.done) for event in receiving.events] == [(b"ab", False), (b"cd", True)]
+
+
+def test_complete_overrules_follows(receiving: Receiving) -> None:
+    stream = receiving.stream("STREAM", 2)
+    receiving.item(stream, NEXT | COMPLETE | FOLLOWS, b"a")
+    assert [(event.payload.data, event.done) for event in receiving.events] == [(b"a", True)]
+
+
+def test_what_belongs_to_no_stream_is_counted_and_too_much_of_it_ends_the_session(build: Build) -> None:
+    # THREATS 42
+    receiving = Receiving(build, max_stray_frames=5)
+    receiving.run(99, b"1", b"2", b"3")
+    receiving.item(99, NEXT)
+    receiving.item(99, 0)
+    with pytest.raises(receiving.errors.LimitExceeded, match=r"max_stray_frames \(5\)"):
+        receiving.item(99, NEXT)
+    assert receiving.events == []
+
+
+def test_what_was_under_way_when_a_stream_was_left_is_expected(build: Build) -> None:
+    receiving = Receiving(build, max_stray_frames=1)
+    stream = receiving.streams.get(receiving.stream("STREAM", 100))
+    receiving.inbound.expect_late(stream)
+    receiving.inbound.forget(stream)
+    for _ in range(100):
+        receiving.item(stream.id, NEXT)
+
+
+def test_fragments_that_take_too_long_are_given_up(build: Build) -> None:
+    # THREATS 49
+    receiving = Receiving(build, reassembly_timeout=60)
+    stream = receiving.stream("STREAM", 2)
+    receiving.item(stream, NEXT | FOLLOWS, b"a")
+    receiving.inbound.overdue(59.0)
+    assert receiving.events == []
+    receiving.inbound.overdue(61.0)
+    assert receiving.names() == ["Failed"]
+    assert receiving.inbound.partials == {}

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builds import Build
+
+
+@pytest.fixture
+def timers(build: Build) -> Any:
+    return build.module("penstock.core.timers").TimerTable()
+
+
+@pytest.fixture
+def keepalive(build: Build, timers: Any) -> Any:
+    return build.module("penstock.rsocket.keepalive").Keepalive(timers)
+
+
+def test_a_client_sends_at_its_interval(build: Build, keepalive: Any, timers: Any) -> None:
+    timer = build.module("penstock.core.timers").Timer
+    keepalive.start(20.0, 90.0, 100.0, sends=True)
+    assert timers.next() == 120.0
+    assert timers.expired(120.0) == [timer.KEEPALIVE]
+    frame = keepalive.due(120.5, 7)
+    assert (frame.flags, frame.position, frame.data) == (0x80, 7, b"")
+    assert timers.next() == 140.5
+
+
+def test_a_server_sends_none_of_its_own(keepalive: Any, timers: Any) -> None:
+    keepalive.start(20.0, 90.0, 100.0, sends=False)
+    assert timers.next() == 190.0
+
+
+def test_silence_is_counted_from_the_last_byte(build: Build, keepalive: Any, timers: Any) -> None:
+    keepalive.start(20.0, 90.0, 100.0, sends=False)
+    keepalive.heard = 150.0
+    # The timer was set at the start, and finds out by itself that the peer was heard later.
+    assert timers.expired(190.0) == [build.module("penstock.core.timers").Timer.SILENCE]
+    assert not keepalive.silent(190.0)
+    assert timers.next() == 240.0
+    assert keepalive.silent(240.0)
+
+
+def test_an_answer_has_the_same_data_and_is_given_where_it_is_wanted(build: Build, keepalive: Any) -> None:
+    frames = build.module("penstock.wire.frames")
+    answer = keepalive.answer(frames.KeepaliveFrame(frames.RESPOND, 3, b"ping"), 9)
+    assert (answer.flags, answer.position, answer.data) == (0, 9, b"ping")
+    assert keepalive.answer(frames.KeepaliveFrame(0, 3, b"pong"), 9) is None
+
+
+def test_it_ends_with_the_link(keepalive: Any, timers: Any) -> None:
+    keepalive.start(20.0, 90.0, 100.0, sends=True)
+    keepalive.stop()
+    assert timers.next() is None

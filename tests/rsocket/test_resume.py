@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from penstock.errors import LocalError, ResumeRejected
+from penstock.rsocket.resume import (
+    VERSION,
+    Checkpoint,
+    PartialState,
+    SessionStore,
+    StreamState,
+    decode_checkpoint,
+    encode_checkpoint,
+)
+
+CHECKPOINT = Checkpoint(
+    version=VERSION,
+    token=b"t" * 16,
+    received=2**40,
+    sent=7,
+    retained=b"frames",
+    next_id=5,
+    streams=[StreamState(3, 3, 1, 2, 10, 0)],
+    partials=[PartialState(3, 0x0A, 0x80, 0, None, b"half")],
+)
+
+
+def test_a_checkpoint_comes_back() -> None:
+    assert decode_checkpoint(encode_checkpoint(CHECKPOINT)) == CHECKPOINT
+
+
+@pytest.mark.parametrize("data", [b"", b"\xc1", b"\x80", encode_checkpoint(CHECKPOINT)[:-1], b"\xdf" + b"\xff" * 8])
+def test_what_is_no_checkpoint_is_refused(data: bytes) -> None:
+    with pytest.raises(LocalError, match="no checkpoint of a session"):
+        decode_checkpoint(data)
+
+
+def test_a_checkpoint_of_a_later_release_is_refused() -> None:
+    later = msgspec.structs.replace(CHECKPOINT, version=VERSION + 1)
+    with pytest.raises(LocalError, match=f"this release reads version {VERSION}"):
+        decode_checkpoint(encode_checkpoint(later))
+
+
+def test_a_partial_item_remembers_the_frame_that_began_it() -> None:
+    head = PartialState(3, 0x07, 0x80, 9, b"m", b"half").head()
+    assert (head.type, head.stream_id, head.flags, head.request_n) == (0x07, 3, 0x80, 9)
+
+
+def test_a_store_gives_back_what_it_was_given() -> None:
+    store: SessionStore[str] = SessionStore(2)
+    assert store.add(b"one", "first")
+    assert store.add(b"two", "second")
+    assert (store.get(b"one"), store.get(b"two"), len(store)) == ("first", "second", 2)
+    store.forget(b"one")
+    store.forget(b"one")
+    with pytest.raises(ResumeRejected, match="no session of that token"):
+        store.get(b"one")
+
+
+def test_a_token_that_is_taken_leaves_its_session_alone() -> None:
+    # THREATS 27
+    store: SessionStore[str] = SessionStore(2)
+    assert store.add(b"one", "first")
+    assert not store.add(b"one", "thief")
+    assert store.get(b"one") == "first"
+
+
+def test_a_full_store_takes_no_more() -> None:
+    # THREATS 30
+    store: SessionStore[str] = SessionStore(1)
+    assert store.add(b"one", "first")
+    assert not store.add(b"two", "second")
+    assert len(store) == 1

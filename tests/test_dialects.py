@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from penstock import LocalError, Settings, UrlError
+from penstock.dialects import PROTOCOLS, acceptors, client_session
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_protocol_has_both_sides(protocol: str) -> None:
+    client = client_session(protocol, Settings())
+    client.link_up(0.0)
+    acceptor = acceptors(protocol, Settings())()
+    acceptor.link_up(0.0)
+    server = acceptor.receive(b"".join(client.take_output()), 0.0)
+    assert server is not None
+    assert [type(event).__name__ for event in server.take_events()] == ["Established"]
+
+
+def test_an_unknown_protocol_is_refused() -> None:
+    for make in (client_session, acceptors):
+        with pytest.raises(UrlError, match="unknown protocol 'morse'; known are: rsocket"):
+            make("morse", Settings())
+
+
+def test_a_checkpoint_of_something_else_is_refused() -> None:
+    with pytest.raises(LocalError, match="no checkpoint"):
+        client_session("rsocket", Settings(resume=True), random=bytes(16), checkpoint=b"something")
+
+
+def test_acceptors_of_one_server_share_its_sessions() -> None:
+    client = client_session("rsocket", Settings(resume=True), random=b"r" * 16)
+    client.link_up(0.0)
+    first = b"".join(client.take_output())
+    make = acceptors("rsocket", Settings())
+    for expected in ([], [0x003]):
+        acceptor = make()
+        acceptor.link_up(0.0)
+        server = acceptor.receive(first, 0.0)
+        assert server is not None
+        closed = [event for event in server.take_events() if type(event).__name__ == "Closed"]
+        # The second set-up names a token that is taken (THREATS 27).
+        assert [event.error.code for event in closed] == expected
+
+
+def test_families_are_imported_when_they_are_used() -> None:
+    program = (
+        "import sys, penstock.dialects; sys.exit(any(name.startswith('penstock.rsocket') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import inspect
+import pickle
+import re
+
+import pytest
+
+from penstock import errors
+from penstock.errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected, SetupRejected
+
+CLASSES = [getattr(errors, name) for name in errors.__all__]
+
+
+def test_the_docstring_draws_the_tree() -> None:
+    drawn = re.findall(r"^( *)\* :exc:`(\w+)`", errors.__doc__ or "", re.MULTILINE)
+    assert sorted(name for _, name in drawn) == sorted(errors.__all__)
+    path: list[str] = []
+    for indent, name in drawn:
+        depth = len(indent) // 2
+        path[depth:] = [name]
+        if depth:
+            assert getattr(errors, name).__bases__ == (getattr(errors, path[depth - 1]),)
+
+
+@pytest.mark.parametrize("error", CLASSES, ids=lambda error: error.__name__)
+def test_every_error_is_ours_documented_and_survives_a_process(error: type[Exception]) -> None:
+    # Spark's workers send their errors to the driver.
+    assert issubclass(error, errors.PenstockError)
+    assert inspect.getdoc(error)
+    made = error(0x301, "text") if issubclass(error, ApplicationError) else error("text")
+    back = pickle.loads(pickle.dumps(made))
+    assert (type(back), str(back)) == (error, str(made))
+    assert "text" in str(made)
+
+
+def test_an_application_error_carries_code_text_and_bytes() -> None:
+    assert str(ApplicationError(0x301, "boom")) == "[0x301] boom"
+    assert str(ApplicationError("NOT_FOUND")) == "[NOT_FOUND]"
+    assert ApplicationError(0x301, "boom").data == b"boom"
+    assert ApplicationError(0x301, "boom", b"raw").data == b"raw"
+    assert [error().code for error in (ApplicationError, Rejected, Canceled, Invalid)] == [0x201, 0x202, 0x203, 0x204]
+
+
+def test_a_frame_error_names_its_byte() -> None:
+    error = FrameError("no such type", 5, ignorable=True)
+    assert (str(error), error.offset, error.ignorable) == ("byte 5: no such type", 5, True)
+
+
+def test_a_session_error_carries_the_code_that_travels() -> None:
+    assert SetupRejected("no", 0x003).code == 0x003
+    assert not issubclass(LocalError, errors.SessionError)

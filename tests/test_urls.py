@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock import UrlError
+from penstock.urls import TRANSPORTS, Url, parse_url
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("rsocket+tcp://127.0.0.1:7878", Url("rsocket", "tcp", "127.0.0.1", 7878)),
+        ("RSocket+TCP://Example.org:1", Url("rsocket", "tcp", "example.org", 1)),
+        ("rsocket+tcp://[::1]:7878", Url("rsocket", "tcp", "::1", 7878)),
+        ("rsocket+tcp://:0", Url("rsocket", "tcp", "", 0)),
+        ("rsocket+tls://h:1?ca=a%20b.pem", Url("rsocket", "tls", "h", 1, options={"ca": "a b.pem"})),
+        ("rsocket+unix:///tmp/a%20b.sock", Url("rsocket", "unix", path="/tmp/a b.sock")),
+        ("rsocket+unix://here.sock", Url("rsocket", "unix", path="here.sock")),
+        ("rsocket+memory://name", Url("rsocket", "memory", path="name")),
+    ],
+)
+def test_a_url_has_its_parts_and_comes_back(text: str, url: Url) -> None:
+    assert parse_url(text) == url
+    assert parse_url(str(url)) == url
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is no URL; write one like rsocket"),
+        ("127.0.0.1:7878", "is no URL"),
+        ("rsocket://h:1", "names no transport"),
+        ("rsockt+tcp://h:1", "unknown protocol 'rsockt'; did you mean 'rsocket'"),
+        ("rsocket+tpc://h:1", "unknown transport 'tpc'; did you mean 'tcp'"),
+        ("rsocket+carrier-pigeon://h:1", f"known are {', '.join(TRANSPORTS)}"),
+        ("rsocket+tcp://h", "names no port"),
+        ("rsocket+tcp://[::1]", "names no port"),
+        ("rsocket+tcp://h:65536", "no number from 0 to 65535"),
+        ("rsocket+tcp://h:x", "port 'x'"),
+        ("rsocket+tcp://h:-1", "port '-1'"),
+        ("rsocket+tcp://user:secret@h:1", "neither users, passwords"),
+        ("rsocket+tcp://h:1#x", "nor fragments"),
+        ("rsocket+tcp://[::1:1", "write one like"),
+        ("rsocket+tls://h:1?ca", "write one like"),
+        ("rsocket+unix://", "names no path"),
+    ],
+)
+def test_a_typo_is_told_in_a_line_that_says_what_to_do(text: str, message: str) -> None:
+    with pytest.raises(UrlError, match=message) as refused:
+        parse_url(text)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_place_is_shown_without_protocol_and_options() -> None:
+    assert parse_url("rsocket+tls://[::1]:7878?ca=x").place == "tls://[::1]:7878"
+    assert parse_url("rsocket+tcp://h:0").with_port(7878).place == "tcp://h:7878"
