@@ -1,0 +1,182 @@
+"""Two sessions under any sequence of verbs, with bytes that are under way in both directions and cut anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from tests.builds import Build
+
+SIDES = ("client", "server")
+OTHER = {"client": "server", "server": "client"}
+sides = st.sampled_from(SIDES)
+sizes = st.sampled_from((0, 1, 3, 100, 300))
+
+
+@dataclass
+class Way:
+    """One direction of a stream."""
+
+    sent: list[bytes] = field(default_factory=list)
+    received: list[bytes] = field(default_factory=list)
+    ended: int = 0
+    failed: int = 0
+
+
+class Machine(RuleBasedStateMachine):
+    """Opens streams of all kinds on both sides, uses them in any order, and moves bytes as it likes."""
+
+    def __init__(self, build: Build) -> None:
+        super().__init__()
+        session = build.module("penstock.rsocket.session").RSocketSession
+        limits = build.module("penstock.settings").Settings(fragment_bytes=128, max_rapid_resets=10_000)
+        self.payload: Any = build.module("penstock.payload")
+        self.kinds: Any = build.module("penstock.kinds").Kind
+        self.errors: Any = build.module("penstock.errors")
+        self.sessions: dict[str, Any] = {
+            "client": session.client(limits, self.payload.Payload()),
+            "server": session.server(limits),
+        }
+        self.now = 0.0
+        # Bytes that have left a side and have not arrived.
+        self.under_way = {side: b"" for side in SIDES}
+        self.ways: dict[tuple[str, int], Way] = {}
+        self.open: list[int] = []
+        for side in SIDES:
+            self.sessions[side].link_up(self.now)
+        self.settle()
+
+    # Bytes and events.
+
+    def collect(self, side: str) -> None:
+        self.under_way[side] += b"".join(self.sessions[side].take_output())
+
+    def bring(self, side: str, count: int) -> None:
+        """Let some bytes of a side arrive, and note what the other side says."""
+        data, self.under_way[side] = self.under_way[side][:count], self.under_way[side][count:]
+        other = OTHER[side]
+        self.sessions[other].receive(data, self.now)
+        for event in self.sessions[other].take_events():
+            name = type(event).__name__
+            assert name != "Closed", event
+            way = self.ways.setdefault((side, event.stream_id), Way())
+            # A failure ends both halves: nothing comes behind it.
+            assert not way.failed, event
+            if name == "ItemReceived":
+                way.received.append(event.payload.data)
+                way.ended += event.done
+            elif name == "RunReceived":
+                way.received += [payload.data for payload in event.run]
+            way.ended += name == "Completed"
+            way.failed += name == "Failed"
+
+    def settle(self) -> None:
+        """Let everything arrive."""
+        moved = True
+        while moved:
+            for side in SIDES:
+                self.collect(side)
+            moved = any(self.under_way.values())
+            for side in SIDES:
+                self.bring(side, len(self.under_way[side]))
+
+    # Verbs.
+
+    @rule(side=sides, kind=st.sampled_from(("CALL", "STREAM", "UPLOAD", "CHANNEL")), credit=st.integers(1, 9))
+    def begin(self, side: str, kind: str, credit: int) -> None:
+        if len(self.open) < 8:
+            many = kind in ("UPLOAD", "CHANNEL")
+            item = self.payload.Payload(b"open")
+            self.open.append(self.sessions[side].open(self.kinds[kind], "", item, credit, not many))
+
+    def sendable(self) -> list[tuple[str, int]]:
+        """Return the halves that have credit."""
+        return [(side, stream) for stream in self.open for side in SIDES if self.sessions[side].credit(stream) > 0]
+
+    @precondition(sendable)
+    @rule(data=st.data(), count=st.integers(1, 6), size=sizes, together=st.booleans(), last=st.booleans())
+    def send(self, data: Any, count: int, size: int, together: bool, last: bool) -> None:
+        side, stream = data.draw(st.sampled_from(self.sendable()))
+        session, sent = self.sessions[side], self.ways.setdefault((side, stream), Way()).sent
+        items = [b"%d" % (len(sent) + number) + bytes(size) for number in range(count)]
+        credit = session.credit(stream)
+        if together:
+            run = self.payload.PayloadRun.of(map(self.payload.Payload, items))
+            count = session.send_run(stream, run)
+            assert count == min(len(items), credit)
+        else:
+            count = 1
+            left = session.send(stream, self.payload.Payload(items[0]), last)
+            assert left == credit - 1
+        sent += items[:count]
+
+    @precondition(lambda self: self.open)
+    @rule(side=sides, data=st.data())
+    def send_without_credit(self, side: str, data: Any) -> None:
+        stream = data.draw(st.sampled_from(self.open))
+        if self.sessions[side].credit(stream) == 0:
+            with pytest.raises(self.errors.LocalError):
+                self.sessions[side].send(stream, self.payload.Payload())
+
+    @precondition(lambda self: self.open)
+    @rule(side=sides, data=st.data(), count=st.integers(1, 5))
+    def request(self, side: str, data: Any, count: int) -> None:
+        self.sessions[side].request(data.draw(st.sampled_from(self.open)), count)
+
+    @precondition(lambda self: self.open)
+    @rule(side=sides, data=st.data(), verb=st.sampled_from(("complete", "cancel", "fail")))
+    def end(self, side: str, data: Any, verb: str) -> None:
+        arguments = (self.errors.ApplicationError(0x301, "no"),) if verb == "fail" else ()
+        getattr(self.sessions[side], verb)(data.draw(st.sampled_from(self.open)), *arguments)
+
+    @rule(side=sides, count=st.sampled_from((1, 7, 50, 100_000, 100_000, 100_000)))
+    def arrive(self, side: str, count: int) -> None:
+        self.collect(side)
+        self.bring(side, count)
+
+    @rule(seconds=st.sampled_from((0.1, 5.0, 25.0)))
+    def wait(self, seconds: float) -> None:
+        # Everything arrives before time goes on: nobody falls silent.
+        self.settle()
+        self.now += seconds
+        for side in SIDES:
+            self.sessions[side].handle_timer(self.now)
+        self.settle()
+
+    # What holds.
+
+    @invariant()
+    def items_arrive_once_and_in_order(self) -> None:
+        for way in self.ways.values():
+            assert way.received == way.sent[: len(way.received)]
+
+    @invariant()
+    def nothing_ends_twice(self) -> None:
+        assert all(way.ended <= 1 for way in self.ways.values())
+
+    def teardown(self) -> None:
+        """End everything; then nothing is left, on either side."""
+        self.settle()
+        for stream in self.open:
+            for side in SIDES:
+                self.sessions[side].complete(stream)
+                self.sessions[side].cancel(stream)
+            self.settle()
+        for side in SIDES:
+            assert self.sessions[side].open_streams == 0
+            assert self.sessions[side].take_output() == []
+
+
+@pytest.mark.slow
+def test_any_sequence_of_verbs_is_safe(build: Build) -> None:
+    run_state_machine_as_test(
+        lambda: Machine(build),
+        settings=settings(
+            max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )
