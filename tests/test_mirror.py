@@ -33,7 +33,6 @@ TOGETHER = {
     "demo/test_report.py": "demo/test_flights.py",
     "transports/test_base.py": "aio/test_client.py",
     "transports/test_memory.py": "aio/test_peer.py",
-    "transports/test_tcp.py": "aio/test_server.py",
     "transports/test_transports.py": "aio/test_server.py",
 }
 

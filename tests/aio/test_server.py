@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import penstock
-from penstock import ConnectError, LocalError, Service, SessionError, Settings
+from penstock import LocalError, Service, SessionError, Settings
 from tests.aio.serving import make_service, world
 
 
@@ -17,13 +17,6 @@ async def test_one_service_listens_in_several_places(tmp_path) -> None:
             async with penstock.connect(url) as peer:
                 assert (await peer.call("echo", b"x")).data == b"x"
     assert server.connections == 0
-
-
-async def test_a_port_in_use_is_one_clear_error() -> None:
-    async with penstock.serve(Service(), "rsocket+tcp://127.0.0.1:0") as server:
-        with pytest.raises(ConnectError, match="in use"):
-            async with penstock.serve(Service(), server.urls[0]):
-                pass
 
 
 async def test_no_url_is_wrong_use() -> None:

@@ -87,6 +87,11 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         self._transport = transport
         self.receiver.link_made(self)
 
+    @property
+    def made(self) -> bool:
+        """Whether its transport is there."""
+        return hasattr(self, "write")
+
     def close(self) -> None:
         """Close once everything is written. What still comes in is read and dropped until the peer closes, too.
 
@@ -111,7 +116,7 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         """Tell that the link is gone. One that was never made is told of by who tried to make it."""
         if self._closing is not None:
             self._closing.cancel()
-        if hasattr(self, "write"):
+        if self.made:
             self.receiver.link_lost(link_error(error))
 
 
@@ -127,13 +132,16 @@ class SocketListener:
         self._settings = settings
         self._context = context
         self._loop = asyncio.get_running_loop()
-        self._tasks = {self._loop.create_task(self._accept_links(listening)) for listening in sockets}
+        self._accepting = [self._loop.create_task(self._accept_links(listening)) for listening in sockets]
+        self._handshakes: dict[asyncio.Task[None], SocketLink] = {}
 
     async def close(self) -> None:
         """Accept no more links, and give up those that are still in their handshake."""
-        for task in self._tasks:
+        # A link that is made lives on, also where the task that made it has not heard of that yet.
+        tasks = [*self._accepting, *(task for task, link in self._handshakes.items() if not link.made)]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         for listening in self._sockets:
             listening.close()
         if self.url.transport == "unix":
@@ -157,21 +165,24 @@ class SocketListener:
             if receiver is None:
                 connection.close()
                 continue
-            task = self._loop.create_task(self._make_link(connection, receiver))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            link = SocketLink(receiver, self._settings.output_high_bytes)
+            task = self._loop.create_task(self._make_link(connection, link, receiver))
+            self._handshakes[task] = link
+            task.add_done_callback(partial(self._link_made, connection, receiver))
 
-    async def _make_link(self, connection: socket.socket, receiver: Receiver) -> None:
-        protocol = partial(SocketLink, receiver, self._settings.output_high_bytes)
+    async def _make_link(self, connection: socket.socket, link: SocketLink, receiver: Receiver) -> None:
         try:
             _no_delay(connection)
-            await self._loop.connect_accepted_socket(protocol, connection, **_tls(self._context, self._settings))
+            await self._loop.connect_accepted_socket(lambda: link, connection, **_tls(self._context, self._settings))
         except OSError as error:
             receiver.link_lost(LinkLost(f"no TLS handshake: {error.strerror or error}"))
-        except asyncio.CancelledError:
+
+    def _link_made(self, connection: socket.socket, receiver: Receiver, task: asyncio.Task[None]) -> None:
+        """Clear up after a link that is made, or was given up."""
+        del self._handshakes[task]
+        if task.cancelled():
             connection.close()
             receiver.link_lost(None)
-            raise
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
