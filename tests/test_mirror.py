@@ -31,9 +31,6 @@ TOGETHER = {
     "demo/test_pipeline.py": "demo/test_flights.py",
     "demo/test_processes.py": "demo/test_flights.py",
     "demo/test_report.py": "demo/test_flights.py",
-    "transports/test_base.py": "aio/test_client.py",
-    "transports/test_memory.py": "aio/test_peer.py",
-    "transports/test_transports.py": "aio/test_server.py",
 }
 
 

@@ -154,7 +154,7 @@ def _reason(error: OSError) -> str:
     if isinstance(error, tls.SSLCertVerificationError):
         return f"its certificate is not trusted ({error.verify_message}); name its CA with ssl=..., or ?ca=FILE"
     if isinstance(error, tls.SSLError):
-        return f"TLS failed ({error.reason or error}); does the server speak TLS there?"
+        return f"TLS failed ({getattr(error, 'reason', None) or error}); does the server speak TLS there?"
     if isinstance(error, ConnectionRefusedError):
         return "connection refused; is the server running?"
     if isinstance(error, FileNotFoundError):

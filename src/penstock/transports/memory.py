@@ -32,6 +32,7 @@ class MemoryLink:
         self._reading_paused = False
         self._scheduled = False
         self._closing = False
+        self._aborted = False
         self._lost = False
         self._other = self
 
@@ -67,7 +68,7 @@ class MemoryLink:
 
     def abort(self) -> None:
         """Close now; the other end learns that the link broke."""
-        self._closing = True
+        self._closing = self._aborted = True
         self._waiting.clear()
         self._size = 0
         self._loop.call_soon(self._lose, None)
@@ -89,7 +90,8 @@ class MemoryLink:
         if self._writing_paused and self._size <= self._high_bytes // 4:
             self._writing_paused = False
             self.receiver.writing_resumed()
-        if self._closing and (other._lost or not self._waiting):
+        # The end of a link that was aborted is under way already, and is none in order.
+        if self._closing and not self._aborted and (other._lost or not self._waiting):
             self._lose(None)
             other._lose(None)
 

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import ssl
+from typing import Any
+
+import pytest
+
+from penstock import ConnectError, LinkLost, Settings, UrlError
+from penstock.transports.base import Discard, check_options, connect_errors, link_error, listen_errors
+from penstock.urls import parse_url
+
+URL = parse_url("rsocket+tcp://example.org:7878?ca=x&zone=y")
+
+
+def system_error(number: int) -> OSError:
+    return OSError(number, os.strerror(number))
+
+
+def untrusted() -> ssl.SSLCertVerificationError:
+    error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    error.verify_message = "self-signed certificate"
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "what_to_do"),
+    [
+        (TimeoutError(), "no answer within 3 s; is the address right, and no firewall in between?"),
+        (system_error(errno.ECONNREFUSED), "connection refused; is the server running?"),
+        (system_error(errno.ENOENT), "there is no such socket; is the server running?"),
+        (system_error(errno.ECONNRESET), "the server closed the connection; does it speak that there?"),
+        (system_error(errno.ECONNABORTED), "the server closed the connection; does it speak that there?"),
+        (system_error(errno.ENETUNREACH), os.strerror(errno.ENETUNREACH)),
+        (OSError("example.org has no address"), "example.org has no address"),
+        (socket.gaierror(socket.EAI_NONAME, "Name not known"), "the name is unknown (Name not known)"),
+        (
+            untrusted(),
+            "its certificate is not trusted (self-signed certificate); name its CA with ssl=..., or ?ca=FILE",
+        ),
+        (ssl.SSLError(1, "wrong version"), "TLS failed ([Errno 1] wrong version); does the server speak TLS there?"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, OSError) else "",
+)
+def test_what_prevents_a_connection_is_one_line_that_says_what_to_do(error: OSError, what_to_do: str) -> None:
+    with pytest.raises(ConnectError) as raised, connect_errors(URL, Settings(connect_timeout=3)):
+        raise error
+    assert str(raised.value) == f"cannot connect to tcp://example.org:7878: {what_to_do}"
+
+
+@pytest.mark.parametrize(
+    ("number", "what_to_do"),
+    [
+        (errno.EADDRINUSE, "it is in use; stop what listens there, or choose another"),
+        (errno.EADDRNOTAVAIL, "this machine has no such address; leave the host empty to listen on all"),
+        (errno.EACCES, "permission denied; ports below 1024 and foreign folders need more rights"),
+        (errno.EMFILE, os.strerror(errno.EMFILE)),
+    ],
+)
+def test_what_prevents_listening_is_one_line_that_says_what_to_do(number: int, what_to_do: str) -> None:
+    with pytest.raises(ConnectError) as raised, listen_errors(URL):
+        raise system_error(number)
+    assert str(raised.value) == f"cannot listen on tcp://example.org:7878: {what_to_do}"
+    assert isinstance(raised.value.__cause__, OSError)
+
+
+def test_errors_of_ours_are_left_as_they_are() -> None:
+    for block in (connect_errors(URL, Settings()), listen_errors(URL)):
+        with pytest.raises(UrlError, match="ours"), block:
+            raise UrlError("ours")
+
+
+def test_options_that_nobody_knows_are_named_with_those_that_are_known() -> None:
+    check_options(URL, frozenset({"ca", "zone", "more"}))
+    with pytest.raises(UrlError, match="unknown option 'zone'; known are ca, more"):
+        check_options(URL, frozenset({"more", "ca"}))
+    with pytest.raises(UrlError, match="unknown option 'ca'; tcp has none"):
+        check_options(URL, frozenset())
+
+
+def test_a_link_that_breaks_is_lost_and_one_that_ends_is_not() -> None:
+    broken = link_error(system_error(errno.EPIPE))
+    assert isinstance(broken, LinkLost)
+    assert str(broken) == f"the connection broke: {os.strerror(errno.EPIPE)}"
+    bug = ValueError("a bug")
+    assert (link_error(None), link_error(bug)) == (None, bug)
+
+
+def test_a_link_that_nobody_wants_is_broken_when_it_is_made() -> None:
+    told: list[str] = []
+
+    class Link:
+        def abort(self) -> None:
+            told.append("abort")
+
+    link: Any = Link()
+    receiver = Discard()
+    receiver.link_made(link)
+    receiver.received(b"x")
+    receiver.writing_paused()
+    receiver.writing_resumed()
+    receiver.link_lost(None)
+    assert told == ["abort"]

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import asyncio
+import ssl
+
+import pytest
+
+from penstock import ConnectError, LinkLost, LocalError, Settings, UrlError
+from tests.transports.recording import connected, joined, listening
+from tests.waiting import turns
+
+URL = "rsocket+memory://place"
+
+
+async def test_what_is_written_arrives_in_order_in_a_later_turn() -> None:
+    async with joined(URL) as (client, server):
+        client.link.write(b"a")
+        client.link.write(b"")
+        client.link.write(b"b")
+        server.link.write(b"back")
+        assert (server.data, client.data) == (b"", b"")
+        await server.has(b"ab")
+        await client.has(b"back")
+        assert server.reads == 2
+
+
+async def test_no_more_is_read_than_the_reader_wants() -> None:
+    async with joined(URL, Settings(output_high_bytes=100)) as (client, server):
+        server.link.pause_reading()
+        client.link.write(bytes(100))
+        await turns(3)
+        assert (client.told, server.data) == (["made"], b"")
+        client.link.write(b"x")
+        assert client.told == ["made", "paused"]
+        assert client.link.get_write_buffer_size() == 101
+        server.link.resume_reading()
+        await server.has(bytes(100) + b"x")
+        assert client.told == ["made", "paused", "resumed"]
+        assert client.link.get_write_buffer_size() == 0
+
+
+async def test_a_reader_may_stop_between_two_pieces() -> None:
+    async with joined(URL) as (client, server):
+        received = server.received
+
+        def once(data: bytes) -> None:
+            received(data)
+            server.link.pause_reading()
+
+        server.received = once  # type: ignore[method-assign]
+        client.link.write(b"a")
+        client.link.write(b"b")
+        await turns(3)
+        assert server.data == b"a"
+        server.link.resume_reading()
+        await server.has(b"ab")
+
+
+async def test_a_link_that_is_closed_delivers_first() -> None:
+    async with joined(URL) as (client, server):
+        server.link.pause_reading()
+        client.link.write(b"last words")
+        client.link.close()
+        client.link.write(b"too late")
+        await turns(3)
+        assert (client.told, server.told) == (["made"], ["made"])
+        server.link.resume_reading()
+        assert await server.lost() is None
+        assert await client.lost() is None
+        assert server.data == b"last words"
+
+
+async def test_a_link_that_is_aborted_delivers_nothing_and_breaks_for_the_other() -> None:
+    async with joined(URL) as (client, server):
+        client.link.write(b"never")
+        client.link.abort()
+        client.link.abort()
+        assert await client.lost() is None
+        assert isinstance(await server.lost(), LinkLost)
+        assert (server.data, client.told, server.told) == (b"", ["made", "lost"], ["made", "lost"])
+
+
+async def test_both_ends_may_close_at_once() -> None:
+    async with joined(URL) as (client, server):
+        client.link.write(b"a")
+        server.link.write(b"b")
+        client.link.close()
+        server.link.close()
+        await client.lost()
+        await server.lost()
+        assert (client.told, server.told) == (["made", "lost"], ["made", "lost"])
+
+
+async def test_a_name_is_taken_once_and_free_again() -> None:
+    async with listening(URL):
+        with pytest.raises(ConnectError, match="memory://place: it is in use; choose another name"):
+            async with listening(URL):
+                pass
+    async with listening(URL):
+        pass
+
+
+async def test_nobody_there_is_an_error_and_nobody_in_another_loop_is_there() -> None:
+    async with listening(URL):
+        with pytest.raises(ConnectError, match="nothing in this event loop listens there"):
+            await connected("rsocket+memory://elsewhere")
+        with pytest.raises(ConnectError, match="nothing in this event loop listens there"):
+            await asyncio.to_thread(asyncio.run, connected(URL))
+
+
+async def test_who_is_refused_learns_so_at_once() -> None:
+    async with listening(URL) as place:
+        place.refusing = True
+        with pytest.raises(ConnectError, match="takes no more connections"):
+            await connected(URL)
+
+
+async def test_what_stays_in_a_process_is_not_encrypted() -> None:
+    with pytest.raises(LocalError, match="never leaves this process"):
+        await connected(URL, ssl=ssl.create_default_context())
+    with pytest.raises(UrlError, match="unknown option 'cert'; memory has none"):
+        async with listening(f"{URL}?cert=x"):
+            pass
