@@ -27,10 +27,6 @@ ACROSS = {
 
 # Sources whose tests stand elsewhere, because what they do shows only together with others.
 TOGETHER = {
-    "cli/test_demo.py": "demo/test_flights.py",
-    "demo/test_pipeline.py": "demo/test_flights.py",
-    "demo/test_processes.py": "demo/test_flights.py",
-    "demo/test_report.py": "demo/test_flights.py",
 }
 
 

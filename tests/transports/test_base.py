@@ -19,6 +19,13 @@ def system_error(number: int) -> OSError:
     return OSError(number, os.strerror(number))
 
 
+def tls_error(reason: str | None) -> ssl.SSLError:
+    error = ssl.SSLError(1, "failed")
+    if reason is not None:
+        error.reason = reason
+    return error
+
+
 def untrusted() -> ssl.SSLCertVerificationError:
     error = ssl.SSLCertVerificationError(1, "certificate verify failed")
     error.verify_message = "self-signed certificate"
@@ -40,7 +47,8 @@ def untrusted() -> ssl.SSLCertVerificationError:
             untrusted(),
             "its certificate is not trusted (self-signed certificate); name its CA with ssl=..., or ?ca=FILE",
         ),
-        (ssl.SSLError(1, "wrong version"), "TLS failed ([Errno 1] wrong version); does the server speak TLS there?"),
+        (tls_error("WRONG_VERSION_NUMBER"), "TLS failed (WRONG_VERSION_NUMBER); does the server speak TLS there?"),
+        (tls_error(None), f"TLS failed ({tls_error(None)}); does the server speak TLS there?"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, OSError) else "",
 )
