@@ -25,10 +25,6 @@ ACROSS = {
     "sim": "two sessions and a virtual clock",
 }
 
-# Sources whose tests stand elsewhere, because what they do shows only together with others.
-TOGETHER = {
-}
-
 
 def mirror_of(source: Path) -> Path:
     """Return where the tests of a source lie; both are relative to their roots."""
@@ -59,11 +55,7 @@ def actual_tests() -> set[str]:
 
 
 def test_every_source_has_its_tests() -> None:
-    assert sorted(expected_tests() - actual_tests() - set(TOGETHER)) == []
-
-
-def test_what_is_tested_elsewhere_is() -> None:
-    assert [where for where in TOGETHER.values() if not (TESTS / where).exists()] == []
+    assert sorted(expected_tests() - actual_tests()) == []
 
 
 def test_every_test_has_its_source() -> None:
