@@ -7,6 +7,7 @@ import pytest
 import penstock
 from penstock import LocalError, Service, SessionError, Settings
 from tests.aio.serving import make_service, world
+from tests.waiting import until
 
 
 async def test_one_service_listens_in_several_places(tmp_path) -> None:
@@ -89,3 +90,16 @@ async def test_a_peer_that_never_says_who_it_is_is_dropped() -> None:
         assert await reader.read() == b""
         writer.close()
         await writer.wait_closed()
+
+
+async def test_closing_waits_for_no_session_that_has_lost_its_link() -> None:
+    service = make_service([], asyncio.Event())
+    settings = Settings(close_grace=3600)
+    # Whoever waits for the grace is ended by this.
+    async with asyncio.timeout(60), penstock.serve(service, "rsocket+memory://left", settings=settings) as server:
+        async with penstock.connect(server.urls[0], settings=Settings(resume=True)) as peer:
+            await peer.call("echo", b"x")
+            (driver,) = server._drivers.values()
+            peer.detach()
+        await until(lambda: driver.link is None)
+        assert server.connections == 1

@@ -319,13 +319,14 @@ async def test_a_publisher_that_is_started_anew_is_waited_for_and_leaves_a_gap(t
         before = await Publisher(*numbered(0, 5), asyncio.Event()).serve()
         await until(lambda: collector.progress.position == 5)
         await before.close()
-        # It is gone for several tries.
+        # It is gone for several tries, and whoever looks is told.
         await turns(200)
+        assert "tried again" in collector.progress.waiting
         async with Publisher(*numbered(7, 10)).serve():
             await task
     assert rows(tmp_path) == numbered(0, 5) + numbered(7, 10)
     assert [position for position, _ in gaps(tmp_path)] == [5]
-    assert collector.progress.gaps == 1
+    assert (collector.progress.gaps, collector.progress.waiting) == (1, "")
 
 
 async def test_without_resuming_a_broken_connection_leaves_a_gap(

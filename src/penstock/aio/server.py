@@ -96,7 +96,9 @@ class Server:
             await listener.close()
         for arrival in list(self._arrivals):
             arrival.refuse("the server is closing")
-        await asyncio.gather(*(driver.close(grace) for driver in list(self._drivers.values())))
+        # A session without a link waits for one, and from now on there is none.
+        drivers = list(self._drivers.values())
+        await asyncio.gather(*(driver.close(0 if driver.link is None else grace) for driver in drivers))
 
     async def _open(self) -> Server:
         if self._listeners:

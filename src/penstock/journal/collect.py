@@ -33,6 +33,7 @@ from ..errors import (
     LocalError,
     PeerClosed,
     ResumeRejected,
+    SessionError,
     SetupRejected,
 )
 from ..payload import Payload
@@ -190,14 +191,18 @@ class Collector:
                 except ConnectError as error:
                     if not connected:
                         raise
-                    logger.info("%s", error)
-                    await asyncio.sleep(backoff.next())
+                    await self._again_after(error, backoff)
                 except (LinkError, PeerClosed) as error:
                     connected = True
-                    logger.info("%s: %s", self._url, error)
                     if self._state.checkpoint is None:
                         await self._lost(writer, str(error))
-                    await asyncio.sleep(backoff.next())
+                    await self._again_after(error, backoff)
+
+    async def _again_after(self, error: SessionError, backoff: Backoff) -> None:
+        """Wait for a publisher that is away, and let people know."""
+        logger.info("%s: %s", self._url, error)
+        self.progress.waiting = f"{error}; the publisher is tried again"
+        await asyncio.sleep(backoff.next())
 
     async def _recall(self, writer: JournalWriter) -> None:
         """Read where an earlier process stopped."""

@@ -105,6 +105,11 @@ class RSocketAcceptor:
         length = int.from_bytes(head[:3], "big")
         stream_id = int.from_bytes(head[3:7], "big")
         type = head[7] >> 2
-        fits = 6 <= length <= self._settings.max_setup_frame_bytes
-        if not fits or stream_id >> 31 or type not in TYPES:
+        if length < RSOCKET_1_0.min_frame_bytes or stream_id >> 31 or type not in TYPES:
             raise ProtocolError(f"the first bytes are {head[:9].hex()}, not RSocket")
+        limit = self._settings.max_setup_frame_bytes
+        if length > limit:
+            raise ProtocolError(
+                f"the first bytes are {head[:9].hex()}: not RSocket, or its first frame of {length} bytes "
+                f"exceeds max_setup_frame_bytes ({limit})"
+            )
