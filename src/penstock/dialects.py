@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from .errors import UrlError
+from .errors import LocalError, UrlError
 from .payload import Payload
 from .session import Acceptor, Session
 from .settings import Settings
 
 __all__ = ["PROTOCOLS", "acceptor", "acceptors", "client_session"]
 
-PROTOCOLS: Final = ("rsocket",)
-"""The protocols that URLs may name."""
+PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0")
+"""The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
 
 
 def client_session(
@@ -23,6 +23,7 @@ def client_session(
     setup: Payload | None = None,
     random: bytes = b"",
     checkpoint: bytes | None = None,
+    messages: bool = False,
 ) -> Session:
     """Return the client's side of a new session, or of one that an earlier process left.
 
@@ -33,18 +34,25 @@ def client_session(
         random: At least 16 bytes that nobody can guess, for sessions that need an id.
         checkpoint: What :meth:`penstock.session.Session.checkpoint` returned in an earlier process: the
             session resumes from there, as soon as a link is up.
+        messages: The transport carries messages, each of which gets and loses a length of its own.
 
     Raises:
         UrlError: The protocol is unknown.
-        LocalError: `checkpoint` is none of this protocol.
+        LocalError: `checkpoint` is none of this protocol; or the protocol cannot do what the settings ask for.
 
     """
     _known(protocol)
+    from .rsocket.dialect import DIALECTS, RSOCKET_1_0
     from .rsocket.session import RSocketSession
 
+    dialect = DIALECTS.get(protocol, RSOCKET_1_0)
+    if messages:
+        dialect = dialect.over_messages()
     if checkpoint is not None:
-        return RSocketSession.restore(settings, checkpoint)
-    return RSocketSession.client(settings, setup or Payload(), token=random if settings.resume else None)
+        return RSocketSession.restore(settings, checkpoint, dialect)
+    if settings.resume and not dialect.keepalive:
+        raise LocalError(f"{protocol} cannot resume sessions; leave Settings.resume out")
+    return RSocketSession.client(settings, setup or Payload(), dialect, random if settings.resume else None)
 
 
 def acceptors(protocol: str, settings: Settings) -> Callable[[], Acceptor]:
@@ -57,12 +65,14 @@ def acceptors(protocol: str, settings: Settings) -> Callable[[], Acceptor]:
     _known(protocol)
     from .rsocket.accept import RSocketAcceptor
     from .rsocket.connection import Connection
+    from .rsocket.dialect import DIALECTS
     from .rsocket.resume import SessionStore
 
     store: SessionStore[Connection] | None = None
     if settings.resume_timeout > 0:
         store = SessionStore(settings.max_sessions)
-    return lambda: RSocketAcceptor(settings, store)
+    served = frozenset(DIALECTS if protocol == "rsocket" else {protocol})
+    return lambda: RSocketAcceptor(settings, store, served)
 
 
 def acceptor(protocol: str, settings: Settings) -> Acceptor:

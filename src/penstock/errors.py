@@ -8,6 +8,7 @@
     * :exc:`CreditExceeded`: more items were sent than the other side asked for.
     * :exc:`StreamClosed`: the stream, or its half, is over.
     * :exc:`SessionClosed`: the session is over, or is closing and takes no new streams.
+    * :exc:`LeaseMissing`: the other side has given no leave for another request.
     * :exc:`UrlError`: a URL that names no protocol, transport or place that we know.
 
   * :exc:`ApplicationError`: the other side's handler failed; the session lives on.
@@ -56,6 +57,7 @@ __all__ = [
     "JournalError",
     "JournalLocked",
     "KeepaliveTimeout",
+    "LeaseMissing",
     "LimitExceeded",
     "LinkError",
     "LinkLost",
@@ -98,6 +100,10 @@ class SessionClosed(LocalError):
     """The session is over, or it is closing and takes no new streams."""
 
 
+class LeaseMissing(LocalError):
+    """The connection works with leases, and the other side has given no leave for another request."""
+
+
 class UrlError(LocalError):
     """A URL that names no protocol, transport or place that we know."""
 
@@ -110,14 +116,22 @@ class ApplicationError(PenstockError):
             APPLICATION_ERROR (0x201) says no more than that it failed. River has strings.
         message: A text for people. It travels, so it must hold no secret.
         data: The raw bytes of the error as they travelled, when they are not just the message.
+        metadata: Of the error; ReactiveSocket 0.0 and 0.2 alone carry it.
 
     """
 
-    def __init__(self, code: int | str = 0x201, message: str = "", data: bytes | None = None) -> None:
+    def __init__(
+        self,
+        code: int | str = 0x201,
+        message: str = "",
+        data: bytes | None = None,
+        metadata: bytes | None = None,
+    ) -> None:
         super().__init__(code, message)
         self.code = code
         self.message = message
         self.data = message.encode() if data is None else data
+        self.metadata = metadata
 
     def __str__(self) -> str:
         code = f"0x{self.code:03X}" if isinstance(self.code, int) else self.code
@@ -127,22 +141,28 @@ class ApplicationError(PenstockError):
 class Rejected(ApplicationError):
     """The other side refused the request and did nothing with it: it is safe to try again."""
 
-    def __init__(self, code: int | str = 0x202, message: str = "", data: bytes | None = None) -> None:
-        super().__init__(code, message, data)
+    def __init__(
+        self, code: int | str = 0x202, message: str = "", data: bytes | None = None, metadata: bytes | None = None
+    ) -> None:
+        super().__init__(code, message, data, metadata)
 
 
 class Canceled(ApplicationError):
     """The other side gave the request up; it may have done part of it."""
 
-    def __init__(self, code: int | str = 0x203, message: str = "", data: bytes | None = None) -> None:
-        super().__init__(code, message, data)
+    def __init__(
+        self, code: int | str = 0x203, message: str = "", data: bytes | None = None, metadata: bytes | None = None
+    ) -> None:
+        super().__init__(code, message, data, metadata)
 
 
 class Invalid(ApplicationError):
     """The other side says that the request was not valid."""
 
-    def __init__(self, code: int | str = 0x204, message: str = "", data: bytes | None = None) -> None:
-        super().__init__(code, message, data)
+    def __init__(
+        self, code: int | str = 0x204, message: str = "", data: bytes | None = None, metadata: bytes | None = None
+    ) -> None:
+        super().__init__(code, message, data, metadata)
 
 
 class SessionError(PenstockError):

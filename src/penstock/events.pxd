@@ -9,6 +9,7 @@ cdef class Established(Event):
     cdef public object payload
     cdef public object metadata_mime
     cdef public object data_mime
+    cdef public bint strict
 
 
 cdef class Requested(Event):
@@ -38,10 +39,17 @@ cdef class Failed(Event):
 
 cdef class Canceled(Event):
     cdef public bint done
+    cdef public bytes metadata
 
 
 cdef class CreditGranted(Event):
     cdef public object count
+
+
+cdef class LeaseGranted(Event):
+    cdef public object requests
+    cdef public object ttl
+    cdef public object metadata
 
 
 cdef class MetadataPushed(Event):

@@ -18,6 +18,7 @@ __all__ = [
     "Event",
     "Failed",
     "ItemReceived",
+    "LeaseGranted",
     "MetadataPushed",
     "Requested",
     "RunReceived",
@@ -50,16 +51,18 @@ class Established(Event):
         payload: The set-up's payload.
         metadata_mime: What the connection's metadata is.
         data_mime: What the connection's data is.
+        strict: The client wants to be refused if the server does not understand all of this.
 
     """
 
-    __slots__ = ("data_mime", "metadata_mime", "payload")
+    __slots__ = ("data_mime", "metadata_mime", "payload", "strict")
 
-    def __init__(self, payload: Payload, metadata_mime: str, data_mime: str) -> None:
+    def __init__(self, payload: Payload, metadata_mime: str, data_mime: str, strict: bool = False) -> None:
         self.stream_id = 0
         self.payload = payload
         self.metadata_mime = metadata_mime
         self.data_mime = data_mime
+        self.strict = strict
 
 
 class Requested(Event):
@@ -133,14 +136,16 @@ class Canceled(Event):
 
     Attributes:
         done: The whole stream is over; else only our sending half.
+        metadata: What the peer says about it, where the protocol lets it.
 
     """
 
-    __slots__ = ("done",)
+    __slots__ = ("done", "metadata")
 
-    def __init__(self, stream_id: int, done: bool) -> None:
+    def __init__(self, stream_id: int, done: bool, metadata: bytes | None = None) -> None:
         self.stream_id = stream_id
         self.done = done
+        self.metadata = metadata
 
 
 class CreditGranted(Event):
@@ -151,6 +156,18 @@ class CreditGranted(Event):
     def __init__(self, stream_id: int, count: int) -> None:
         self.stream_id = stream_id
         self.count = count
+
+
+class LeaseGranted(Event):
+    """The peer gives leave for `requests` requests within `ttl` seconds, and not for those of an earlier lease."""
+
+    __slots__ = ("metadata", "requests", "ttl")
+
+    def __init__(self, requests: int, ttl: float, metadata: bytes | None) -> None:
+        self.stream_id = 0
+        self.requests = requests
+        self.ttl = ttl
+        self.metadata = metadata
 
 
 class MetadataPushed(Event):

@@ -73,7 +73,9 @@ class Session(Protocol):
         """Return what happened since the last call, in order, and forget it."""
 
     @abstractmethod
-    def open(self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False) -> int:
+    def open(
+        self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False, endless: bool = False
+    ) -> int:
         """Open a stream and return its id.
 
         Args:
@@ -82,9 +84,11 @@ class Session(Protocol):
             payload: The request; for UPLOAD and CHANNEL also the first item.
             credit: Items that the peer may send at once, at least 1 for STREAM and CHANNEL.
             done: For UPLOAD and CHANNEL: there are no further items.
+            endless: For STREAM: nobody expects it to complete; some protocols have a word of their own for that.
 
         Raises:
             UnsupportedKind: The protocol cannot carry `kind`.
+            LeaseMissing: The peer has given no leave for it yet; wait for `LeaseGranted`.
             SessionClosed: The session takes no new streams.
 
         """
@@ -125,8 +129,13 @@ class Session(Protocol):
         """Ask the peer for `count` more items. A stream that is over is left alone."""
 
     @abstractmethod
-    def cancel(self, stream_id: int) -> None:
-        """Want no more items. A stream that is over is left alone."""
+    def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
+        """Want no more items. A stream that is over is left alone.
+
+        Raises:
+            LocalError: There is `metadata`, and the protocol has no room for it there.
+
+        """
 
     @abstractmethod
     def credit(self, stream_id: int) -> int:
@@ -154,11 +163,20 @@ class Session(Protocol):
         """Return the streams that this side opened and that are still open."""
 
     @abstractmethod
-    def push(self, metadata: bytes) -> None:
-        """Send metadata that belongs to the whole connection.
+    def push(self, metadata: bytes, stream_id: int = 0) -> None:
+        """Send metadata that belongs to the whole connection, or to a stream, in order with its items.
 
         Raises:
             UnsupportedKind: The protocol has no such thing.
+
+        """
+
+    @abstractmethod
+    def confirm(self) -> None:
+        """Ask the server for a sign that it has accepted the set-up: `Established` follows, or `Closed`.
+
+        Raises:
+            UnsupportedKind: The protocol has no way to ask.
 
         """
 

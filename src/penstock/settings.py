@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .errors import LocalError
+from .leases import LeasePolicy
 
 __all__ = ["DEFAULT_SETTINGS", "Settings"]
 
@@ -75,6 +76,13 @@ class Settings:
     max_connections_per_address: int = 100
     """Connections of a server from one address: one client needs one, and many hide behind one address."""
 
+    # Leases.
+    lease: LeasePolicy | bool = False
+    """Leases: a client asks for them with True, and a server grants them by a policy of `penstock.leases`, without
+    which it refuses clients that ask. A client's policy is for the requests of its server; True grants them all."""
+    lease_timeout: float = 10.0
+    """How long a request waits for a lease, where one is needed; 0: it fails at once."""
+
     # Resuming.
     resume: bool = False
     """A client asks for a session that outlives its links. A server that cannot resume refuses the set-up."""
@@ -97,6 +105,17 @@ class Settings:
     close_grace: float = 5.0
     """How long calls in flight may finish when a connection or a server closes."""
 
+    idle_timeout: float = 0.0
+    """Silence after which a peer is taken for dead in protocols without KEEPALIVE (ReactiveSocket 0.0); 0: never."""
+
+    # Peers of other years.
+    client_ids: str = "odd"
+    """The stream ids of the client's side, ours or the peer's: "even" for peers of 2015 and 2016."""
+    lenient: bool = False
+    """Take a PAYLOAD that has data, and neither of its flags, for an item, as peers of 2016 send it."""
+    served_0_2: str = "reactivesocket-0.2"
+    """What a SETUP of version 0.2 is read as: "rsocket-1.0" for peers that speak 1.0 under its candidate's number."""
+
     # Output.
     fragment_bytes: int = 1 * MIB
     """Items larger than this travel in fragments, so that they do not hold up the other streams for more than
@@ -114,6 +133,9 @@ class Settings:
             raise LocalError(
                 f"Settings.fragment_bytes is {self.fragment_bytes}; it must lie between 64 and max_frame_bytes - 64"
             )
+        for name, choices in (("client_ids", ("odd", "even")), ("served_0_2", ("reactivesocket-0.2", "rsocket-1.0"))):
+            if getattr(self, name) not in choices:
+                raise LocalError(f"Settings.{name} is {getattr(self, name)!r}; it must be one of {', '.join(choices)}")
         for name in ("keepalive_interval", "keepalive_lifetime"):
             # RSocket 1.0, SETUP: both are 31-bit milliseconds and more than 0.
             if not 0.001 <= getattr(self, name) <= 2_147_483:

@@ -14,7 +14,7 @@ def test_each_code_has_its_exception_and_comes_back(code: int, kind: type[Applic
     error = error_of(code, b"boom")
     assert type(error) is kind
     assert (error.code, error.message, error.data) == (code, "boom", b"boom")
-    assert wire_of(error) == (code, b"boom")
+    assert wire_of(error) == (code, b"boom", None)
 
 
 @pytest.mark.parametrize("code", [0, 0x1FF, 0x300, 0xFFFFFFFE, 0xFFFFFFFF])
@@ -31,21 +31,33 @@ def test_text_that_is_no_utf8_is_shown_replaced_and_kept_raw() -> None:
 @pytest.mark.parametrize("code", [0, 1, 0x101, 0x205, 0x300, 0xFFFFFFFF, "NOT_FOUND"])
 def test_what_no_application_may_send_travels_as_application_error_with_its_text(code: int | str) -> None:
     error = ApplicationError(code, "why")
-    assert wire_of(error) == (0x201, str(error).encode())
+    assert wire_of(error) == (0x201, str(error).encode(), None)
 
 
 @pytest.mark.parametrize("code", [0x201, 0x202, 0x203, 0x204, 0x301, 0xFFFFFFFE])
 def test_what_an_application_may_send_travels_as_it_is(code: int) -> None:
-    assert wire_of(ApplicationError(code, "why", b"raw")) == (code, b"raw")
+    assert wire_of(ApplicationError(code, "why", b"raw")) == (code, b"raw", None)
 
 
 @pytest.mark.parametrize("error", [ValueError("password=1"), LinkLost("10.0.0.7 is gone"), KeyError("x")])
 def test_the_text_of_other_errors_stays_here(error: Exception) -> None:
     # THREATS 46
-    assert wire_of(error) == (0x201, HANDLER_FAILED.encode())
+    assert wire_of(error) == (0x201, HANDLER_FAILED.encode(), None)
 
 
 def test_codes_are_named_as_in_the_document() -> None:
     assert name_of(Code.REJECTED_RESUME) == "REJECTED_RESUME"
     assert name_of(0x301) == "0x00000301"
     assert {code for code in Code if code < 0x100} == SETUP_CODES
+
+
+def test_the_drafts_leave_applications_more_codes() -> None:
+    # ReactiveSocket 0.2, Error Codes: 0x205 to 0xFFFFFFFE.
+    assert wire_of(ApplicationError(0x205, "mine"), 0x205) == (0x205, b"mine", None)
+    assert wire_of(ApplicationError(0x205, "mine"), 0x301)[0] == 0x201
+
+
+def test_metadata_of_an_error_comes_and_goes_with_it() -> None:
+    error = error_of(0x202, b"no", b"why")
+    assert error.metadata == b"why"
+    assert wire_of(error) == (0x202, b"no", b"why")

@@ -2,8 +2,12 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from penstock.rsocket.dialect import RSOCKET_1_0, Dialect
-from penstock.wire.layouts import HEADER_BYTES
+import pytest
+
+from penstock import Kind
+from penstock.rsocket.codes import Code
+from penstock.rsocket.dialect import DIALECTS, ENDLESS, REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0, Dialect
+from penstock.wire.frames import ErrorFrame, FrameType
 
 
 def test_a_dialect_is_a_few_values() -> None:
@@ -11,11 +15,41 @@ def test_a_dialect_is_a_few_values() -> None:
     assert len(fields(Dialect)) <= 12
 
 
-def test_its_own_version_is_accepted() -> None:
-    assert RSOCKET_1_0.version in RSOCKET_1_0.accepted
-    assert RSOCKET_1_0.min_frame_bytes == HEADER_BYTES
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+def test_its_codec_makes_frames_with_its_prefix(dialect: Dialect) -> None:
+    codec = dialect.codec()
+    frame = codec.cancel_frame(1)
+    body = codec.encode(codec.decode(frame, codec.prefix_bytes, len(frame)))
+    counted = len(frame) if codec.prefix_bytes == 4 else len(body)
+    assert int.from_bytes(frame[: codec.prefix_bytes], "big") == counted
+    assert len(body) == codec.header_bytes
 
 
-def test_its_codec_makes_frames_with_its_prefix() -> None:
-    frame = RSOCKET_1_0.codec().cancel_frame(1)
-    assert int.from_bytes(frame[: RSOCKET_1_0.prefix_bytes], "big") == len(frame) - RSOCKET_1_0.prefix_bytes
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+def test_over_messages_all_have_the_same_prefix(dialect: Dialect) -> None:
+    assert dialect.over_messages().codec().prefix_bytes == 3
+
+
+def test_the_first_draft_carries_no_channels_and_has_a_word_for_endless_streams() -> None:
+    assert {Kind.UPLOAD, Kind.CHANNEL} & REACTIVESOCKET_0_0.requests.keys() == set()
+    assert REACTIVESOCKET_0_0.requests[ENDLESS] == FrameType.REQUEST_SUB
+    assert RSOCKET_1_0.requests[ENDLESS] == REACTIVESOCKET_0_2.requests[ENDLESS] == FrameType.REQUEST_STREAM
+
+
+def test_the_first_draft_has_codes_and_a_frame_of_its_own_for_errors_of_the_connection() -> None:
+    frame = REACTIVESOCKET_0_0.farewell(Code.REJECTED_SETUP, "no")
+    assert frame is not None
+    assert (frame.type, frame.code, frame.data) == (FrameType.SETUP_ERROR, 0x100, b"no")
+    assert REACTIVESOCKET_0_0.code_of(frame) == Code.REJECTED_SETUP
+    assert REACTIVESOCKET_0_0.code_of(ErrorFrame(0, 0x201)) is None
+    assert REACTIVESOCKET_0_0.farewell(Code.CONNECTION_CLOSE, "bye") is None
+    unknown = ErrorFrame(0, 0x77)
+    unknown.type = int(FrameType.SETUP_ERROR)
+    assert REACTIVESOCKET_0_0.code_of(unknown) == 0x77
+
+
+@pytest.mark.parametrize("dialect", [RSOCKET_1_0, REACTIVESOCKET_0_2])
+def test_the_others_use_error_frames_for_both(dialect: Dialect) -> None:
+    frame = dialect.farewell(Code.CONNECTION_CLOSE, "bye")
+    assert frame is not None
+    assert (frame.type, dialect.code_of(frame)) == (FrameType.ERROR, Code.CONNECTION_CLOSE)

@@ -16,7 +16,7 @@ class Sent:
         self.frames = build.module("penstock.wire.frames")
         self.payload = build.module("penstock.payload")
         self.codec = build.module("penstock.wire.rsocket_v1").RSocketV1()
-        self.outbound = build.module("penstock.rsocket.outbound").Outbound(self.codec, 3, fragment_bytes)
+        self.outbound = build.module("penstock.rsocket.outbound").Outbound(self.codec, fragment_bytes)
         self.outbound.linked = True
         self._deframer = build.module("penstock.wire.framing").Deframer()
 

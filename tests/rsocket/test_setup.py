@@ -6,7 +6,7 @@ import pytest
 
 from penstock import LocalError, Payload, Settings
 from penstock.errors import SetupRejected
-from penstock.rsocket.dialect import RSOCKET_1_0
+from penstock.rsocket.dialect import REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0
 from penstock.rsocket.setup import check, setup_frame
 from penstock.wire.frames import LEASE, RESUME, Frame, FrameType, SetupFrame
 
@@ -49,7 +49,7 @@ def test_a_mime_type_that_cannot_travel_is_refused(name: str) -> None:
 def test_versions_that_living_peers_name_are_taken(version: tuple[int, int]) -> None:
     major, minor = version
     frame = setup(major=major, minor=minor)
-    assert check(frame, RSOCKET_1_0, resumable=False) is frame
+    assert check(frame, RSOCKET_1_0, resumable=False, leases=False) is frame
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,35 @@ def test_versions_that_living_peers_name_are_taken(version: tuple[int, int]) -> 
 def test_what_cannot_be_served_is_refused_with_its_code(changes: dict[str, int], code: int, message: str) -> None:
     # THREATS 22, 24, 25, 26
     with pytest.raises(SetupRejected, match=message) as refused:
-        check(setup(**changes), RSOCKET_1_0, resumable=False)
+        check(setup(**changes), RSOCKET_1_0, resumable=False, leases=False)
     assert refused.value.code == code
 
 
 def test_a_session_to_be_resumed_is_taken_where_that_is_possible() -> None:
     frame = setup_frame(RSOCKET_1_0, Settings(), Payload(), b"token")
-    assert check(frame, RSOCKET_1_0, resumable=True) is frame
+    assert check(frame, RSOCKET_1_0, resumable=True, leases=False) is frame
 
 
 def test_another_first_frame_is_named() -> None:
     with pytest.raises(SetupRejected, match="the first frame is CANCEL on stream 3, not SETUP"):
-        check(Frame(FrameType.CANCEL, 3), RSOCKET_1_0, resumable=False)
+        check(Frame(FrameType.CANCEL, 3), RSOCKET_1_0, resumable=False, leases=False)
+
+
+def test_leases_are_asked_for_and_taken_where_they_are_granted() -> None:
+    frame = setup_frame(RSOCKET_1_0, Settings(lease=True), Payload(), None)
+    assert frame.flags & LEASE
+    assert check(frame, RSOCKET_1_0, resumable=False, leases=True) is frame
+
+
+def test_the_drafts_say_their_version_and_have_text_for_metadata() -> None:
+    frame = setup_frame(REACTIVESOCKET_0_2, Settings(), Payload(), None)
+    assert ((frame.major, frame.minor), frame.metadata_mime) == ((0, 2), b"text/plain")
+    assert check(frame, REACTIVESOCKET_0_2, resumable=False, leases=False) is frame
+    frame.major, frame.minor = 1, 0
+    with pytest.raises(SetupRejected, match=r"version 1\.0"):
+        check(frame, REACTIVESOCKET_0_2, resumable=False, leases=False)
+
+
+def test_the_first_draft_knows_no_keepalive() -> None:
+    frame = SetupFrame(major=0, minor=0, metadata_mime=b"text/plain", data_mime=b"text/plain")
+    assert check(frame, REACTIVESOCKET_0_0, resumable=False, leases=False) is frame

@@ -198,7 +198,8 @@ def test_a_call_is_over_with_its_first_item(build) -> None:
     stream = pair.client.open(kind.CALL, "x", payload())
     pair.client.take_output()
     pair.client.receive(frame("00000001 2820 61"), 1.0)
-    (item,) = pair.client.take_events()
+    established, item = pair.client.take_events()
+    assert type(established).__name__ == "Established"
     assert (item.payload.data, item.done, stream, pair.client.open_streams) == (b"a", True, 1, 0)
 
 

@@ -9,7 +9,7 @@ from tests.wire.strategies import items
 
 
 def test_the_base_leaves_the_wire_to_its_dialects(wire: Wire) -> None:
-    codec = wire.codec.Codec()
+    codec = wire.codec.Codec(3, 6)
     frame = wire.frames.Frame(4)
     run = wire.run([(b"d", None)])
     for refuse in (
@@ -29,7 +29,7 @@ def test_the_base_leaves_the_wire_to_its_dialects(wire: Wire) -> None:
 
 
 def test_a_dialect_without_runs_takes_frame_by_frame(wire: Wire) -> None:
-    assert wire.codec.Codec().scan_run(wire.framing.Deframer(), 100) is None
+    assert wire.codec.Codec(3, 6).scan_run(wire.framing.Deframer(), 100) is None
 
 
 @given(items=items, most=st.integers(-1, 45), data=st.data())
@@ -43,10 +43,10 @@ def test_fits_counts_the_items_before_the_first_that_is_too_long(
         if len(octets) + len(metadata or b"") > most:
             break
         expected += 1
-    assert wire.codec.Codec().fits(wire.run(items), start, stop, most) == expected
+    assert wire.codec.Codec(3, 6).fits(wire.run(items), start, stop, most) == expected
 
 
 def test_fits_counts_no_items_that_are_not_there(wire: Wire) -> None:
     run = wire.run([(b"d", None)])
-    assert wire.codec.Codec().fits(run, 0, 100, 10) == 1
-    assert wire.codec.Codec().fits(run, 5, 100, 10) == 0
+    assert wire.codec.Codec(3, 6).fits(run, 0, 100, 10) == 1
+    assert wire.codec.Codec(3, 6).fits(run, 5, 100, 10) == 0

@@ -150,7 +150,7 @@ def test_a_mime_type_must_be_a_text(wire: Wire, mime: object) -> None:
 
 
 def test_dialects_are_known_by_name(wire: Wire) -> None:
-    assert wire.dump.DIALECTS == ("rsocket-1.0",)
+    assert wire.dump.DIALECTS == ("rsocket-1.0", "reactivesocket-0.2", "reactivesocket-0.0")
     for refuse in (
         lambda: wire.dump.codec_of("rsocket"),
         lambda: wire.dump.to_object(wire.frames.Frame(9), "rsocket"),

@@ -40,7 +40,7 @@ def test_a_frame_cut_anywhere_is_a_shorter_frame_or_an_error(
 
 
 def test_the_table_has_every_frame_type(wire: Wire) -> None:
-    assert set(wire.layouts.RSOCKET_V1) == set(wire.frames.FrameType)
+    assert set(wire.layouts.RSOCKET_V1) == {type for type in wire.frames.FrameType if type <= wire.frames.FrameType.EXT}
 
 
 def test_new_frames_know_their_type(wire: Wire) -> None:

@@ -56,4 +56,4 @@ TERMINAL: Final[dict[tuple[Signal, bool], tuple[bool, bool]]] = {
     (Signal.CANCEL, True): (True, True),
     (Signal.CANCEL, False): (True, False),
 }
-"""ReactiveSocket 0.2 has no half-close: there the responder's COMPLETE counts as FAIL does here."""
+"""Where a protocol has no half-close (ReactiveSocket 0.2), the responder's COMPLETE ends what FAIL ends here."""

@@ -2,6 +2,7 @@ import cython
 
 
 cdef list ENDS
+cdef int COMPLETE, FAIL
 
 
 @cython.final
@@ -16,14 +17,17 @@ cdef class Stream:
     cdef public Py_ssize_t credit
     cdef public Py_ssize_t unrequested
     cdef public double opened
+    cdef public bint half_close
 
-    @cython.locals(ends=int, ours=int, theirs=int)
+    @cython.locals(ends=int, ours=int, theirs=int, by_requester=bint)
     cpdef bint end(self, int signal, bint from_us)
 
 
 cdef class StreamTable:
     cdef dict _streams
     cdef Py_ssize_t _first_id
+    cdef bint _own_ids
+    cdef bint _half_close
     cdef public Py_ssize_t next_id
     cdef public Py_ssize_t remote
     cdef public bint wrapped

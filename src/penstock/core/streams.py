@@ -17,13 +17,15 @@ MAX_STREAM_ID: Final = 0x7FFFFFFF
 ENDS: Final = [0] * (2 * len(Signal) + 2)
 for (_signal, _by_requester), (_requester, _responder) in TERMINAL.items():
     ENDS[2 * _signal + _by_requester] = _requester + 2 * _responder
+COMPLETE: Final = int(Signal.COMPLETE)
+FAIL: Final = int(Signal.FAIL)
 
 
 class Stream:
     """One interaction.
 
     Attributes:
-        id: Its number on the wire.
+        id: Its number on the wire; negative where each side numbers for itself and the peer opened it.
         kind: What travels each way, a :class:`~penstock.Kind` as a number.
         ours: Whether we opened it.
         inbound: The state of the half in which the peer sends, of :mod:`penstock.core.halves`.
@@ -33,12 +35,24 @@ class Stream:
         unrequested: Items that came before they were asked for, to be taken off the next request:
             the payload that opens a channel.
         opened: When it was opened; only known for the peer's streams.
+        half_close: Its halves end one by one; else the responder's COMPLETE is the end of both.
 
     """
 
-    __slots__ = ("credit", "granted", "id", "inbound", "kind", "opened", "ours", "outbound", "unrequested")
+    __slots__ = (
+        "credit",
+        "granted",
+        "half_close",
+        "id",
+        "inbound",
+        "kind",
+        "opened",
+        "ours",
+        "outbound",
+        "unrequested",
+    )
 
-    def __init__(self, id: int, kind: Kind, ours: bool) -> None:
+    def __init__(self, id: int, kind: Kind, ours: bool, half_close: bool = True) -> None:
         requester, responder = INITIAL[kind]
         self.id = id
         self.kind = int(kind)
@@ -49,6 +63,7 @@ class Stream:
         self.credit = 0
         self.unrequested = 0
         self.opened = 0.0
+        self.half_close = half_close
 
     @property
     def over(self) -> bool:
@@ -57,7 +72,11 @@ class Stream:
 
     def end(self, signal: int, from_us: bool) -> bool:
         """End the halves that `signal` ends; return whether the stream is over."""
-        ends = ENDS[2 * signal + (from_us == self.ours)]
+        by_requester = from_us == self.ours
+        if signal == COMPLETE and not by_requester and not self.half_close:
+            # ReactiveSocket 0.2, Request Channel: the responder's COMPLETE terminates the stream.
+            signal = FAIL
+        ends = ENDS[2 * signal + by_requester]
         ours, theirs = (1, 2) if self.ours else (2, 1)
         if ends & ours:
             self.outbound = DONE
@@ -71,6 +90,9 @@ class StreamTable:
 
     Args:
         first_id: The first number that we give out; we count on in steps of two.
+        own_ids: Each side numbers for itself: the peer's streams have negative numbers here. Else they have the
+            other parity.
+        half_close: Of the streams that are opened.
 
     Attributes:
         next_id: The number to give out next.
@@ -79,10 +101,12 @@ class StreamTable:
 
     """
 
-    __slots__ = ("_first_id", "_streams", "next_id", "remote", "wrapped")
+    __slots__ = ("_first_id", "_half_close", "_own_ids", "_streams", "next_id", "remote", "wrapped")
 
-    def __init__(self, first_id: int) -> None:
+    def __init__(self, first_id: int, own_ids: bool = False, half_close: bool = True) -> None:
         self._streams: dict[int, Stream] = {}
+        self._own_ids = own_ids
+        self._half_close = half_close
         self._first_id = first_id
         self.next_id = first_id
         self.remote = 0
@@ -105,26 +129,28 @@ class StreamTable:
         while stream_id in self._streams:
             stream_id = self._after(stream_id)
         self.next_id = self._after(stream_id)
-        stream = Stream(stream_id, kind, True)
+        stream = Stream(stream_id, kind, True, self._half_close)
         self._streams[stream_id] = stream
         return stream
 
     def restore(self, stream_id: int, kind: Kind) -> Stream:
         """Put back a stream of ours that was open before."""
-        stream = Stream(stream_id, kind, True)
+        stream = Stream(stream_id, kind, True, self._half_close)
         self._streams[stream_id] = stream
         return stream
 
     def open_theirs(self, stream_id: int, kind: Kind, now: float) -> Stream:
         """Open a stream of the peer's."""
-        stream = Stream(stream_id, kind, False)
+        stream = Stream(stream_id, kind, False, self._half_close)
         stream.opened = now
         self._streams[stream_id] = stream
         self.remote += 1
         return stream
 
     def may_be_theirs(self, stream_id: int) -> bool:
-        """Whether the peer may open a stream of that number: it has its own parity."""
+        """Whether the peer may open a stream of that number: it has its own parity, or sign."""
+        if self._own_ids:
+            return stream_id < 0
         return stream_id > 0 and (stream_id ^ self._first_id) & 1 == 1
 
     def was_ours(self, stream_id: int) -> bool:

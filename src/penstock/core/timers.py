@@ -20,6 +20,10 @@ class Timer(IntEnum):
     """The oldest unfinished item must be whole."""
     EXPIRY = 4
     """A session without a link is forgotten."""
+    LEASE = 5
+    """The peer's leave for requests of ours expires."""
+    GRANT = 6
+    """It is time to look whether the peer gets leave for more requests."""
 
 
 class TimerTable:

@@ -32,7 +32,6 @@ SETUP_CODES: Final = frozenset({Code.INVALID_SETUP, Code.UNSUPPORTED_SETUP, Code
 """Only a server sends them, and only before the session is established."""
 
 STREAM_CODES: Final = frozenset({Code.APPLICATION_ERROR, Code.REJECTED, Code.CANCELED, Code.INVALID})
-FIRST_APPLICATION_CODE: Final = 0x301
 RESERVED_CODE: Final = 0xFFFFFFFF
 
 _CLASSES: Final[dict[int, type[ApplicationError]]] = {
@@ -50,18 +49,24 @@ def name_of(code: int) -> str:
         return f"0x{code:08X}"
 
 
-def error_of(code: int, data: bytes) -> ApplicationError:
+def error_of(code: int, data: bytes, metadata: bytes | None = None) -> ApplicationError:
     """Return the exception that a stream's ERROR stands for. Unknown codes stay numbers."""
     # RSocket 1.0, ERROR Frame: the data SHOULD be UTF-8; what is not is shown replaced, and kept raw.
-    return _CLASSES.get(code, ApplicationError)(code, data.decode("utf-8", "replace"), data)
+    return _CLASSES.get(code, ApplicationError)(code, data.decode("utf-8", "replace"), data, metadata)
 
 
-def wire_of(error: Exception) -> tuple[int, bytes]:
-    """Return the code and data by which `error` travels on a stream."""
+def wire_of(error: Exception, first_application_code: int = 0x301) -> tuple[int, bytes, bytes | None]:
+    """Return the code, data and metadata by which `error` travels on a stream.
+
+    Args:
+        error: Only an ApplicationError tells what it is.
+        first_application_code: Of the dialect; what lies below it and has no name must not travel.
+
+    """
     if not isinstance(error, ApplicationError):
-        return Code.APPLICATION_ERROR, HANDLER_FAILED.encode()
+        return Code.APPLICATION_ERROR, HANDLER_FAILED.encode(), None
     code = error.code
-    if isinstance(code, int) and (code in STREAM_CODES or FIRST_APPLICATION_CODE <= code < RESERVED_CODE):
-        return code, error.data
+    if isinstance(code, int) and (code in STREAM_CODES or first_application_code <= code < RESERVED_CODE):
+        return code, error.data, error.metadata
     # A code that no application may send, or a word (River has words): the text keeps it.
-    return Code.APPLICATION_ERROR, str(error).encode()
+    return Code.APPLICATION_ERROR, str(error).encode(), error.metadata

@@ -1,21 +1,19 @@
-import cython
-
 from ..core.streams cimport StreamTable
-from ..payload cimport Payload, PayloadRun
+from ..payload cimport Payload
 from ..wire.codec cimport Codec
-from ..wire.frames cimport Frame
 from ..wire.framing cimport Deframer
 from .inbound cimport Inbound
 from .metadata cimport Router
 from .outbound cimport Outbound
 
-cdef int _FIRST_COUNTED, _LAST_COUNTED
+import cython
 
 
 cdef class Connection:
     cdef object _settings
     cdef object _dialect
     cdef bint _is_client
+    cdef bint _own_ids
     cdef bytes _token
     cdef object _store
     cdef Payload _setup
@@ -29,6 +27,8 @@ cdef class Connection:
     cdef Outbound _outbound
     cdef Inbound _inbound
     cdef object _keepalive
+    cdef object _honoring
+    cdef object _granting
     cdef Router _router
     cdef Deframer _deframer
     cdef long long _received
@@ -36,10 +36,7 @@ cdef class Connection:
     cdef object _promised
     cdef public bint link_wanted
 
-    cpdef receive(self, bytes data, double now)
     cpdef list take_output(self)
     @cython.locals(events=list, taken=list)
     cpdef list take_events(self)
-    @cython.locals(deframer=Deframer, codec=Codec, buffer=bytes, start=Py_ssize_t, run=PayloadRun, frame=Frame)
-    cdef _receive_frame(self, double now)
     cdef _after(self)

@@ -21,6 +21,7 @@ from ..events import (
     Event,
     Failed,
     ItemReceived,
+    MetadataPushed,
     Requested,
     RunReceived,
 )
@@ -29,6 +30,7 @@ from ..payload import Payload, PayloadRun
 from ..settings import Settings
 from ..wire.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, FrameType
 from .codes import Code, error_of
+from .lease import Granting
 from .metadata import Router
 from .outbound import Outbound
 
@@ -39,6 +41,7 @@ KINDS: Final[dict[int, Kind]] = {
     FrameType.REQUEST_FNF: Kind.FIRE,
     FrameType.REQUEST_STREAM: Kind.STREAM,
     FrameType.REQUEST_CHANNEL: Kind.CHANNEL,
+    FrameType.REQUEST_SUB: Kind.STREAM,
 }
 
 RAPID: Final = 1.0
@@ -51,6 +54,8 @@ _CANCEL = int(FrameType.CANCEL)
 _ERROR = int(FrameType.ERROR)
 _REQUEST_RESPONSE = int(FrameType.REQUEST_RESPONSE)
 _REQUEST_CHANNEL = int(FrameType.REQUEST_CHANNEL)
+_REQUEST_SUB = int(FrameType.REQUEST_SUB)
+_METADATA_PUSH = int(FrameType.METADATA_PUSH)
 _CALL = int(Kind.CALL)
 _FIRE = int(Kind.FIRE)
 _CHANNEL = int(Kind.CHANNEL)
@@ -72,6 +77,9 @@ class Inbound:
     Attributes:
         router: Reads routes; set once the set-up says what metadata is.
         draining: No new streams of the peer's are taken.
+        drafts: The dialect is older than RSocket 1.0.
+        first_draft: It is ReactiveSocket 0.0.
+        granting: Without leave of its, requests are refused; None: they need none.
         reassembly: Items of which not all fragments are here.
         partials: The same, by stream.
 
@@ -80,6 +88,7 @@ class Inbound:
     __slots__ = (
         "_events",
         "_late",
+        "_lenient",
         "_max_metadata_bytes",
         "_max_open_rate",
         "_max_streams",
@@ -89,10 +98,13 @@ class Inbound:
         "_settings",
         "_stray",
         "_streams",
+        "drafts",
         "draining",
+        "granting",
         "partials",
         "reassembly",
         "router",
+        "first_draft",
     )
 
     def __init__(self, settings: Settings, streams: StreamTable, outbound: Outbound, events: list[Event]) -> None:
@@ -107,10 +119,14 @@ class Inbound:
         self._max_streams = settings.max_streams
         self._max_open_rate = settings.max_open_rate
         self._max_metadata_bytes = settings.max_metadata_bytes
+        self._lenient = settings.lenient
         self.reassembly = Reassembly(settings)
         self.partials = self.reassembly.partials
         self.router = Router()
         self.draining = False
+        self.drafts = False
+        self.first_draft = False
+        self.granting: Granting | None = None
 
     def frame(self, frame: Frame, now: float) -> None:
         """Take a frame with a stream id above 0.
@@ -122,14 +138,17 @@ class Inbound:
         type = frame.type
         if type == _PAYLOAD:
             self._payload(frame, now)
-        elif _REQUEST_RESPONSE <= type <= _REQUEST_CHANNEL:
+        elif _REQUEST_RESPONSE <= type <= _REQUEST_CHANNEL or type == _REQUEST_SUB:
             self._request(frame, now)
         elif type == _REQUEST_N:
             self._request_n(frame, now)
         elif type == _CANCEL:
-            self._cancel(frame.stream_id, now)
+            self._cancel(frame.stream_id, frame.metadata, now)
         elif type == _ERROR:
             self._error(frame, now)
+        elif type == _METADATA_PUSH and self.first_draft and self._streams.get(frame.stream_id) is not None:
+            # ReactiveSocket 0.0, Metadata Push Frame: it is processed in order with the stream's responses.
+            self._events.append(MetadataPushed(frame.stream_id, frame.metadata or b""))
         else:
             # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or a type to be ignored.
             self.stray(now)
@@ -174,6 +193,8 @@ class Inbound:
     def forget(self, stream: Stream) -> None:
         """Drop all that is held for a stream that is over."""
         self._streams.close(stream)
+        if self.granting is not None and not stream.ours:
+            self.granting.look()
         if stream.id in self.partials:
             self.reassembly.drop(stream.id)
 
@@ -199,6 +220,10 @@ class Inbound:
 
     def _request(self, frame: Frame, now: float) -> None:
         stream_id = frame.stream_id
+        if self.drafts and stream_id in self.partials and frame.type == self.partials[stream_id].head.type:
+            # ReactiveSocket 0.2, Request Channel: REQUEST_CHANNEL frames with FOLLOWS are fragments.
+            self._continue(stream_id, frame, frame.flags, now)
+            return
         # RSocket 1.0, Handling the Unexpected 9.1: a request on a stream that is in use is ignored.
         if (
             not self._streams.may_be_theirs(stream_id)
@@ -207,21 +232,24 @@ class Inbound:
         ):
             self.stray(now)
         elif self.draining:
-            self._reject(stream_id, "this side is closing the connection", now)
+            self._reject(frame, "this side is closing the connection", now)
         elif self._streams.remote >= self._max_streams or len(self.partials) > self._max_streams:
-            self._reject(stream_id, f"more than max_streams ({self._settings.max_streams}) streams are open", now)
+            self._reject(frame, f"more than max_streams ({self._settings.max_streams}) streams are open", now)
         elif self._max_open_rate and self._opens.hit(now):
-            self._reject(
-                stream_id, f"streams are opened faster than max_open_rate ({self._settings.max_open_rate}/s)", now
-            )
+            self._reject(frame, f"streams are opened faster than max_open_rate ({self._settings.max_open_rate}/s)", now)
+        elif self.granting is not None and not self.granting.admit(now):
+            # RSocket 1.0, Lease Semantics: a request without a lease MUST be answered by ERROR[REJECTED].
+            self._reject(frame, "there is no lease for this request", now)
         elif frame.flags & FOLLOWS:
             self._begin(stream_id, frame, now)
         else:
             self._open(frame, Payload(frame.data, frame.metadata), now)
 
-    def _reject(self, stream_id: int, why: str, now: float) -> None:
+    def _reject(self, frame: Frame, why: str, now: float) -> None:
         self.stray(now)
-        self._outbound.error(stream_id, Code.REJECTED, why.encode())
+        # Nobody waits for an answer to what was fired.
+        if frame.type != FrameType.REQUEST_FNF:
+            self._outbound.error(frame.stream_id, Code.REJECTED, why.encode())
 
     def _open(self, frame: Frame, payload: Payload, now: float) -> None:
         """Open the stream that a whole request asks for."""
@@ -240,7 +268,8 @@ class Inbound:
         if kind == _FIRE:
             self._events.append(Requested(stream_id, kind, route, payload, 0, True))
             return
-        credit = 1 if kind == _CALL else frame.request_n
+        # ReactiveSocket 0.0 has 64 bits of it.
+        credit = 1 if kind == _CALL else min(frame.request_n, MAX_REQUEST_N)
         if credit == 0:
             # RSocket 1.0, REQUEST_STREAM Frame: the initial request-n MUST be more than 0.
             self._outbound.error(stream_id, Code.INVALID, b"initial request-n must be more than 0")
@@ -262,6 +291,9 @@ class Inbound:
         # RSocket 1.0, Handling the Unexpected 7: COMPLETE overrules FOLLOWS.
         if flags & COMPLETE:
             flags &= ~FOLLOWS
+        # THREATS 43: COMPLETE with an item but without NEXT is both. What has no flag at all is an item to some peers.
+        if not flags & NEXT and (flags & COMPLETE or self._lenient) and (frame.data or frame.metadata is not None):
+            flags |= NEXT
         if stream_id in self.partials:
             self._continue(stream_id, frame, flags, now)
             return
@@ -275,10 +307,16 @@ class Inbound:
                 self._begin(stream_id, frame, now)
         elif flags & NEXT:
             self._item(stream, Payload(frame.data, frame.metadata), flags & COMPLETE != 0)
+        elif flags & COMPLETE and self.first_draft and stream.kind == _CALL:
+            # ReactiveSocket 0.0, Response Frame: an answer may be empty, and has no flag but COMPLETE.
+            self._item(stream, Payload(), True)
         elif flags & COMPLETE:
+            sending = stream.outbound == OPEN
             if stream.end(_COMPLETE, False):
                 self.forget(stream)
             self._events.append(Completed(stream_id))
+            if sending and stream.outbound != OPEN:
+                self._events.append(Canceled(stream_id, True))
         else:
             # RSocket 1.0, PAYLOAD Frame: neither NEXT nor COMPLETE means nothing at all.
             self.stray(now)
@@ -292,9 +330,13 @@ class Inbound:
         # RSocket 1.0, Handling the Unexpected 5: the answer to a call is its only one, whatever it says.
         if stream.kind == _CALL:
             done = True
+        sending = stream.outbound == OPEN
         if done and stream.end(_COMPLETE, False):
             self.forget(stream)
         self._events.append(ItemReceived(stream.id, payload, done))
+        if sending and stream.outbound != OPEN:
+            # Without half-close, the responder's end is the end of our half, too.
+            self._events.append(Canceled(stream.id, True))
 
     def _overrun(self, stream: Stream) -> None:
         self.refuse(stream, Code.INVALID, ProtocolError(f"stream {stream.id} brought more items than were asked for"))
@@ -352,10 +394,11 @@ class Inbound:
             # RSocket 1.0, REQUEST_N Frame: the value MUST be more than 0.
             self.refuse(stream, Code.INVALID, ProtocolError("request-n must be more than 0"))
         else:
-            stream.credit = add(stream.credit, frame.request_n)
-            self._events.append(CreditGranted(stream.id, min(frame.request_n, MAX_REQUEST_N)))
+            count = min(frame.request_n, MAX_REQUEST_N)
+            stream.credit = add(stream.credit, count)
+            self._events.append(CreditGranted(stream.id, count))
 
-    def _cancel(self, stream_id: int, now: float) -> None:
+    def _cancel(self, stream_id: int, metadata: bytes | None, now: float) -> None:
         stream = self._streams.get(stream_id)
         if stream is None:
             if stream_id in self.partials:
@@ -369,7 +412,7 @@ class Inbound:
         over = stream.end(_CANCELED, False)
         if over:
             self.forget(stream)
-        self._events.append(Canceled(stream_id, over))
+        self._events.append(Canceled(stream_id, over, metadata))
 
     def _error(self, frame: Frame, now: float) -> None:
         stream = self._streams.get(frame.stream_id)
@@ -377,7 +420,7 @@ class Inbound:
             self.reassembly.drop(frame.stream_id)
             self.stray(now)
             return
-        self._fail(stream, error_of(frame.code, frame.data))
+        self._fail(stream, error_of(frame.code, frame.data, frame.metadata))
 
     def _fail(self, stream: Stream, error: Exception) -> None:
         stream.end(_FAIL, False)

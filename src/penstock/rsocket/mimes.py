@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["COMPOSITE", "NAMES", "NUMBERS", "OCTETS", "ROUTING"]
+__all__ = ["COMPOSITE", "NAMES", "NUMBERS", "OCTETS", "ROUTING", "TEXT"]
 
 COMPOSITE: Final = "message/x.rsocket.composite-metadata.v0"
 ROUTING: Final = "message/x.rsocket.routing.v0"
 OCTETS: Final = "application/octet-stream"
+TEXT: Final = "text/plain"
 
 NAMES: Final[dict[int, str]] = dict(
     enumerate(
@@ -46,7 +47,7 @@ NAMES: Final[dict[int, str]] = dict(
             "text/css",
             "text/csv",
             "text/html",
-            "text/plain",
+            TEXT,
             "text/xml",
             "video/H264",
             "video/H265",

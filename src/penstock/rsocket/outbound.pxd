@@ -8,6 +8,7 @@ from ..wire.codec cimport Codec
 cdef class Outbound:
     cdef public Codec codec
     cdef public Py_ssize_t fragment_bytes
+    cdef public bint cuts_requests
     cdef public Outbox outbox
     cdef public bint linked
     cdef public long long position
@@ -23,8 +24,8 @@ cdef class Outbound:
     cpdef run(self, long long stream_id, PayloadRun run, Py_ssize_t start, Py_ssize_t stop)
     cpdef complete(self, long long stream_id)
     cpdef request_n(self, long long stream_id, long long count)
-    cpdef cancel(self, long long stream_id)
-    cpdef error(self, long long stream_id, long long code, bytes data)
+    cpdef cancel(self, long long stream_id, bytes metadata=*)
+    cpdef error(self, long long stream_id, long long code, bytes data, bytes metadata=*)
     @cython.locals(size=Py_ssize_t)
     cdef bint _fits(self, Payload payload)
     cdef _fragment(self, long long stream_id, int complete, bytes metadata, bytes data, bint follows)

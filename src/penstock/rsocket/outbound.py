@@ -7,7 +7,7 @@ from ..core.outbox import BY_REFERENCE_BYTES, Outbox
 from ..core.replay import Replay
 from ..payload import Payload, PayloadRun
 from ..wire.codec import Codec
-from ..wire.frames import COMPLETE, FOLLOWS, METADATA, NEXT, ErrorFrame, Frame
+from ..wire.frames import COMPLETE, FOLLOWS, METADATA, NEXT, ErrorFrame, Frame, FrameType
 
 __all__ = ["Outbound"]
 
@@ -17,8 +17,8 @@ class Outbound:
 
     Args:
         codec: Of the dialect.
-        prefix_bytes: Bytes of the length prefix, which positions leave out.
         fragment_bytes: Metadata and data of one frame together at most.
+        cuts_requests: Whether requests may travel in fragments, too.
 
     Attributes:
         outbox: Where the frames wait for the link.
@@ -28,12 +28,23 @@ class Outbound:
 
     """
 
-    __slots__ = ("codec", "fragment_bytes", "linked", "outbox", "position", "prefix_bytes", "replay")
+    __slots__ = (
+        "codec",
+        "cuts_requests",
+        "fragment_bytes",
+        "linked",
+        "outbox",
+        "position",
+        "prefix_bytes",
+        "replay",
+    )
 
-    def __init__(self, codec: Codec, prefix_bytes: int, fragment_bytes: int) -> None:
+    def __init__(self, codec: Codec, fragment_bytes: int, cuts_requests: bool = True) -> None:
         self.codec = codec
-        self.prefix_bytes = prefix_bytes
+        # Positions leave length prefixes out.
+        self.prefix_bytes = codec.prefix_bytes
         self.fragment_bytes = fragment_bytes
+        self.cuts_requests = cuts_requests
         self.outbox = Outbox()
         self.linked = False
         self.position = 0
@@ -46,7 +57,7 @@ class Outbound:
 
     def request(self, type: int, stream_id: int, flags: int, request_n: int, payload: Payload) -> None:
         """Send a REQUEST_* frame; a large payload goes on in PAYLOAD frames."""
-        if self._fits(payload):
+        if not self.cuts_requests or self._fits(payload):
             self._count(self.codec.request_frame(type, stream_id, flags, request_n, payload.metadata, payload.data), 1)
             return
         first = True
@@ -98,14 +109,17 @@ class Outbound:
         """Send REQUEST_N."""
         self._count(self.codec.request_n_frame(stream_id, count), 1)
 
-    def cancel(self, stream_id: int) -> None:
-        """Send CANCEL."""
-        self._count(self.codec.cancel_frame(stream_id), 1)
+    def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
+        """Send CANCEL. Raises LocalError where the dialect has no metadata there."""
+        if metadata is None:
+            self._count(self.codec.cancel_frame(stream_id), 1)
+        else:
+            self._count(self.codec.frame(Frame(FrameType.CANCEL, stream_id, 0, 0, metadata)), 1)
 
-    def error(self, stream_id: int, code: int, data: bytes) -> None:
-        """Send ERROR on a stream."""
+    def error(self, stream_id: int, code: int, data: bytes, metadata: bytes | None = None) -> None:
+        """Send ERROR on a stream. Raises LocalError where the dialect has no metadata there."""
         # An error is words, not a payload: there are no fragments of it.
-        frame = ErrorFrame(stream_id, code, data[: self.fragment_bytes])
+        frame = ErrorFrame(stream_id, code, data[: self.fragment_bytes], 0, metadata)
         self._count(self.codec.frame(frame), 1)
 
     def _fits(self, payload: Payload) -> bool:

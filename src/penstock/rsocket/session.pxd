@@ -2,19 +2,19 @@ import cython
 
 from ..core.streams cimport Stream
 from ..payload cimport Payload, PayloadRun
-from .connection cimport Connection
+from .links cimport Links
 
-cdef int OPEN, OPENED, DRAINING
+cdef int OPEN, OPENED, DRAINING, ENDLESS
 cdef int _COMPLETE, _FAIL, _CANCELED
 cdef int _CALL, _FIRE, _STREAM, _UPLOAD, _CHANNEL
 
 
-cdef class RSocketSession(Connection):
+cdef class RSocketSession(Links):
     @cython.locals(stream=Stream)
     @cython.locals(stream=Stream, count=Py_ssize_t)
     cpdef send_run(self, stream_id, PayloadRun run, Py_ssize_t start=*)
     @cython.locals(stream=Stream, flags=int, metadata=bytes, request_n="long long")
-    cpdef open(self, kind, str route, Payload payload, long long credit=*, bint done=*)
+    cpdef open(self, kind, str route, Payload payload, long long credit=*, bint done=*, bint endless=*)
     @cython.locals(stream=Stream)
     cpdef send(self, stream_id, Payload payload, bint done=*)
     @cython.locals(stream=Stream)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ..core.credit import MAX_REQUEST_N
 from ..core.halves import OPEN, Signal
 from ..core.replay import Replay
 from ..core.streams import Stream
-from ..errors import CreditExceeded, LocalError, SessionClosed, StreamClosed
+from ..errors import (
+    CreditExceeded,
+    LeaseMissing,
+    LocalError,
+    SessionClosed,
+    SetupRejected,
+    StreamClosed,
+    UnsupportedKind,
+)
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..settings import Settings
@@ -16,8 +22,8 @@ from ..wire.frames import COMPLETE, RESPOND, Frame, FrameType, KeepaliveFrame
 from ..wire.framing import prefixed
 from .codes import Code, wire_of
 from .connection import CLOSED, DRAINING, OPENED, Connection
-from .dialect import RSOCKET_1_0, Dialect
-from .inbound import KINDS
+from .dialect import ENDLESS, RSOCKET_1_0, Dialect
+from .links import Links
 from .resume import (
     VERSION,
     Checkpoint,
@@ -30,8 +36,6 @@ from .resume import (
 
 __all__ = ["RSocketSession"]
 
-FRAME_TYPES: Final = {kind: type for type, kind in KINDS.items()} | {Kind.UPLOAD: int(FrameType.REQUEST_CHANNEL)}
-
 _COMPLETE = int(Signal.COMPLETE)
 _FAIL = int(Signal.FAIL)
 _CANCELED = int(Signal.CANCEL)
@@ -42,7 +46,7 @@ _UPLOAD = int(Kind.UPLOAD)
 _CHANNEL = int(Kind.CHANNEL)
 
 
-class RSocketSession(Connection):
+class RSocketSession(Links):
     """A :class:`penstock.session.Session` that speaks RSocket.
 
     Make one with :meth:`client`, :meth:`server` or :meth:`restore`.
@@ -72,12 +76,19 @@ class RSocketSession(Connection):
 
     # Verbs.
 
-    def open(self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False) -> int:
+    def open(
+        self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False, endless: bool = False
+    ) -> int:
         """Open a stream and return its id. See :meth:`penstock.session.Session.open`."""
         if self._state != OPENED:
             raise SessionClosed("the connection is not open for new streams")
+        type = self._dialect.requests.get(ENDLESS if endless else kind)
+        if type is None:
+            raise UnsupportedKind(f"{self._dialect.name} has no way to carry {kind.name.lower()}")
         if credit < 1 and (kind == _STREAM or kind == _CHANNEL):
             raise LocalError(f"{kind.name.lower()} needs a credit of at least 1, not {credit}")
+        if self._honoring is not None and not self._honoring.take():
+            raise LeaseMissing("the peer has given no leave for another request; wait for its next lease")
         metadata = self._router.metadata(route, payload.metadata)
         if metadata is not payload.metadata:
             payload = Payload(payload.data, metadata)
@@ -95,7 +106,7 @@ class RSocketSession(Connection):
             flags = COMPLETE
             stream.end(_COMPLETE, True)
         request_n = 0 if kind == _CALL or kind == _FIRE else stream.granted
-        self._outbound.request(FRAME_TYPES[kind], stream_id, flags, request_n, payload)
+        self._outbound.request(type, stream_id, flags, request_n, payload)
         return stream_id
 
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
@@ -106,6 +117,11 @@ class RSocketSession(Connection):
         stream.credit -= 1
         if stream.kind == _CALL:
             done = True
+        elif done and self._own_ids and not payload.data and payload.metadata is None:
+            # ReactiveSocket 0.0, Response Frame: with the complete bit, nothing in it means no item.
+            self._outbound.item(stream_id, payload, False)
+            self.complete(stream_id)
+            return stream.credit
         self._outbound.item(stream_id, payload, done)
         if done:
             self._end(stream, _COMPLETE)
@@ -136,8 +152,8 @@ class RSocketSession(Connection):
             # RSocket 1.0, Request Stream: a requester whose half is over can only cancel.
             self.cancel(stream_id)
             return
-        code, data = wire_of(error)
-        self._outbound.error(stream_id, code, data)
+        code, data, metadata = wire_of(error, self._dialect.first_application_code)
+        self._outbound.error(stream_id, code, data, metadata)
         self._end(stream, _FAIL)
 
     def request(self, stream_id: int, count: int) -> None:
@@ -155,11 +171,11 @@ class RSocketSession(Connection):
             stream.granted += count
             self._outbound.request_n(stream_id, count)
 
-    def cancel(self, stream_id: int) -> None:
+    def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
         """Want no more items. A stream that is over is left alone."""
         stream = self._streams.get(stream_id)
         if stream is not None and stream.inbound == OPEN:
-            self._outbound.cancel(stream_id)
+            self._outbound.cancel(stream_id, metadata)
             self._inbound.expect_late(stream)
             self._end(stream, _CANCELED)
 
@@ -168,18 +184,21 @@ class RSocketSession(Connection):
         stream = self._streams.get(stream_id)
         return stream.credit if stream is not None and stream.outbound == OPEN else 0
 
-    def push(self, metadata: bytes) -> None:
-        """Send metadata that belongs to the whole connection."""
+    def push(self, metadata: bytes, stream_id: int = 0) -> None:
+        """Send metadata that belongs to the whole connection, or to a stream."""
         if self._state != OPENED:
             raise SessionClosed("the connection is closing")
-        self._outbound.control(Frame(FrameType.METADATA_PUSH, 0, 0, 0, metadata))
+        if stream_id and not self._own_ids:
+            raise UnsupportedKind(f"{self._dialect.name} pushes metadata to connections alone, not to streams")
+        self._outbound.control(Frame(FrameType.METADATA_PUSH, stream_id, 0, 0, metadata))
 
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: at once with `error`, else when the streams that are open have ended."""
         if self._state == CLOSED:
             return
         if error is not None:
-            self._abort(error, Code.CONNECTION_ERROR)
+            refusal = error.code if isinstance(error, SetupRejected) else None
+            self._abort(error, refusal if isinstance(refusal, int) else Code.CONNECTION_ERROR)
             return
         # RSocket 1.0, Error Codes: CONNECTION_CLOSE lets streams end and new ones be refused. It is said
         # when they have ended, because many peers drop everything as soon as they read it.
@@ -244,7 +263,7 @@ class RSocketSession(Connection):
         """Take the state of `checkpoint` over, instead of a set-up."""
         self._state = OPENED
         self._received = self._reported = checkpoint.received
-        prefix_bytes = self._dialect.prefix_bytes
+        prefix_bytes = self._codec.prefix_bytes
         replay = Replay(self._settings.resume_bytes, prefix_bytes, checkpoint.sent)
         deframer = self._new_deframer(self._settings.max_frame_bytes)
         deframer.feed(checkpoint.retained)
@@ -272,7 +291,11 @@ class RSocketSession(Connection):
         return stream
 
     def _end(self, stream: Stream, signal: int) -> None:
+        receiving = stream.inbound == OPEN
         if stream.end(signal, True):
+            if receiving and signal == _COMPLETE:
+                # There is no half-close: what the requester sends before it hears of this is no offence.
+                self._inbound.expect_late(stream)
             self._inbound.forget(stream)
             if self._state == DRAINING:
                 self._after()

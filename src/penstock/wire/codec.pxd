@@ -7,6 +7,9 @@ from .framing cimport Deframer
 
 
 cdef class Codec:
+    cdef readonly Py_ssize_t prefix_bytes
+    cdef readonly Py_ssize_t header_bytes
+
     cpdef Frame decode(self, bytes buffer, Py_ssize_t start, Py_ssize_t end)
     cpdef int64_t stream_id(self, bytes buffer, Py_ssize_t start) except -1
     cpdef bytes encode(self, Frame frame)

@@ -17,9 +17,18 @@ class Codec:
 
     A codec has no state: one serves any number of sessions. Bodies are frames without their length prefix;
     everything that says so returns frames with it, ready for a stream transport.
+
+    Attributes:
+        prefix_bytes: Bytes of the length prefix, as :class:`~penstock.wire.framing.Deframer` has them.
+        header_bytes: Bytes of the header that every frame begins with.
+
     """
 
-    __slots__ = ()
+    __slots__ = ("header_bytes", "prefix_bytes")
+
+    def __init__(self, prefix_bytes: int, header_bytes: int) -> None:
+        self.prefix_bytes = prefix_bytes
+        self.header_bytes = header_bytes
 
     def decode(self, buffer: bytes, start: int, end: int) -> Frame:
         """Return the frame whose body is ``buffer[start:end]``.

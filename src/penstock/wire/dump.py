@@ -6,7 +6,7 @@ hex, MIME types text, absent metadata is None.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,11 +24,13 @@ from .frames import (
     RESUME,
     STRICT,
     Frame,
-    FrameType,
     type_name,
 )
 from .framing import MAX_FRAME_BYTES, Deframer
 from .layouts import RSOCKET_V1, UNKNOWN, Field, Layout, Metadata
+from .reactivesocket_v00 import FOREIGN, REACTIVESOCKET_V00, ReactiveSocketV00
+from .reactivesocket_v00 import name_of as name_in_v00
+from .reactivesocket_v02 import REACTIVESOCKET_V02
 from .rsocket_v1 import RSocketV1
 
 __all__ = ["DIALECTS", "codec_of", "from_object", "line", "read_frames", "to_object"]
@@ -51,13 +53,37 @@ LINE_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one dialect is read, written and shown."""
+    """How one dialect is read, written and shown.
+
+    Attributes:
+        codec: Bytes to frames and back.
+        layouts: What the frame types consist of.
+        name_of: A type's name.
+        type_bits: Bits of a type.
+        foreign: What is added to the number of a type that is in no table.
+        id_bits: Bits of a stream id.
+        implied: Flags that follow from the rest of a frame, and do not travel.
+
+    """
 
     codec: Codec
     layouts: Mapping[int, Layout]
+    name_of: Callable[[int], str] = type_name
+    type_bits: int = 6
+    foreign: int = 0
+    id_bits: int = 31
+    implied: int = 0
+
+    def layout(self, type: int) -> Layout:
+        """Return what a frame type consists of; of one that nobody knows, all is data."""
+        return self.layouts.get(type, UNKNOWN)
 
 
-_DIALECTS = {"rsocket-1.0": Dialect(RSocketV1(), RSOCKET_V1)}
+_DIALECTS = {
+    "rsocket-1.0": Dialect(RSocketV1(), RSOCKET_V1),
+    "reactivesocket-0.2": Dialect(RSocketV1(REACTIVESOCKET_V02), REACTIVESOCKET_V02),
+    "reactivesocket-0.0": Dialect(ReactiveSocketV00(), REACTIVESOCKET_V00, name_in_v00, 16, FOREIGN, 63, NEXT),
+}
 DIALECTS: Final = tuple(_DIALECTS)
 """The names of the dialects that can be shown."""
 
@@ -97,7 +123,7 @@ def read_frames(data: bytes, dialect: str = "rsocket-1.0", prefix: int = 0) -> I
     if prefix == 0:
         yield None, codec.decode(data, 0, len(data))
         return
-    deframer = Deframer(prefix, MAX_FRAME_BYTES)
+    deframer = Deframer(prefix, MAX_FRAME_BYTES, codec.header_bytes)
     deframer.feed(data)
     # Fed as one piece, `data` is the deframer's buffer from first to last, and its indices are offsets.
     while _next_whole(deframer, len(data)):
@@ -133,9 +159,10 @@ def to_object(frame: Frame, dialect: str = "rsocket-1.0") -> dict[str, object]:
         LocalError: There is no such dialect.
 
     """
-    layout = _dialect(dialect).layouts.get(frame.type, UNKNOWN)
+    shown = _dialect(dialect)
+    layout = shown.layout(frame.type)
     result: dict[str, object] = {
-        "type": type_name(frame.type),
+        "type": shown.name_of(frame.type),
         "stream_id": frame.stream_id,
         "flags": [name for name in _flags(layout) if frame.flags & FLAG_NAMES[name]],
     }
@@ -144,6 +171,8 @@ def to_object(frame: Frame, dialect: str = "rsocket-1.0") -> dict[str, object]:
         result[field.name] = _shown(field, value) if isinstance(value, bytes) else value
     if layout.metadata is not Metadata.NONE:
         result["metadata"] = None if frame.metadata is None else frame.metadata.hex()
+    if layout.metadata is Metadata.TYPED and frame.metadata is not None:
+        result["metadata_type"] = frame.metadata_type
     if layout.data:
         result["data"] = frame.data.hex()
     return result
@@ -176,36 +205,40 @@ def from_object(value: Mapping[str, object], dialect: str = "rsocket-1.0") -> Fr
     """
     if not isinstance(value, Mapping):
         raise LocalError(f"a frame is written as an object, not as {type(value).__name__}")
-    kind = _type_of(value.get("type"))
-    name = type_name(kind)
-    layout = _dialect(dialect).layouts.get(kind, UNKNOWN)
+    wanted = _dialect(dialect)
+    kind = _type_of(value.get("type"), wanted)
+    name = wanted.name_of(kind)
+    layout = wanted.layout(kind)
     known = {"type", "stream_id", "flags", "length", *(field.name for field in layout.fields)}
     known |= {"metadata"} if layout.metadata is not Metadata.NONE else set()
+    known |= {"metadata_type"} if layout.metadata is Metadata.TYPED else set()
     known |= {"data"} if layout.data else set()
     if unknown := sorted(str(key) for key in value.keys() - known):
         raise LocalError(f"{name} has no {', '.join(unknown)}; its fields are {', '.join(sorted(known))}")
     frame = layout.new(kind)
-    frame.stream_id = _integer(value.get("stream_id", 0), 31, f"stream_id of {name}")
+    frame.stream_id = _integer(value.get("stream_id", 0), wanted.id_bits, f"stream_id of {name}")
     for field in layout.fields:
         setattr(frame, field.name, _field(field, value, name))
     if value.get("metadata") is not None:
         frame.metadata = _octets(value["metadata"], f"metadata of {name}")
+    frame.metadata_type = _integer(value.get("metadata_type", 0), 8, f"metadata_type of {name}")
     frame.data = _octets(value.get("data", ""), f"data of {name}")
     frame.flags = _flag_bits(value.get("flags"), layout, frame, name)
     return frame
 
 
-def _type_of(value: object) -> int:
+def _type_of(value: object, dialect: Dialect) -> int:
     """Return the number of a frame type that is given by name, or in hex."""
+    names = {dialect.name_of(type): int(type) for type in dialect.layouts}
     if isinstance(value, str):
-        if value in FrameType.__members__:
-            return FrameType[value].value
+        if value in names:
+            return names[value]
         if value.startswith("0x") and value[2:].isalnum():
             try:
-                return check(int(value, 16), 6, "a frame type")
+                return check(int(value, 16), dialect.type_bits, "a frame type") | dialect.foreign
             except ValueError:
                 pass
-    raise LocalError(f"type is {value!r}; it must be one of {', '.join(FrameType.__members__)}, or hex such as 0x2A")
+    raise LocalError(f"type is {value!r}; it must be one of {', '.join(names)}, or hex such as 0x2A")
 
 
 def _integer(value: object, bits: int, what: str) -> int:
@@ -267,9 +300,10 @@ def line(frame: Frame, dialect: str = "rsocket-1.0") -> str:
         LocalError: There is no such dialect.
 
     """
-    layout = _dialect(dialect).layouts.get(frame.type, UNKNOWN)
-    words = [type_name(frame.type), f"stream={frame.stream_id}"]
-    flags = frame.flags
+    shown = _dialect(dialect)
+    layout = shown.layout(frame.type)
+    words = [shown.name_of(frame.type), f"stream={frame.stream_id}"]
+    flags = frame.flags & ~shown.implied
     for name in _flags(layout):
         if flags & FLAG_NAMES[name]:
             words.append(name)

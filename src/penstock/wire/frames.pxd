@@ -7,8 +7,9 @@ cdef class Frame:
     cdef public int type
     cdef public int flags
     cdef public long long stream_id
-    cdef public long long request_n
+    cdef public unsigned long long request_n
     cdef public bytes metadata
+    cdef public int metadata_type
     cdef public bytes data
 
 
@@ -26,8 +27,8 @@ cdef class SetupFrame(Frame):
 @cython.final
 cdef class LeaseFrame(Frame):
     cdef public long long ttl_ms
-    cdef public long long ttl_ns
-    cdef public long long number_of_requests
+    cdef public unsigned long long ttl_ns
+    cdef public unsigned long long number_of_requests
 
 
 @cython.final

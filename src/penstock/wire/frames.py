@@ -52,7 +52,7 @@ STRICT = 0x20
 
 
 class FrameType(IntEnum):
-    """RSocket 1.0, Frame Types. REQUEST_SUB is ReactiveSocket 0.0's alone and has no number in 1.0."""
+    """RSocket 1.0, Frame Types. What ReactiveSocket 0.0 alone has stands behind them, and is never sent by number."""
 
     SETUP = 0x01
     LEASE = 0x02
@@ -69,6 +69,8 @@ class FrameType(IntEnum):
     RESUME = 0x0D
     RESUME_OK = 0x0E
     EXT = 0x3F
+    SETUP_ERROR = 0x40
+    REQUEST_SUB = 0x41
 
 
 def type_name(type: int) -> str:
@@ -88,11 +90,12 @@ class Frame:
         flags: The flags above; METADATA says whether `metadata` is there.
         request_n: Initial request-n of REQUEST_STREAM and REQUEST_CHANNEL; else 0.
         metadata: None when it is absent, which is not the same as empty.
+        metadata_type: ReactiveSocket 0.0's byte before the metadata, which means what the application wants.
         data: The rest of the frame.
 
     """
 
-    __slots__ = ("data", "flags", "metadata", "request_n", "stream_id", "type")
+    __slots__ = ("data", "flags", "metadata", "metadata_type", "request_n", "stream_id", "type")
 
     def __init__(
         self,
@@ -109,6 +112,7 @@ class Frame:
         self.flags = flags if metadata is None else flags | METADATA
         self.request_n = request_n
         self.metadata = metadata
+        self.metadata_type = 0
         self.data = data
 
     def __eq__(self, other: object) -> bool:
@@ -126,7 +130,7 @@ class Frame:
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
         """Return the names of all fields, of the base first."""
-        return ("type", "stream_id", "flags", "request_n", "metadata", "data")
+        return ("type", "stream_id", "flags", "request_n", "metadata", "metadata_type", "data")
 
 
 class SetupFrame(Frame):

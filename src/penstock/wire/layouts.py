@@ -1,8 +1,8 @@
 """The layout of every frame type of RSocket 1.0 as one table, and frames read and written by it.
 
 The table is what `encode`, `penstock decode` and the rare half of `decode` go by; the frequent types have a
-fast path in the codec, which a property test holds equal to the table. Another dialect of the family with the
-same header is another table.
+fast path in the codec, which a property test holds equal to the table. Every other dialect of the family is
+another table; ReactiveSocket 0.2 shares the header, too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ __all__ = [
     "Field",
     "Layout",
     "Metadata",
+    "read_body",
     "read_frame",
+    "write_body",
     "write_frame",
 ]
 
@@ -47,6 +49,8 @@ __all__ = [
 HEADER_BYTES = 6
 TYPE_SHIFT = 10
 FLAGS = 0x3FF
+TYPED_BYTES = 4
+"""ReactiveSocket 0.0, Metadata Optional Header: its own bytes, which its length counts."""
 
 
 class Metadata(Enum):
@@ -57,6 +61,10 @@ class Metadata(Enum):
     """Behind its 24-bit length, when the METADATA flag is set."""
     REST = 2
     """All that is left of the frame; there is no length."""
+    FORGIVEN = 3
+    """As COUNTED; but where the length is wrong, the frame may be ignored whatever its flags say."""
+    TYPED = 4
+    """Behind a byte of the application's and a 24-bit length that counts these four bytes; forgiven, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,9 @@ class Layout:
     def new(self, type: int) -> Frame:
         """Return an empty frame of the type that has this layout."""
         make: Callable[..., Frame] = self.frame
-        return make(type) if make is Frame else make()
+        frame = make(type) if make is Frame else make()
+        frame.type = int(type)
+        return frame
 
 
 _REQUEST_N = (Field("request_n", 31),)
@@ -163,22 +173,48 @@ def read_frame(layouts: Mapping[int, Layout], buffer: bytes, start: int, end: in
     frame.stream_id = int.from_bytes(buffer[start : start + 4], "big")
     frame.flags = word & FLAGS
     reader = Reader(buffer, start, start + HEADER_BYTES, end, type_name(type), bool(word & IGNORE))
+    read_body(layout, frame, reader)
+    return frame
+
+
+def read_body(layout: Layout, frame: Frame, reader: Reader) -> None:
+    """Read what stands behind the header of `frame`, whose type and flags are known.
+
+    Raises:
+        FrameError: A field runs past the frame.
+
+    """
+    flags = frame.flags
     for field in layout.fields:
-        if field.flag and not word & field.flag:
+        if field.flag and not flags & field.flag:
             continue
         read = reader.counted if field.counted else reader.integer
         setattr(frame, field.name, read(field.bits, field.name))
-    if layout.metadata is Metadata.COUNTED and word & METADATA:
-        # Metadata Optional Header: a length that is not the frame's is CONNECTION_ERROR, unless IGNORE is set.
-        frame.metadata = reader.counted(24, "metadata")
-    elif layout.metadata is Metadata.REST:
+    if layout.metadata is Metadata.REST:
         rest = reader.rest()
         # METADATA_PUSH is nothing but metadata; living peers leave METADATA out, here and on LEASE.
-        frame.metadata = rest if rest or word & METADATA or not layout.fields else None
+        frame.metadata = rest if rest or flags & METADATA or not layout.fields else None
+    elif layout.metadata is not Metadata.NONE and flags & METADATA:
+        _read_metadata(layout.metadata, frame, reader)
     if layout.data:
         # Behind a frame that has none, trailing bytes are ignored.
         frame.data = reader.rest()
-    return frame
+
+
+def _read_metadata(kind: Metadata, frame: Frame, reader: Reader) -> None:
+    """Read metadata that stands behind its length."""
+    if kind is not Metadata.COUNTED:
+        # ReactiveSocket 0.2, Metadata Optional Header: the entire frame MUST be ignored. RSocket 1.0: if IGNORE is set.
+        reader.ignorable = True
+    if kind is not Metadata.TYPED:
+        frame.metadata = reader.counted(24, "metadata")
+        return
+    frame.metadata_type = reader.integer(8, "metadata type")
+    length = reader.integer(24, "metadata length")
+    if length < TYPED_BYTES:
+        what = f"a metadata length of {length}, which counts itself, is less than {TYPED_BYTES}"
+        raise FrameError(what, reader.at - reader.start, ignorable=True)
+    frame.metadata = reader.octets(length - TYPED_BYTES, "metadata")
 
 
 def write_frame(layouts: Mapping[int, Layout], frame: Frame) -> bytes:
@@ -192,9 +228,21 @@ def write_frame(layouts: Mapping[int, Layout], frame: Frame) -> bytes:
     """
     layout = layouts.get(frame.type, UNKNOWN)
     name = type_name(frame.type)
+    flags, body = write_body(layout, frame, name)
+    word = check(frame.type, 6, "a frame type") << TYPE_SHIFT | check(flags, 10, f"the flags of {name}")
+    return put(frame.stream_id, 31, f"the stream id of {name}") + word.to_bytes(2, "big") + body
+
+
+def write_body(layout: Layout, frame: Frame, name: str) -> tuple[int, bytes]:
+    """Return the flags of `frame`, and what stands behind its header.
+
+    Raises:
+        LocalError: As `write_frame`; `name` is the type's.
+
+    """
     if not isinstance(frame, layout.frame):
         raise LocalError(f"a {type(frame).__name__} cannot be {name}; make a {layout.frame.__name__}")
-    flags = check(frame.flags, 10, f"the flags of {name}")
+    flags = frame.flags
     parts: list[bytes] = []
     for field in layout.fields:
         value = getattr(frame, field.name)
@@ -203,17 +251,24 @@ def write_frame(layouts: Mapping[int, Layout], frame: Frame) -> bytes:
         if value is not None:
             parts.append(_write_field(field, value, f"{field.name} of {name}"))
     metadata = frame.metadata
-    if layout.metadata is Metadata.COUNTED:
+    if layout.metadata is Metadata.NONE:
+        if metadata is not None:
+            raise LocalError(f"{name} carries no metadata; leave it out")
+    elif layout.metadata is not Metadata.REST:
         flags = flags & ~METADATA if metadata is None else flags | METADATA
         if metadata is not None:
-            parts.append(put(len(metadata), 24, f"the length of the metadata of {name}"))
-    elif layout.metadata is Metadata.NONE and metadata is not None:
-        raise LocalError(f"{name} carries no metadata; leave it out")
+            parts.append(_metadata_header(layout.metadata, frame, len(metadata), name))
     if frame.data and not layout.data:
         raise LocalError(f"{name} carries no data; leave it out")
-    word = check(frame.type, 6, "a frame type") << TYPE_SHIFT | flags
-    header = put(frame.stream_id, 31, f"the stream id of {name}") + word.to_bytes(2, "big")
-    return b"".join((header, *parts, metadata or b"", frame.data))
+    return flags, b"".join((*parts, metadata or b"", frame.data))
+
+
+def _metadata_header(kind: Metadata, frame: Frame, size: int, name: str) -> bytes:
+    """Return what stands before metadata of `size` bytes."""
+    what = f"the length of the metadata of {name}"
+    if kind is not Metadata.TYPED:
+        return put(size, 24, what)
+    return put(frame.metadata_type, 8, f"the metadata type of {name}") + put(size + TYPED_BYTES, 24, what)
 
 
 def _write_field(field: Field, value: int | bytes, what: str) -> bytes:

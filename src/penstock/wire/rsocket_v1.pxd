@@ -29,6 +29,9 @@ cdef int PAYLOAD
 
 
 cdef class RSocketV1(Codec):
+    cdef object _layouts
+    cdef bint _forgiving
+
     @cython.locals(
         p="const unsigned char*", word="unsigned int", type=int, frame=Frame, at=Py_ssize_t, size=Py_ssize_t
     )
@@ -42,5 +45,5 @@ cdef class RSocketV1(Codec):
 
 @cython.locals(left=Py_ssize_t, size=Py_ssize_t)
 cdef Py_ssize_t _metadata_bytes(
-    const unsigned char* p, Py_ssize_t start, Py_ssize_t at, Py_ssize_t end
+    const unsigned char* p, Py_ssize_t start, Py_ssize_t at, Py_ssize_t end, bint forgiving
 ) except -1

@@ -1,6 +1,11 @@
-"""The codec of RSocket 1.0. Comments name sections of its document, which draws every frame."""
+"""The codec of RSocket 1.0, and with another table of layouts that of ReactiveSocket 0.2.
+
+Comments name sections of RSocket 1.0's document, which draws every frame.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from ..errors import FrameError, LocalError
 from ..payload import PayloadRun
@@ -8,7 +13,7 @@ from .codec import PIECE_BYTES, Codec
 from .fields import GREATEST_31, u32
 from .frames import IGNORE, METADATA, NEXT, Frame, FrameType, RequestNFrame
 from .framing import Deframer, prefixed
-from .layouts import FLAGS, HEADER_BYTES, RSOCKET_V1, TYPE_SHIFT, read_frame, write_frame
+from .layouts import FLAGS, HEADER_BYTES, RSOCKET_V1, TYPE_SHIFT, Layout, Metadata, read_frame, write_frame
 from .packing import pack, pack_head, pack_run
 from .scanning import scan
 
@@ -27,9 +32,20 @@ SPARE_ITEMS = 16
 
 
 class RSocketV1(Codec):
-    """RSocket 1.0 on the wire. Every field is checked against its limits, both ways."""
+    """RSocket 1.0 on the wire. Every field is checked against its limits, both ways.
 
-    __slots__ = ()
+    Args:
+        layouts: The frame types of the dialect.
+
+    """
+
+    __slots__ = ("_forgiving", "_layouts")
+
+    def __init__(self, layouts: Mapping[int, Layout] = RSOCKET_V1) -> None:
+        Codec.__init__(self, 3, HEADER_BYTES)
+        self._layouts = layouts
+        # ReactiveSocket 0.2: frames with wrong metadata are ignored, and CANCEL has metadata.
+        self._forgiving = layouts[PAYLOAD].metadata is Metadata.FORGIVEN
 
     def decode(self, buffer: bytes, start: int, end: int) -> Frame:
         """Return the frame whose body is ``buffer[start:end]``; see :meth:`Codec.decode`."""
@@ -43,14 +59,15 @@ class RSocketV1(Codec):
             raise FrameError("the top bit of the stream id is set")
         word = p[start + 4] << 8 | p[start + 5]
         type = word >> TYPE_SHIFT
-        if type < REQUEST_RESPONSE or type > PAYLOAD:
-            return read_frame(RSOCKET_V1, buffer, start, end)
+        if type < REQUEST_RESPONSE or type > PAYLOAD or (type == CANCEL and word & METADATA and self._forgiving):
+            return read_frame(self._layouts, buffer, start, end)
         frame = Frame.__new__(Frame) if type != REQUEST_N else RequestNFrame.__new__(RequestNFrame)
         frame.type = type
         frame.flags = word & FLAGS
         frame.stream_id = u32(buffer, start)
         frame.request_n = 0
         frame.metadata = None
+        frame.metadata_type = 0
         frame.data = b""
         at = start + HEADER_BYTES
         if type == REQUEST_STREAM or type == REQUEST_CHANNEL or type == REQUEST_N:
@@ -66,7 +83,7 @@ class RSocketV1(Codec):
         if type == REQUEST_N or type == CANCEL:
             return frame
         if word & METADATA:
-            size = _metadata_bytes(p, start, at, end)
+            size = _metadata_bytes(p, start, at, end, self._forgiving)
             frame.metadata = p[at + 3 : at + 3 + size]
             at += 3 + size
         frame.data = p[at:end]
@@ -80,11 +97,11 @@ class RSocketV1(Codec):
 
     def encode(self, frame: Frame) -> bytes:
         """Return the body of `frame`; see :meth:`Codec.encode`."""
-        return write_frame(RSOCKET_V1, frame)
+        return write_frame(self._layouts, frame)
 
     def frame(self, frame: Frame) -> bytes:
         """Return `frame` with its prefix; see :meth:`Codec.frame`."""
-        return prefixed(write_frame(RSOCKET_V1, frame))
+        return prefixed(write_frame(self._layouts, frame))
 
     def payload_frame(self, stream_id: int, flags: int, metadata: bytes | None, data: bytes) -> bytes:
         """Return a PAYLOAD with its prefix; see :meth:`Codec.payload_frame`."""
@@ -134,7 +151,7 @@ class RSocketV1(Codec):
         return pack_run(stream_id, PAYLOAD << TYPE_SHIFT | NEXT, run, start, stop, PIECE_BYTES)
 
 
-def _metadata_bytes(p: bytes, start: int, at: int, end: int) -> int:
+def _metadata_bytes(p: bytes, start: int, at: int, end: int, forgiving: bool) -> int:
     """Return the length that the metadata header at index `at` tells, when that much is there."""
     left = end - at - 3
     size = p[at] << 16 | p[at + 1] << 8 | p[at + 2] if left >= 0 else 0
@@ -143,6 +160,6 @@ def _metadata_bytes(p: bytes, start: int, at: int, end: int) -> int:
         raise FrameError(
             f"metadata of {size} bytes runs past the frame, of which {max(left, 0)} are left",
             at - start,
-            ignorable=bool(p[start + 4] << 8 & IGNORE),
+            ignorable=forgiving or bool(p[start + 4] << 8 & IGNORE),
         )
     return size

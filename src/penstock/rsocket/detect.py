@@ -1,0 +1,137 @@
+"""Which dialect the first bytes of a link are, by their layout: what a peer claims to speak is not asked first.
+
+Everything but the three dialects is recognised as far as it can be, so that the log can say it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Final
+
+from ..errors import ProtocolError
+from ..settings import Settings
+from ..wire.frames import FrameType
+from .dialect import REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0, Dialect
+
+__all__ = ["detect", "is_resume"]
+
+WHOLE: Final = 16
+"""Bytes that tell all layouts apart."""
+
+FOREIGN: Final = (
+    (b"\x16\x03", "a TLS ClientHello; connect with +tcp, or serve with +tls"),
+    (b"GET ", "an HTTP request"),
+    (b"POST", "an HTTP request"),
+    (b"HEAD", "an HTTP request"),
+    (b"PUT ", "an HTTP request"),
+    (b"PRI ", "HTTP/2"),
+    (b"SSH-", "SSH"),
+)
+"""What else people point at a port."""
+
+SETUP: Final = int(FrameType.SETUP)
+RESUME: Final = int(FrameType.RESUME)
+TYPES: Final = frozenset(FrameType)
+CANDIDATE: Final = bytes((0, 0, 0, 2))
+"""Version 0.2, of SETUP: the bytes behind its header."""
+STRICT_SETUP: Final = SETUP << 10 | 0x20
+V00_SETUP: Final = (0x0001,)
+V00_TYPES: Final = (0x0001, 0x0002, 0x0003, *range(0x0011, 0x0017), 0x0020, 0x0021, 0x0031, 0xFFFF)
+"""ReactiveSocket 0.0, Frame Types."""
+
+
+def is_resume(head: bytes) -> bool:
+    """Whether the first frame is RESUME; only in dialects with a 24-bit length."""
+    return head[7] >> 2 == RESUME
+
+
+def detect(head: bytes, settings: Settings, served: Container[str]) -> Dialect | None:
+    """Return the dialect of a link, or None while more of its first bytes are needed.
+
+    Args:
+        head: What has arrived.
+        settings: For the limit of a first frame, and what version 0.2 is read as.
+        served: Names of the dialects that are.
+
+    Raises:
+        ProtocolError: It is none of them; the message says what it is instead.
+
+    """
+    for start, name in FOREIGN:
+        if head.startswith(start):
+            raise ProtocolError(f"the first bytes are {name}, not RSocket")
+    found = _three_bytes(head, settings) or _four_bytes(head)
+    if found is None and not _may_be_longer(head):
+        raise ProtocolError(f"the first bytes are {head[:9].hex()}, not RSocket")
+    if found is not None:
+        _check_length(head, settings)
+        if found.name not in served:
+            raise ProtocolError(f"the first bytes are {found.name}, which is not served here")
+    return found
+
+
+def _three_bytes(head: bytes, settings: Settings) -> Dialect | None:
+    """Return the dialect of a frame behind a 24-bit length, if it is one."""
+    if len(head) < 9:
+        return None
+    length = int.from_bytes(head[:3], "big")
+    stream_id = int.from_bytes(head[3:7], "big")
+    if length >= 12 and _is_v00(head[3:15], V00_SETUP):
+        # On transports that carry messages, this one has the prefix that all of them get.
+        return REACTIVESOCKET_0_0.over_messages()
+    type = head[7] >> 2
+    if length < 6 or stream_id >> 31 or type not in TYPES or type > FrameType.EXT:
+        return None
+    if type != SETUP or head[9:13] != CANDIDATE:
+        return RSOCKET_1_0 if type != SETUP or length < 10 or len(head) >= 13 else None
+    strict = int.from_bytes(head[7:9], "big") & STRICT_SETUP == STRICT_SETUP
+    return REACTIVESOCKET_0_2 if strict or settings.served_0_2 == REACTIVESOCKET_0_2.name else RSOCKET_1_0
+
+
+def _four_bytes(head: bytes) -> Dialect | None:
+    """Return the dialect of a frame behind a 32-bit length, if it is one.
+
+    Raises:
+        ProtocolError: It is one of a draft between the two that are documents.
+
+    """
+    if len(head) < WHOLE:
+        return None
+    if _is_v00(head[4:16], V00_TYPES) and int.from_bytes(head[:4], "big") >= WHOLE:
+        return REACTIVESOCKET_0_0
+    if head[4:6] == b"\x00\x01" and head[8:12] == bytes(4) and int.from_bytes(head[:4], "big") >= WHOLE:
+        claimed = f"{int.from_bytes(head[12:14], 'big')}.{int.from_bytes(head[14:16], 'big')}"
+        what = f"a SETUP of ReactiveSocket's draft 0.1, which is not served; it calls itself {claimed}"
+        raise ProtocolError(f"the first bytes are {what}")
+    return None
+
+
+def _is_v00(octets: bytes, types: Container[int]) -> bool:
+    """Whether these are ReactiveSocket 0.0's version, some flags, one of some types and a stream id."""
+    if len(octets) != 12 or octets[0] != 0 or octets[4] & 0x80:
+        return False
+    type = int.from_bytes(octets[2:4], "big")
+    return type in types and (type != V00_SETUP[0] or not any(octets[4:]))
+
+
+def _may_be_longer(head: bytes) -> bool:
+    """Whether what is there is too little to tell."""
+    if len(head) < 9:
+        return True
+    # A SETUP up to its version, or what one of the layouts with a 32-bit length may begin with.
+    three = int.from_bytes(head[:3], "big") >= 10 and head[3:7] == bytes(4) and head[7] >> 2 == SETUP
+    four = head[4] == 0 and (int.from_bytes(head[6:8], "big") in V00_TYPES or head[5] == 1)
+    message = head[3] == 0 and head[5:7] == b"\x00\x01" and not any(head[7:9])
+    return (three and len(head) < 13) or ((four or message) and len(head) < WHOLE)
+
+
+def _check_length(head: bytes, settings: Settings) -> None:
+    """Refuse a first frame that is too long, and in most cases no frame at all."""
+    four = _four_bytes(head) is not None
+    length = int.from_bytes(head[:4] if four else head[:3], "big")
+    limit = settings.max_setup_frame_bytes
+    if length > limit:
+        raise ProtocolError(
+            f"the first bytes are {head[:9].hex()}: not RSocket, or its first frame of {length} bytes "
+            f"exceeds max_setup_frame_bytes ({limit})"
+        )
