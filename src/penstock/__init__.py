@@ -15,6 +15,7 @@ _build.install()
 
 if TYPE_CHECKING:
     from ._build import ACCELERATED
+    from .aio.admission import Setup
     from .aio.client import connect
     from .aio.loop import run
     from .aio.peer import Peer
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         JournalError,
         JournalLocked,
         KeepaliveTimeout,
+        LeaseMissing,
         LimitExceeded,
         LinkError,
         LinkLost,
@@ -52,20 +54,24 @@ if TYPE_CHECKING:
     )
     from .journal import Journal
     from .kinds import Kind
-    from .payload import Payload, PayloadRun
+    from .leases import AdaptiveLease, FixedLease, IntervalLease, Lease, LeaseUsage
+    from .payload import MetadataPush, Payload, PayloadRun
     from .settings import Settings
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ACCELERATED",
+    "AdaptiveLease",
     "ApplicationError",
     "Canceled",
     "ConnectError",
     "CreditExceeded",
     "DataLost",
     "DiskFull",
+    "FixedLease",
     "FrameError",
+    "IntervalLease",
     "Invalid",
     "Items",
     "Journal",
@@ -74,10 +80,14 @@ __all__ = [
     "JournalLocked",
     "KeepaliveTimeout",
     "Kind",
+    "Lease",
+    "LeaseMissing",
+    "LeaseUsage",
     "LimitExceeded",
     "LinkError",
     "LinkLost",
     "LocalError",
+    "MetadataPush",
     "Payload",
     "PayloadRun",
     "Peer",
@@ -91,6 +101,7 @@ __all__ = [
     "SessionClosed",
     "SessionError",
     "Settings",
+    "Setup",
     "SetupRejected",
     "Stream",
     "StreamClosed",
@@ -104,15 +115,22 @@ __all__ = [
 # Where each name lives; what is not listed here is an error.
 _MODULES = {
     "ACCELERATED": "_build",
+    "AdaptiveLease": "leases",
+    "FixedLease": "leases",
+    "IntervalLease": "leases",
     "Items": "aio.streams",
     "Journal": "journal",
     "Kind": "kinds",
+    "Lease": "leases",
+    "LeaseUsage": "leases",
+    "MetadataPush": "payload",
     "Payload": "payload",
     "PayloadRun": "payload",
     "Peer": "aio.peer",
     "Server": "aio.server",
     "Service": "aio.service",
     "Settings": "settings",
+    "Setup": "aio.admission",
     "Stream": "aio.streams",
     "connect": "aio.client",
     "run": "aio.loop",

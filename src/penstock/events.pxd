@@ -10,6 +10,7 @@ cdef class Established(Event):
     cdef public object metadata_mime
     cdef public object data_mime
     cdef public bint strict
+    cdef public bint understood
 
 
 cdef class Requested(Event):

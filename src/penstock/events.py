@@ -52,17 +52,21 @@ class Established(Event):
         metadata_mime: What the connection's metadata is.
         data_mime: What the connection's data is.
         strict: The client wants to be refused if the server does not understand all of this.
+        understood: Both MIME types are well-known, or those of our settings.
 
     """
 
-    __slots__ = ("data_mime", "metadata_mime", "payload", "strict")
+    __slots__ = ("data_mime", "metadata_mime", "payload", "strict", "understood")
 
-    def __init__(self, payload: Payload, metadata_mime: str, data_mime: str, strict: bool = False) -> None:
+    def __init__(
+        self, payload: Payload, metadata_mime: str, data_mime: str, strict: bool = False, understood: bool = True
+    ) -> None:
         self.stream_id = 0
         self.payload = payload
         self.metadata_mime = metadata_mime
         self.data_mime = data_mime
         self.strict = strict
+        self.understood = understood
 
 
 class Requested(Event):

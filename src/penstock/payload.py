@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from .errors import LocalError
 
-__all__ = ["MAX_RUN_BYTES", "Payload", "PayloadRun"]
+__all__ = ["MAX_RUN_BYTES", "MetadataPush", "Payload", "PayloadRun"]
 
 MAX_RUN_BYTES = 0x7FFF_FFFF
 """What the offsets of a run, and those of an Arrow array, can tell of."""
@@ -60,6 +60,21 @@ class Payload:
         if self.metadata is None:
             return f"Payload({self.data!r})"
         return f"Payload({self.data!r}, metadata={self.metadata!r})"
+
+
+class MetadataPush:
+    """Metadata that travels between the items of a stream, and is none of them (ReactiveSocket 0.0).
+
+    A handler yields it to send it; a consumer gets it by `on_push` of :meth:`penstock.Peer.stream`.
+    """
+
+    __slots__ = ("metadata",)
+
+    def __init__(self, metadata: bytes | str) -> None:
+        self.metadata: bytes = octets(metadata, "metadata")
+
+    def __repr__(self) -> str:
+        return f"MetadataPush({self.metadata!r})"
 
 
 class PayloadRun:

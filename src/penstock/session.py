@@ -211,3 +211,6 @@ class Acceptor(Protocol):
 
     farewell: bytes
     """What to write before the link is closed after `receive` raised; often nothing."""
+
+    identity: bytes
+    """Who the peer is, as far as its link proves it: a session is resumed by the same peer alone."""

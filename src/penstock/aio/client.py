@@ -37,6 +37,7 @@ def connect(
     setup: bytes | str | Payload = b"",
     ssl: tls.SSLContext | None = None,
     checkpoint: bytes | None = None,
+    confirm: bool = False,
 ) -> Connecting:
     """Connect to a server: ``async with connect(url) as peer``, or ``peer = await connect(url)``.
 
@@ -48,6 +49,8 @@ def connect(
         setup: What to tell the server about us.
         ssl: For TLS; else the system's certificate authorities are trusted.
         checkpoint: What :meth:`Peer.checkpoint` returned in another process: its session is resumed.
+        confirm: Wait until the server has accepted the set-up: one round trip, after which a refusal is known.
+            Else a refusal fails what is asked for first.
 
     Returns:
         What connects when it is awaited or entered. Leaving the block closes the connection; after an await,
@@ -56,10 +59,14 @@ def connect(
     Raises:
         UrlError: The URL names nothing that we know.
         ConnectError: Awaited or entered: no connection could be made.
+        SetupRejected: With `confirm`: the server refuses the set-up.
+        UnsupportedKind: With `confirm`: the protocol has no way to ask.
 
     """
     payload = setup if isinstance(setup, Payload) else Payload(setup)
-    return Connecting(parse_url(url), service or Service(), settings or DEFAULT_SETTINGS, payload, ssl, checkpoint)
+    return Connecting(
+        parse_url(url), service or Service(), settings or DEFAULT_SETTINGS, payload, ssl, checkpoint, confirm
+    )
 
 
 class Connecting:
@@ -73,6 +80,7 @@ class Connecting:
         setup: Payload,
         ssl: tls.SSLContext | None,
         checkpoint: bytes | None,
+        confirm: bool,
     ) -> None:
         self._url = url
         self._service = service
@@ -80,6 +88,7 @@ class Connecting:
         self._setup = setup
         self._ssl = ssl
         self._checkpoint = checkpoint
+        self._confirm = confirm
         self._driver: Driver | None = None
         self._peer: Peer | None = None
         self._again: asyncio.Task[None] | None = None
@@ -106,12 +115,27 @@ class Connecting:
             setup=self._setup,
             random=os.urandom(TOKEN_BYTES),
             checkpoint=self._checkpoint,
+            messages=transports.carries_messages(self._url),
         )
         driver = Driver(session, self._settings, self._service, self._url.place, self._unlinked)
         await transports.connect(self._url, driver, self._settings, self._ssl)
         self._driver = driver
+        if self._confirm:
+            await self._confirmed(driver)
         self._peer = Peer(driver)
         return self._peer
+
+    async def _confirmed(self, driver: Driver) -> None:
+        """Wait until the server has accepted the set-up, and leave nothing behind if it has not."""
+        limit = self._settings.connect_timeout
+        try:
+            async with asyncio.timeout(limit):
+                await driver.confirm()
+        except BaseException as error:
+            await driver.close(0)
+            if isinstance(error, TimeoutError):
+                raise ConnectError(f"{self._url.place} has not accepted the set-up within {limit:g} s") from None
+            raise
 
     def _unlinked(self) -> None:
         """Take care of a session that has lost its link and wants another."""

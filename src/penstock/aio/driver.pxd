@@ -13,6 +13,9 @@ cdef class Driver(Exchanges):
     cdef public bint closed
     cdef public object error
     cdef public object over
+    cdef public object gate
+    cdef public object lessees
+    cdef object _confirming
     cdef object _unlinked
     cdef list _waiters
     cdef bint _flushing

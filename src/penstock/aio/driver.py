@@ -9,11 +9,13 @@ from math import inf
 from typing import Final
 
 from ..errors import LimitExceeded, SessionError
-from ..events import Closed, Event, Unlinked
+from ..events import Closed, Established, Event, LeaseGranted, Unlinked
 from ..session import Session
 from ..settings import Settings
 from ..transports import Discard, Link
+from .admission import Gate
 from .exchanges import Exchanges
+from .leasing import Lessees
 from .service import Service
 
 __all__ = ["Driver"]
@@ -32,6 +34,7 @@ LAST_WORDS: Final = 1.0
 # Why nothing is read from the link.
 BACKLOG: Final = 1
 FIRES: Final = 2
+GATE: Final = 4
 
 
 class Driver(Exchanges):
@@ -52,12 +55,15 @@ class Driver(Exchanges):
         link: The link, while there is one.
         closed: The session is over.
         error: Why it is, unless this side closed it.
+        gate: Holds what happens until the set-up is accepted; None: nothing does.
+        lessees: Those who wait for a lease.
         over: Done when the session is over and its link is gone.
 
     """
 
     __slots__ = (
         "__weakref__",
+        "_confirming",
         "_fires",
         "_flushing",
         "_holds",
@@ -68,6 +74,8 @@ class Driver(Exchanges):
         "_waiters",
         "closed",
         "error",
+        "gate",
+        "lessees",
         "link",
         "name",
         "over",
@@ -86,6 +94,9 @@ class Driver(Exchanges):
         self.link: Link | None = None
         self.closed = False
         self.error: Exception | None = None
+        self.gate: Gate | None = None
+        self.lessees = Lessees(self)
+        self._confirming: asyncio.Future[None] | None = None
         self.over: asyncio.Future[None] = self.loop.create_future()
         self._unlinked = unlinked
         self._waiters: list[asyncio.Future[None]] = []
@@ -161,7 +172,7 @@ class Driver(Exchanges):
         session = self.session
         happened = session.take_events()
         while happened:
-            self.dispatch(happened)
+            self.dispatch(happened if self.gate is None else self.gate.pass_through(happened))
             happened = session.take_events()
         self.write()
         self._flushing = False
@@ -210,6 +221,13 @@ class Driver(Exchanges):
 
     # Reading.
 
+    def hold(self, wanted: bool) -> None:
+        """Read nothing, or go on reading, while the set-up is looked at."""
+        if wanted:
+            self._stop_reading(GATE)
+        else:
+            self._resume_reading(GATE)
+
     def fire_started(self) -> None:
         """Count a handler of what was fired. No stream bounds how many there are, so reading stops at a limit."""
         self._fires += 1
@@ -256,6 +274,8 @@ class Driver(Exchanges):
         if isinstance(event, Closed):
             self.closed = True
             self.error = event.error
+            self.lessees.closed()
+            self._confirmed(event.error)
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
@@ -264,8 +284,35 @@ class Driver(Exchanges):
         elif isinstance(event, Unlinked):
             if self.link is not None:
                 self.link.abort()
+        elif isinstance(event, LeaseGranted):
+            self.lessees.granted(event.requests)
+        elif isinstance(event, Established):
+            self._confirmed(None)
         else:
             super().session_event(event)
+
+    async def confirm(self) -> None:
+        """Wait until the server has accepted the set-up.
+
+        Raises:
+            SetupRejected: It has refused it.
+            SessionError: The session ended before it said anything.
+            UnsupportedKind: The protocol has no way to ask.
+
+        """
+        self._confirming = self.loop.create_future()
+        self.session.confirm()
+        self.wake()
+        await self._confirming
+
+    def _confirmed(self, error: Exception | None) -> None:
+        confirming = self._confirming
+        if confirming is None or confirming.done():
+            return
+        if error is not None:
+            confirming.set_exception(error)
+        else:
+            confirming.set_result(None)
 
     async def close(self, grace: float | None = None) -> None:
         """End the session: streams that are open may end within `grace` seconds, then they fail.

@@ -38,8 +38,13 @@ class SendingHalf(Protocol):
     def resumed(self) -> None:
         """The link has room again."""
 
-    def canceled(self) -> None:
-        """The peer wants no more, or the stream failed; it is out of the table already."""
+    def canceled(self, metadata: bytes | None = None) -> None:
+        """The peer wants no more, or the stream failed; it is out of the table already.
+
+        Args:
+            metadata: What the peer says about it: ReactiveSocket 0.0 and 0.2 alone carry it.
+
+        """
 
 
 class Exchanges:
@@ -95,12 +100,12 @@ class Exchanges:
             self.session.cancel(stream_id)
             self.wake()
 
-    def leave(self, stream_id: int) -> None:
+    def leave(self, stream_id: int, metadata: bytes | None = None) -> None:
         """End what is still open of a stream that this side opened."""
         half = self.outbound.pop(stream_id, None)
         inbound = self.inbound.pop(stream_id, None)
         if inbound is not None:
-            self.session.cancel(stream_id)
+            self.session.cancel(stream_id, metadata)
             inbound.ended(StreamClosed("the stream was left, and with it canceled"))
         elif half is not None:
             self.session.fail(stream_id, Canceled(CANCELED, "the requester left the stream"))
@@ -191,7 +196,7 @@ class Exchanges:
                 if half is not None:
                     half.granted()
             elif event.stream_id:
-                self._end(event)
+                self._stream_event(event)
             else:
                 self.session_event(event)
 
@@ -202,6 +207,16 @@ class Exchanges:
                 self.service.pushed(event.metadata)
             except Exception:
                 logger.exception("the push handler failed")
+
+    def _stream_event(self, event: Event) -> None:
+        """Take an event of a stream that is rarer than items."""
+        if not isinstance(event, MetadataPushed):
+            self._end(event)
+        elif event.stream_id in self.inbound:
+            self.inbound[event.stream_id].push(event.metadata)
+        else:
+            # A responder has no place for it among items.
+            self.session_event(event)
 
     def _item(self, event: ItemReceived) -> None:
         stream_id = event.stream_id
@@ -223,9 +238,10 @@ class Exchanges:
         if isinstance(event, Completed):
             self._end_inbound(stream_id, None)
         elif isinstance(event, events.Canceled):
-            self._end_outbound(stream_id)
+            self._end_outbound(stream_id, event.metadata)
             if event.done:
-                self._end_inbound(stream_id, Canceled(CANCELED, "the peer canceled the stream"))
+                why = Canceled(CANCELED, "the peer canceled the stream", None, event.metadata)
+                self._end_inbound(stream_id, why)
         elif isinstance(event, Failed):
             self._end_outbound(stream_id)
             self._end_inbound(stream_id, event.error)
@@ -242,7 +258,7 @@ class Exchanges:
         if inbound is not None:
             inbound.ended(error)
 
-    def _end_outbound(self, stream_id: int) -> None:
+    def _end_outbound(self, stream_id: int, metadata: bytes | None = None) -> None:
         half = self.outbound.pop(stream_id, None)
         if half is not None:
-            half.canceled()
+            half.canceled(metadata)

@@ -126,11 +126,11 @@ class TaskAnswer:
     def resumed(self) -> None:
         """Nothing: the one item is sent when it is there."""
 
-    def canceled(self) -> None:
+    def canceled(self, metadata: bytes | None = None) -> None:
         """Stop: nobody wants the answer. The driver has forgotten this half already."""
         self.over = True
         if self.task is not None:
-            self.task.cancel()
+            self.task.cancel(metadata)
 
     def _finished(self, task: asyncio.Future[Any]) -> None:
         """Send the answer."""

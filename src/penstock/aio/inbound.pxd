@@ -17,6 +17,7 @@ cdef class Inbound:
     cdef public Py_ssize_t cut_count
     cdef public Py_ssize_t at
     cdef public list pending
+    cdef public object on_push
     cdef public object builder
     cdef public Py_ssize_t max_rows
     cdef public Py_ssize_t max_bytes

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from asyncio import Future
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from ..payload import Payload, PayloadRun
+from ..payload import MetadataPush, Payload, PayloadRun
 
 if TYPE_CHECKING:
     from ..wire.columns import ColumnBuilder
@@ -46,6 +46,7 @@ class Inbound:
         at: Items of the first pending run that are cut.
         builder: Where whatever arrives goes at once, and is consumed, while the consumer waits for rows: the
             processor has it in its cache, and once it is copied the next read may have its memory.
+        on_push: Gets metadata that was pushed between the items, when its turn comes; None: nobody does.
         over: No more items come.
         error: Why, unless they were all.
 
@@ -64,6 +65,7 @@ class Inbound:
         "max_rows",
         "most",
         "octets",
+        "on_push",
         "over",
         "owed",
         "pending",
@@ -86,7 +88,8 @@ class Inbound:
         self.cut: Iterator[Payload] = iter(())
         self.cut_count = 0
         self.at = 0
-        self.pending: list[Payload | PayloadRun] = []
+        self.pending: list[Payload | PayloadRun | MetadataPush] = []
+        self.on_push: Callable[[bytes], None] | None = None
         self.builder: ColumnBuilder | None = None
         self.max_rows = 0
         self.max_bytes = 0
@@ -119,6 +122,12 @@ class Inbound:
         else:
             self.pending.append(run)
         if self.waiter is not None:
+            self.wake()
+
+    def push(self, metadata: bytes) -> None:
+        """Take metadata that was pushed, in order with the items."""
+        if self.on_push is not None:
+            self.pending.append(MetadataPush(metadata))
             self.wake()
 
     def ended(self, error: Exception | None) -> None:
@@ -202,15 +211,24 @@ class Inbound:
                     self.at = stop
                     break
                 self.at = 0
-            else:
-                items.append(entry)  # type: ignore[arg-type]
+            elif type(entry) is Payload:
+                items.append(entry)
                 room -= 1
+            elif items:
+                # Its turn comes when these are consumed.
+                break
+            else:
+                self._pushed(entry)  # type: ignore[arg-type]
             taken += 1
         if taken:
             del self.pending[:taken]
         self.cut = iter(items)
         self.cut_count = len(items)
         return self.cut_count > 0
+
+    def _pushed(self, entry: MetadataPush) -> None:
+        if self.on_push is not None:
+            self.on_push(entry.metadata)
 
     def _uncut(self) -> None:
         """Put what is cut and was not consumed back to what is pending."""
@@ -251,9 +269,15 @@ class Inbound:
                     continue
                 builder.append(entry)
                 rows += count
-            else:
-                builder.append_payload(entry)  # type: ignore[arg-type]
+            elif type(entry) is Payload:
+                builder.append_payload(entry)
                 rows += 1
+            elif rows:
+                # Its turn comes when these are consumed.
+                full = True
+                break
+            else:
+                self._pushed(entry)  # type: ignore[arg-type]
             taken += 1
             full = rows >= max_rows or builder.size >= max_bytes
         if taken:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
+from collections.abc import Callable
 
-from ..errors import SessionClosed
+from ..errors import LeaseMissing, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
 from .driver import Driver
@@ -25,7 +26,9 @@ class Peer:
     entry beside the route, as the protocol has it. All of the methods raise
 
     * :exc:`~penstock.ApplicationError` when the other side failed what was asked of it,
-    * :exc:`~penstock.SessionClosed`, or the error that closed it, when the connection is closed.
+    * :exc:`~penstock.SessionClosed`, or the error that closed it, when the connection is closed,
+    * :exc:`~penstock.UnsupportedKind` when the protocol cannot carry it,
+    * :exc:`~penstock.LeaseMissing` when the connection works with leases, and none came in time.
     """
 
     __slots__ = ("_driver",)
@@ -58,6 +61,8 @@ class Peer:
             stream_id = driver.session.open(_CALL, route, payload, 1)
         except SessionClosed as error:
             raise self._closed(error) from None
+        except LeaseMissing:
+            stream_id = await self._leased(_CALL, route, payload, 1)
         future = driver.loop.create_future()
         driver.calls[stream_id] = future
         driver.wake()
@@ -77,6 +82,8 @@ class Peer:
             driver.session.open(_FIRE, route, payload)
         except SessionClosed as error:
             raise self._closed(error) from None
+        except LeaseMissing:
+            await self._leased(_FIRE, route, payload, 0)
         driver.wake()
 
     def stream(
@@ -87,6 +94,8 @@ class Peer:
         metadata: bytes | None = None,
         credit: int | None = None,
         manual: bool = False,
+        endless: bool = False,
+        on_push: Callable[[bytes], None] | None = None,
     ) -> Stream:
         """Return the items that come back for one: use it as ``async with``, and iterate over it.
 
@@ -97,9 +106,16 @@ class Peer:
             credit: Items that may be under way; else `Settings.credit`, which grows to `Settings.max_credit` while
                 they are taken fast.
             manual: Ask for no more than `credit` items, but for what :meth:`Stream.grant` says.
+            endless: Ask for a stream that is not expected to complete, where the protocol tells the two apart
+                (ReactiveSocket 0.0: REQUEST_SUB).
+            on_push: Gets metadata that the other side pushes between the items, when its turn comes
+                (ReactiveSocket 0.0); else it is ignored.
 
         """
-        return self._stream(Kind.STREAM, route, data, metadata, credit, manual, None)
+        stream = self._stream(Kind.STREAM, route, data, metadata, credit, manual, None)
+        stream.endless = endless
+        stream.on_push = on_push
+        return stream
 
     def channel(
         self,
@@ -144,6 +160,8 @@ class Peer:
             stream_id = driver.session.open(Kind.UPLOAD, route, payload, 1)
         except SessionClosed as error:
             raise self._closed(error) from None
+        except LeaseMissing:
+            stream_id = await self._leased(Kind.UPLOAD, route, payload, 1)
         future = driver.loop.create_future()
         driver.calls[stream_id] = future
         pump(driver, stream_id, 0, outgoing)
@@ -215,6 +233,13 @@ class Peer:
         driver = self._driver
         payload = data if isinstance(data, Payload) else Payload(data, metadata)
         return Stream(driver, kind, route, payload, credit, manual, outgoing)
+
+    async def _leased(self, kind: Kind, route: str, payload: Payload, credit: int) -> int:
+        """Open a stream once there is leave for it."""
+        try:
+            return await self._driver.lessees.open(kind, route, payload, credit)
+        except SessionClosed as error:
+            raise self._closed(error) from None
 
     def _closed(self, error: SessionClosed) -> Exception:
         """Return why nothing can be opened any more."""

@@ -9,7 +9,7 @@ from inspect import isawaitable, iscoroutine
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..errors import LocalError, StreamClosed
-from ..payload import Payload, PayloadRun
+from ..payload import MetadataPush, Payload, PayloadRun
 
 if TYPE_CHECKING:
     from ..wire.columns import RowBuffers
@@ -20,7 +20,8 @@ __all__ = ["Pump", "Source", "TaskPump", "pump"]
 logger = logging.getLogger("penstock.aio")
 
 Source: TypeAlias = AsyncIterable[Any] | Iterable[Any] | Awaitable[Any]
-"""What yields items: Payload, bytes or str, or many at once as a PayloadRun or a pyarrow.RecordBatch."""
+"""What yields items: Payload, bytes or str, or many at once as a PayloadRun or a pyarrow.RecordBatch; and between
+them MetadataPush, which is no item."""
 
 BURST_BYTES: Final = 60_000
 """Sent before the link is asked whether it takes more: one chunk of output."""
@@ -107,6 +108,9 @@ class Half:
             payload = item
         elif type(item) is bytes or type(item) is str:
             payload = Payload(item)
+        elif type(item) is MetadataPush:
+            self.driver.session.push(item.metadata, self.stream_id)
+            return
         else:
             self.many = many_of(item)
             if self.many is not None:
@@ -164,7 +168,7 @@ class Pump(Half):
         """Go on, because the link has room again."""
         self.step()
 
-    def canceled(self) -> None:
+    def canceled(self, metadata: bytes | None = None) -> None:
         """Stop: nobody wants more. The driver has forgotten this half already."""
         self.over = True
         if not self.running:
@@ -260,11 +264,11 @@ class TaskPump(Half):
         """Go on, because the link has room again."""
         self._wake()
 
-    def canceled(self) -> None:
+    def canceled(self, metadata: bytes | None = None) -> None:
         """Stop: nobody wants more. The driver has forgotten this half already."""
         self.over = True
         if self.task is not None:
-            self.task.cancel()
+            self.task.cancel(metadata)
 
     def _wake(self) -> None:
         waiter = self.waiter

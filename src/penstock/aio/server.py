@@ -9,13 +9,15 @@ from collections import Counter
 from collections.abc import Callable, Generator
 from types import TracebackType
 
+from .. import session as sessions
 from .. import transports
 from ..dialects import acceptors
 from ..errors import LocalError, ProtocolError
-from ..session import Acceptor, Session
+from ..session import Session
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..transports import Discard, Link, Listener
 from ..urls import Url, parse_url
+from .admission import Acceptor, Gate
 from .driver import Driver
 from .service import Service
 
@@ -24,7 +26,13 @@ __all__ = ["Server", "serve"]
 logger = logging.getLogger("penstock.aio")
 
 
-def serve(service: Service, *urls: str, settings: Settings | None = None, ssl: tls.SSLContext | None = None) -> Server:
+def serve(
+    service: Service,
+    *urls: str,
+    settings: Settings | None = None,
+    ssl: tls.SSLContext | None = None,
+    acceptor: Acceptor | None = None,
+) -> Server:
     """Serve `service` at every one of `urls`: ``async with serve(service, url) as server``.
 
     Args:
@@ -32,6 +40,9 @@ def serve(service: Service, *urls: str, settings: Settings | None = None, ssl: t
         urls: Where, and by which protocols: ``rsocket+tcp://:7878``. Port 0 lets the system choose one.
         settings: Limits and timeouts.
         ssl: For TLS; else the URL must name `cert` and `key`.
+        acceptor: Looks at the :class:`Setup` of each client before anything of it is served: a function or a
+            coroutine function. Raising :exc:`~penstock.SetupRejected` refuses the client; a service that it
+            returns serves this client instead of `service`.
 
     Returns:
         What listens when it is entered or awaited. Leaving the block closes it: what is in flight may end
@@ -44,14 +55,22 @@ def serve(service: Service, *urls: str, settings: Settings | None = None, ssl: t
     """
     if not urls:
         raise LocalError("serve() needs at least one URL, such as rsocket+tcp://:7878")
-    return Server(service, [parse_url(url) for url in urls], settings or DEFAULT_SETTINGS, ssl)
+    return Server(service, [parse_url(url) for url in urls], settings or DEFAULT_SETTINGS, ssl, acceptor)
 
 
 class Server:
     """A service, and where it is offered; see :func:`serve`."""
 
-    def __init__(self, service: Service, urls: list[Url], settings: Settings, ssl: tls.SSLContext | None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        urls: list[Url],
+        settings: Settings,
+        ssl: tls.SSLContext | None,
+        acceptor: Acceptor | None,
+    ) -> None:
         self._service = service
+        self._acceptor = acceptor
         self._wanted = urls
         self._settings = settings
         self._ssl = ssl
@@ -115,7 +134,7 @@ class Server:
 
     # Links.
 
-    def _accepting(self, make: Callable[[], Acceptor]) -> transports.Accept:
+    def _accepting(self, make: Callable[[], sessions.Acceptor]) -> transports.Accept:
         """Return what takes the new links of one listener."""
 
         def accept(address: str) -> _Arrival | None:
@@ -140,6 +159,7 @@ class Server:
         driver = self._drivers.get(session)
         if driver is None:
             driver = Driver(session, self._settings, self._service, arrival.address)
+            driver.gate = Gate(driver, self._acceptor, link.certificate())
             self._drivers[session] = driver
             driver.over.add_done_callback(lambda _: self._ended(session, arrival.address))
         else:
@@ -166,7 +186,7 @@ class Server:
 class _Arrival:
     """The receiver of a link of which nobody knows yet whose it is."""
 
-    def __init__(self, server: Server, acceptor: Acceptor, address: str) -> None:
+    def __init__(self, server: Server, acceptor: sessions.Acceptor, address: str) -> None:
         self.address = address
         self._server = server
         self._acceptor = acceptor
@@ -177,6 +197,7 @@ class _Arrival:
         """Give the peer some time to say who it is."""
         self._link = link
         loop = asyncio.get_running_loop()
+        self._acceptor.identity = link.certificate() or b""
         self._acceptor.link_up(loop.time())
         due = self._acceptor.next_timer()
         if due is not None:

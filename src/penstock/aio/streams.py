@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from operator import length_hint
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
-from ..errors import LocalError
+from ..errors import LeaseMissing, LocalError
 from ..kinds import Kind
 from ..payload import Payload
 from .inbound import NEVER, Inbound
@@ -137,9 +137,25 @@ class Stream(Items):
 
     It is opened when the block is entered, or else when the first item is asked for. Leaving the block,
     or a loop that stands alone, cancels what has not come.
+
+    Attributes:
+        endless: It is not expected to complete; see :meth:`Peer.stream`.
+        on_push: Gets metadata that is pushed between the items.
+
     """
 
-    __slots__ = ("_credit", "_entered", "_kind", "_manual", "_most", "_outgoing", "_payload", "_route")
+    __slots__ = (
+        "_credit",
+        "_entered",
+        "_kind",
+        "_manual",
+        "_most",
+        "_outgoing",
+        "_payload",
+        "_route",
+        "endless",
+        "on_push",
+    )
 
     def __init__(
         self,
@@ -166,6 +182,8 @@ class Stream(Items):
         self._manual = manual
         self._outgoing = outgoing
         self._entered = False
+        self.endless = False
+        self.on_push: Callable[[bytes], None] | None = None
 
     async def __aenter__(self) -> Stream:
         await self._opened()
@@ -209,10 +227,30 @@ class Stream(Items):
         if not self._inbound.over:
             self._driver.request(self._inbound.stream_id, count)
 
-    def cancel(self) -> None:
-        """Want no more items; those that have arrived can still be taken. A stream that is over is left alone."""
+    def cancel(self, metadata: bytes | None = None) -> None:
+        """Want no more items; those that have arrived can still be taken. A stream that is over is left alone.
+
+        Args:
+            metadata: What to tell the other side about it (ReactiveSocket 0.0 and 0.2).
+
+        Raises:
+            LocalError: The protocol has no room for `metadata` there.
+
+        """
         if self._inbound is not None:
-            self._driver.leave(self._inbound.stream_id)
+            self._driver.leave(self._inbound.stream_id, metadata)
+
+    def push(self, metadata: bytes) -> None:
+        """Send metadata that concerns this stream (ReactiveSocket 0.0).
+
+        Raises:
+            UnsupportedKind: The protocol has no such thing.
+
+        """
+        if self._inbound is None:
+            raise LocalError("push() on a stream that is not open; enter its block first")
+        self._driver.session.push(metadata, self._inbound.stream_id)
+        self._driver.wake()
 
     async def _items_until_left(self) -> AsyncGenerator[Payload, None]:
         items = self._items()
@@ -229,10 +267,15 @@ class Stream(Items):
             if driver.paused:
                 await driver.writable()
             outgoing = self._outgoing
-            stream_id = driver.session.open(self._kind, self._route, self._payload, self._credit, outgoing is None)
+            wanted = (self._kind, self._route, self._payload, self._credit, outgoing is None, self.endless)
+            try:
+                stream_id = driver.session.open(*wanted)
+            except LeaseMissing:
+                stream_id = await driver.lessees.open(*wanted)
             self._inbound = driver.inbound[stream_id] = Inbound(
                 driver, stream_id, self._credit, self._most, self._manual
             )
+            self._inbound.on_push = self.on_push
             if outgoing is not None:
                 pump(driver, stream_id, 0, outgoing)
             driver.wake()

@@ -41,6 +41,7 @@ class RSocketAcceptor:
         self._head = b""
         self._since = 0.0
         self.farewell = b""
+        self.identity = b""
 
     def link_up(self, now: float) -> None:
         """A link was accepted: the peer must say who it is before `next_timer`."""
@@ -64,6 +65,7 @@ class RSocketAcceptor:
         if dialect.keepalive and is_resume(self._head):
             return self._resume(now)
         session = RSocketSession.server(self._settings, dialect, self._store if dialect.keepalive else None)
+        session.identity = self.identity
         session.link_up(self._since)
         session.receive(self._head, now)
         self._head = b""
@@ -83,7 +85,7 @@ class RSocketAcceptor:
             if self._store is None:
                 # RSocket 1.0, Resuming Operation: a server that cannot resume MUST say so.
                 raise ResumeRejected("this server does not resume sessions")
-            session = cast(RSocketSession, self._store.get(frame.token))
+            session = cast(RSocketSession, self._store.get(frame.token, self.identity))
             session.resume(frame, now)
         except (FrameError, ResumeRejected) as error:
             self.farewell = codec.frame(ErrorFrame(0, Code.REJECTED_RESUME, str(error).encode()))

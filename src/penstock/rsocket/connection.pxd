@@ -35,6 +35,7 @@ cdef class Connection:
     cdef long long _reported
     cdef object _promised
     cdef public bint link_wanted
+    cdef public bytes identity
 
     cpdef list take_output(self)
     @cython.locals(events=list, taken=list)

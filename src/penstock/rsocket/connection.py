@@ -31,6 +31,7 @@ from .inbound import Inbound
 from .keepalive import Keepalive
 from .lease import Granting, Honoring
 from .metadata import Router
+from .mimes import is_known
 from .outbound import Outbound
 from .resume import SessionStore
 from .setup import check
@@ -63,6 +64,7 @@ class Connection:
 
     Attributes:
         link_wanted: Whether the session has use for a link.
+        identity: Who the client is, as far as its link proves it.
 
     """
 
@@ -106,6 +108,7 @@ class Connection:
         # The position, the stream and the request that the last checkpoint covers, until it is committed.
         self._promised: tuple[int, int, int] | None = None
         self.link_wanted = True
+        self.identity = b""
         if token is not None:
             self._outbound.replay = Replay(settings.resume_bytes, self._codec.prefix_bytes)
         if is_client and settings.lease:
@@ -136,7 +139,7 @@ class Connection:
         settings = self._settings
         setup = check(frame, self._dialect, resumable=self._store is not None, leases=bool(settings.lease))
         if setup.token is not None and self._store is not None:
-            if not self._store.add(setup.token, self):
+            if not self._store.add(setup.token, self, self.identity):
                 raise SetupRejected("the token is in use, or there are too many sessions", Code.REJECTED_SETUP)
             self._token = setup.token
             self._outbound.replay = Replay(settings.resume_bytes, self._codec.prefix_bytes)
@@ -149,8 +152,11 @@ class Connection:
         metadata_mime = setup.metadata_mime.decode("ascii", "replace")
         data_mime = setup.data_mime.decode("ascii", "replace")
         self._router = self._new_router(metadata_mime)
+        # ReactiveSocket 0.2, SETUP Frame: S. It means nothing in RSocket 1.0.
         strict = not self._dialect.half_close and bool(setup.flags & STRICT)
-        self._events.append(Established(Payload(setup.data, setup.metadata), metadata_mime, data_mime, strict))
+        understood = all(is_known(mime) or mime == settings.data_mime for mime in (metadata_mime, data_mime))
+        payload = Payload(setup.data, setup.metadata)
+        self._events.append(Established(payload, metadata_mime, data_mime, strict, understood))
         if setup.flags & LEASE:
             self._use_leases(honor=self._dialect.server_waits, grant=True)
             self._grant(now)

@@ -100,11 +100,11 @@ class Inbound:
         "_streams",
         "drafts",
         "draining",
+        "first_draft",
         "granting",
         "partials",
         "reassembly",
         "router",
-        "first_draft",
     )
 
     def __init__(self, settings: Settings, streams: StreamTable, outbound: Outbound, events: list[Event]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["COMPOSITE", "NAMES", "NUMBERS", "OCTETS", "ROUTING", "TEXT"]
+__all__ = ["COMPOSITE", "NAMES", "NUMBERS", "OCTETS", "ROUTING", "TEXT", "is_known"]
 
 COMPOSITE: Final = "message/x.rsocket.composite-metadata.v0"
 ROUTING: Final = "message/x.rsocket.routing.v0"
@@ -71,3 +71,12 @@ NAMES: Final[dict[int, str]] = dict(
 
 NUMBERS: Final[dict[str, int]] = {name: number for number, name in NAMES.items()}
 """Name to number."""
+
+
+def is_known(name: str) -> bool:
+    """Whether a MIME type is one that people know; peers of 2016 call text by its encoding."""
+    kind = name.partition(";")[0].strip().lower()
+    return kind in _LOWER or kind in ("utf-8", "")
+
+
+_LOWER: Final = frozenset(name.lower() for name in NUMBERS)

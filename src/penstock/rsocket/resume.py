@@ -130,38 +130,39 @@ class SessionStore(Generic[SessionT]):
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._sessions: dict[bytes, SessionT] = {}
+        self._sessions: dict[bytes, tuple[bytes, SessionT]] = {}
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def add(self, token: bytes, session: SessionT) -> bool:
-        """Keep `session`; return False where the token is taken or the store is full."""
+    def add(self, token: bytes, session: SessionT, identity: bytes = b"") -> bool:
+        """Keep `session` for the peer of that `identity`; return False if its token is taken or the store is full."""
         if len(self._sessions) >= self._limit or self._find(token) is not None:
             return False
-        self._sessions[token] = session
+        self._sessions[token] = identity, session
         return True
 
-    def get(self, token: bytes) -> SessionT:
-        """Return the session of that token.
+    def get(self, token: bytes, identity: bytes = b"") -> SessionT:
+        """Return the session of that token, for the peer that began it.
 
         Raises:
-            ResumeRejected: There is none.
+            ResumeRejected: There is none, or it is somebody else's: which of the two is nobody's business.
 
         """
-        session = self._find(token)
-        if session is None:
+        found = self._find(token)
+        # THREATS 28: a token that was stolen is worth nothing without the key of its owner's certificate.
+        if found is None or not hmac.compare_digest(found[0], identity):
             raise ResumeRejected("there is no session of that token")
-        return session
+        return found[1]
 
     def forget(self, token: bytes) -> None:
         """Forget the session of that token."""
         self._sessions.pop(token, None)
 
-    def _find(self, token: bytes) -> SessionT | None:
+    def _find(self, token: bytes) -> tuple[bytes, SessionT] | None:
         # Every token is compared, in constant time each: how long it takes tells nobody how much was right.
         found = None
-        for known, session in self._sessions.items():
+        for known, kept in self._sessions.items():
             if hmac.compare_digest(known, token):
-                found = session
+                found = kept
         return found

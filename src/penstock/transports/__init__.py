@@ -10,10 +10,18 @@ from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Discard, Link, Listener, Receiver, Transport
 
-__all__ = ["MODULES", "Accept", "Discard", "Link", "Listener", "Receiver", "connect", "listen"]
+__all__ = ["MODULES", "Accept", "Discard", "Link", "Listener", "Receiver", "carries_messages", "connect", "listen"]
 
 MODULES: Final = {"tcp": "tcp", "tls": "tcp", "unix": "tcp", "memory": "memory"}
 """Which module knows each transport that URLs may name. It is imported when it is used."""
+
+MESSAGES: Final = frozenset({"ws", "wss"})
+"""Transports that carry messages, not a stream of bytes."""
+
+
+def carries_messages(url: Url) -> bool:
+    """Whether the transport of `url` keeps the boundaries of messages."""
+    return url.transport in MESSAGES
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None = None) -> None:

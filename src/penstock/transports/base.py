@@ -38,6 +38,9 @@ class Link(Protocol):
     receiver: Receiver
     """Who is told what happens. It may be replaced at any time."""
 
+    def certificate(self) -> bytes | None:
+        """Return the peer's TLS certificate in DER form, if it has shown one."""
+
     def write(self, data: bytes) -> None:
         """Send `data`, now or as soon as the network takes it."""
 

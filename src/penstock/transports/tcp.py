@@ -87,6 +87,12 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         self._transport = transport
         self.receiver.link_made(self)
 
+    def certificate(self) -> bytes | None:
+        """Return the peer's TLS certificate in DER form, if it has shown one."""
+        tls_object = self._transport.get_extra_info("ssl_object")
+        certificate: bytes | None = None if tls_object is None else tls_object.getpeercert(True)
+        return certificate
+
     @property
     def made(self) -> bool:
         """Whether its transport is there."""
