@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from .journal import Journal
     from .kinds import Kind
     from .payload import Payload, PayloadRun
+    from .rsocket.authentication import Bearer, Custom, Simple
+    from .rsocket.composite import Metadata
+    from .rsocket.tracing import TraceContext
     from .settings import Settings
 
 __version__ = "0.1.0"
@@ -60,9 +63,11 @@ __version__ = "0.1.0"
 __all__ = [
     "ACCELERATED",
     "ApplicationError",
+    "Bearer",
     "Canceled",
     "ConnectError",
     "CreditExceeded",
+    "Custom",
     "DataLost",
     "DiskFull",
     "FrameError",
@@ -78,6 +83,7 @@ __all__ = [
     "LinkError",
     "LinkLost",
     "LocalError",
+    "Metadata",
     "Payload",
     "PayloadRun",
     "Peer",
@@ -92,8 +98,10 @@ __all__ = [
     "SessionError",
     "Settings",
     "SetupRejected",
+    "Simple",
     "Stream",
     "StreamClosed",
+    "TraceContext",
     "UnsupportedKind",
     "UrlError",
     "connect",
@@ -104,16 +112,21 @@ __all__ = [
 # Where each name lives; what is not listed here is an error.
 _MODULES = {
     "ACCELERATED": "_build",
+    "Bearer": "rsocket.authentication",
+    "Custom": "rsocket.authentication",
     "Items": "aio.streams",
     "Journal": "journal",
     "Kind": "kinds",
+    "Metadata": "rsocket.composite",
     "Payload": "payload",
     "PayloadRun": "payload",
     "Peer": "aio.peer",
     "Server": "aio.server",
     "Service": "aio.service",
     "Settings": "settings",
+    "Simple": "rsocket.authentication",
     "Stream": "aio.streams",
+    "TraceContext": "rsocket.tracing",
     "connect": "aio.client",
     "run": "aio.loop",
     "serve": "aio.server",
