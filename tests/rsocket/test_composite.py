@@ -11,7 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import penstock
-from penstock import Bearer, Custom, FrameError, LocalError, Metadata, Payload, Service, Simple, TraceContext
+from penstock import (
+    ApplicationError,
+    Bearer,
+    Custom,
+    FrameError,
+    LocalError,
+    Metadata,
+    Payload,
+    Service,
+    Simple,
+    TraceContext,
+)
 from penstock.rsocket import tracing
 from penstock.rsocket.composite import Entry
 from penstock.rsocket.metadata import Router, route_tags, routing
@@ -253,7 +264,7 @@ def test_secrets_are_not_shown() -> None:
         assert "s3cret" not in f"{metadata!r} {metadata} {metadata.entries}"
     secret = "s3cret"
     octets = b"\xfc\0\0\x08\x81" + secret.encode() + b"\xff"
-    with pytest.raises(FrameError, match="byte 11: entry 0, .*: the token is no UTF-8") as caught:
+    with pytest.raises(FrameError, match=r"byte 11: entry 0, .*: the token is no UTF-8") as caught:
         Metadata.decode(octets)
     assert secret not in "".join(traceback.format_exception(caught.value)) + repr(vars(caught.value))
 
@@ -299,4 +310,9 @@ async def test_a_handler_reads_what_a_peer_said() -> None:
         async with peer.stream("", b"", metadata=metadata) as items:
             assert [item.data async for item in items] == [b"whoami", b"again"]
         assert await peer.call("whoami") == Payload("None")
-    assert seen == [metadata, metadata, Metadata("whoami").encode()]
+        assert seen == [metadata, metadata, Metadata("whoami").encode()]
+        # What is broken fails its request, and no other.
+        broken = Metadata("whoami").encode() + b"\xfc\0\0\x01\x80"
+        with pytest.raises(ApplicationError):
+            await peer.call("", b"", metadata=broken)
+        assert await peer.call("whoami") == Payload("None")
