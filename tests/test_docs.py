@@ -67,6 +67,11 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
     ("page", "count", "output"),
     [
         ("README.md", 1, "Payload(b'hello'"),
+        (
+            "docs/how-to/metadata.md",
+            2,
+            'quotes.latest for ada\nBearer() "quotes.latest for bearer" in trace 2a from Paris\nwho are you?\n',
+        ),
         ("docs/how-to/serve-and-call.md", 2, "b'42'\nb'6'\n[b'0', b'1', b'2']\nhello\n0x301 not today\n"),
     ],
 )

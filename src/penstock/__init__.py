@@ -56,6 +56,9 @@ if TYPE_CHECKING:
     from .kinds import Kind
     from .leases import AdaptiveLease, FixedLease, IntervalLease, Lease, LeaseUsage
     from .payload import MetadataPush, Payload, PayloadRun
+    from .rsocket.authentication import Bearer, Custom, Simple
+    from .rsocket.composite import Metadata
+    from .rsocket.tracing import TraceContext
     from .settings import Settings
 
 __version__ = "0.1.0"
@@ -64,9 +67,11 @@ __all__ = [
     "ACCELERATED",
     "AdaptiveLease",
     "ApplicationError",
+    "Bearer",
     "Canceled",
     "ConnectError",
     "CreditExceeded",
+    "Custom",
     "DataLost",
     "DiskFull",
     "FixedLease",
@@ -87,6 +92,7 @@ __all__ = [
     "LinkError",
     "LinkLost",
     "LocalError",
+    "Metadata",
     "MetadataPush",
     "Payload",
     "PayloadRun",
@@ -103,8 +109,10 @@ __all__ = [
     "Settings",
     "Setup",
     "SetupRejected",
+    "Simple",
     "Stream",
     "StreamClosed",
+    "TraceContext",
     "UnsupportedKind",
     "UrlError",
     "connect",
@@ -116,6 +124,8 @@ __all__ = [
 _MODULES = {
     "ACCELERATED": "_build",
     "AdaptiveLease": "leases",
+    "Bearer": "rsocket.authentication",
+    "Custom": "rsocket.authentication",
     "FixedLease": "leases",
     "IntervalLease": "leases",
     "Items": "aio.streams",
@@ -123,6 +133,7 @@ _MODULES = {
     "Kind": "kinds",
     "Lease": "leases",
     "LeaseUsage": "leases",
+    "Metadata": "rsocket.composite",
     "MetadataPush": "payload",
     "Payload": "payload",
     "PayloadRun": "payload",
@@ -131,7 +142,9 @@ _MODULES = {
     "Service": "aio.service",
     "Settings": "settings",
     "Setup": "aio.admission",
+    "Simple": "rsocket.authentication",
     "Stream": "aio.streams",
+    "TraceContext": "rsocket.tracing",
     "connect": "aio.client",
     "run": "aio.loop",
     "serve": "aio.server",

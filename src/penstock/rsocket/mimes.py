@@ -4,10 +4,31 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["COMPOSITE", "NAMES", "NUMBERS", "OCTETS", "ROUTING", "TEXT", "is_known"]
+from . import numbered
 
-COMPOSITE: Final = "message/x.rsocket.composite-metadata.v0"
+__all__ = [
+    "ACCEPT",
+    "AUTHENTICATION",
+    "COMPOSITE",
+    "MIME_TYPE",
+    "NAMES",
+    "NUMBERS",
+    "OCTETS",
+    "ROUTING",
+    "TEXT",
+    "TRACING",
+    "Spelled",
+    "is_known",
+    "read_mime",
+    "write_mime",
+]
+
+MIME_TYPE: Final = "message/x.rsocket.mime-type.v0"
+ACCEPT: Final = "message/x.rsocket.accept-mime-types.v0"
+AUTHENTICATION: Final = "message/x.rsocket.authentication.v0"
+TRACING: Final = "message/x.rsocket.tracing-zipkin.v0"
 ROUTING: Final = "message/x.rsocket.routing.v0"
+COMPOSITE: Final = "message/x.rsocket.composite-metadata.v0"
 OCTETS: Final = "application/octet-stream"
 TEXT: Final = "text/plain"
 
@@ -60,10 +81,10 @@ NAMES: Final[dict[int, str]] = dict(
         )
     )
 ) | {
-    0x7A: "message/x.rsocket.mime-type.v0",
-    0x7B: "message/x.rsocket.accept-mime-types.v0",
-    0x7C: "message/x.rsocket.authentication.v0",
-    0x7D: "message/x.rsocket.tracing-zipkin.v0",
+    0x7A: MIME_TYPE,
+    0x7B: ACCEPT,
+    0x7C: AUTHENTICATION,
+    0x7D: TRACING,
     0x7E: ROUTING,
     0x7F: COMPOSITE,
 }
@@ -80,3 +101,33 @@ def is_known(name: str) -> bool:
 
 
 _LOWER: Final = frozenset(name.lower() for name in NUMBERS)
+
+
+class Spelled(str):
+    """A MIME type that a peer spelled out although it has a number. It is that string, and is written as it came."""
+
+    __slots__ = ()
+
+
+def read_mime(data: bytes, at: int) -> tuple[str | int, int]:
+    """Return the MIME type at offset `at`, a number where we have no name for it, and the offset behind it.
+
+    Raises:
+        FrameError: `data` ends before it does.
+
+    """
+    mime, end = numbered.read(data, at, "MIME type")
+    if isinstance(mime, int):
+        return NAMES.get(mime, mime), end
+    return Spelled(mime) if mime in NUMBERS else mime, end
+
+
+def write_mime(mime: str | int) -> bytes:
+    """Return the bytes of a MIME type: its number where it has one, unless it is :class:`Spelled`.
+
+    Raises:
+        LocalError: It is no ASCII of 1 to 128 bytes, or no number from 0 to 127.
+
+    """
+    known = mime if isinstance(mime, int | Spelled) else NUMBERS.get(mime, mime)
+    return numbered.write(known, "MIME type")
