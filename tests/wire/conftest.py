@@ -27,6 +27,10 @@ class Wire:
         self.packing: Any = build.module("penstock.wire.packing")
         self.scanning: Any = build.module("penstock.wire.scanning")
         self.v1: Any = build.module("penstock.wire.rsocket_v1").RSocketV1()
+        self.v02: Any = build.module("penstock.wire.rsocket_v1").RSocketV1(
+            build.module("penstock.wire.reactivesocket_v02").REACTIVESOCKET_V02
+        )
+        self.v00: Any = build.module("penstock.wire.reactivesocket_v00").ReactiveSocketV00()
 
     def run(self, items: list[tuple[bytes, bytes | None]]) -> Any:
         """Return the run of some items, each its data and metadata."""

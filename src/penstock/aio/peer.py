@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Callable
+from typing import Protocol
 
 from ..errors import LeaseMissing, SessionClosed
 from ..kinds import Kind
@@ -12,18 +13,31 @@ from .driver import Driver
 from .pump import Source, pump
 from .streams import Stream
 
-__all__ = ["Peer"]
+__all__ = ["Addressable", "Peer"]
 
 # Members of an enumeration cost a look-up each time.
 _CALL = Kind.CALL
 _FIRE = Kind.FIRE
 
 
+class Addressable(Protocol):
+    """Metadata that holds a route beside other things, such as :class:`penstock.Metadata`."""
+
+    def addressed(self, route: str) -> bytes:
+        """Return the metadata of a request for `route`."""
+
+
+def addressed(route: str, metadata: bytes | Addressable) -> tuple[str, bytes]:
+    """Return a request's route and metadata; where the metadata holds the route as well, no other is left."""
+    return (route, metadata) if isinstance(metadata, bytes | str) else ("", metadata.addressed(route))
+
+
 class Peer:
     """Asks the other side of a connection for things. :func:`penstock.connect` makes one.
 
     Data may be bytes, a string (sent as UTF-8) or a :class:`~penstock.Payload`. Metadata beside it becomes an
-    entry beside the route, as the protocol has it. All of the methods raise
+    entry beside the route, as the protocol has it; a :class:`~penstock.Metadata` becomes as many as it has. All of
+    the methods raise
 
     * :exc:`~penstock.ApplicationError` when the other side failed what was asked of it,
     * :exc:`~penstock.SessionClosed`, or the error that closed it, when the connection is closed,
@@ -44,7 +58,7 @@ class Peer:
         """Whether the connection is closed for good."""
         return self._driver.closed
 
-    async def call(self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | None = None) -> Payload:
+    async def call(self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None) -> Payload:
         """Send one item and return the one that comes back. Canceling the task cancels the call.
 
         Args:
@@ -54,6 +68,8 @@ class Peer:
 
         """
         driver = self._driver
+        if metadata is not None:
+            route, metadata = addressed(route, metadata)
         payload = data if type(data) is Payload else Payload(data, metadata)  # type: ignore[arg-type]
         if driver.paused:
             await driver.writable()
@@ -72,9 +88,11 @@ class Peer:
             driver.abandon(stream_id)
             raise
 
-    async def fire(self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | None = None) -> None:
+    async def fire(self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None) -> None:
         """Send one item, of which nobody learns what became. Returns once the link takes more output."""
         driver = self._driver
+        if metadata is not None:
+            route, metadata = addressed(route, metadata)
         payload = data if type(data) is Payload else Payload(data, metadata)  # type: ignore[arg-type]
         if driver.paused:
             await driver.writable()
@@ -91,7 +109,7 @@ class Peer:
         route: str,
         data: bytes | str | Payload = b"",
         *,
-        metadata: bytes | None = None,
+        metadata: bytes | Addressable | None = None,
         credit: int | None = None,
         manual: bool = False,
         endless: bool = False,
@@ -123,7 +141,7 @@ class Peer:
         data: bytes | str | Payload,
         outgoing: Source,
         *,
-        metadata: bytes | None = None,
+        metadata: bytes | Addressable | None = None,
         credit: int | None = None,
     ) -> Stream:
         """Send items and take items at once. Returns what comes back, as :meth:`stream` does.
@@ -140,7 +158,7 @@ class Peer:
         return self._stream(Kind.CHANNEL, route, data, metadata, credit, False, outgoing)
 
     async def upload(
-        self, route: str, data: bytes | str | Payload, outgoing: Source, *, metadata: bytes | None = None
+        self, route: str, data: bytes | str | Payload, outgoing: Source, *, metadata: bytes | Addressable | None = None
     ) -> Payload:
         """Send items and return the one that comes back for all of them.
 
@@ -153,6 +171,8 @@ class Peer:
 
         """
         driver = self._driver
+        if metadata is not None:
+            route, metadata = addressed(route, metadata)
         payload = data if type(data) is Payload else Payload(data, metadata)  # type: ignore[arg-type]
         if driver.paused:
             await driver.writable()
@@ -225,12 +245,14 @@ class Peer:
         kind: Kind,
         route: str,
         data: bytes | str | Payload,
-        metadata: bytes | None,
+        metadata: bytes | Addressable | None,
         credit: int | None,
         manual: bool,
         outgoing: Source | None,
     ) -> Stream:
         driver = self._driver
+        if metadata is not None:
+            route, metadata = addressed(route, metadata)
         payload = data if isinstance(data, Payload) else Payload(data, metadata)
         return Stream(driver, kind, route, payload, credit, manual, outgoing)
 

@@ -113,6 +113,19 @@ class Metadata:
             out += content
         return bytes(out)
 
+    def addressed(self, route: str) -> bytes:
+        """Return the composite metadata of a request for `route`, which is named first unless it is named already.
+
+        Raises:
+            LocalError: Another route is named; or as :meth:`encode`.
+
+        """
+        if self.tags or not route:
+            if route and route != self.route:
+                raise LocalError(f"the metadata names route {self.route[:40]!r}, and the request {route[:40]!r}")
+            return self.encode()
+        return Metadata(route).encode() + self.encode()
+
     @classmethod
     def decode(cls, metadata: bytes | None, limit: int = DEFAULT_SETTINGS.max_metadata_entries) -> Metadata:
         """Return what composite metadata says; nothing where there is none.

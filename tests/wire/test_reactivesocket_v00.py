@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wire.conftest import Wire
+from tests.wire.strategies import items, metadata, octets, u32
+
+u63 = st.integers(0, 2**63 - 1)
+u64 = st.integers(0, 2**64 - 1)
+
+
+def decoded(wire: Wire, body: str) -> Any:
+    raw = bytes.fromhex(body.replace(" ", ""))
+    return wire.v00.decode(raw, 0, len(raw))
+
+
+@given(stream_id=u63, n=u64, metadata=metadata, kind=st.integers(0, 255), data=octets, code=u32, flags=st.booleans())
+def test_every_type_is_decoded_as_it_was_encoded(
+    wire: Wire, stream_id: int, n: int, metadata: bytes | None, kind: int, data: bytes, code: int, flags: bool
+) -> None:
+    frames = wire.frames
+    types = frames.FrameType
+    error = frames.ErrorFrame(stream_id, 0x201, data, 0, metadata)
+    refusal = frames.ErrorFrame(0, code, data, 0, metadata)
+    refusal.type = int(types.SETUP_ERROR)
+    setup = frames.SetupFrame(frames.LEASE if flags else 0, 0, 0, 0, 0, None, b"a/b", b"c/d", metadata, data)
+    request_n = frames.RequestNFrame(stream_id, n)
+    request_n.metadata = metadata
+    request_n.flags |= 0 if metadata is None else frames.METADATA
+    for frame in (
+        setup,
+        refusal,
+        error,
+        frames.LeaseFrame(0, n, metadata, n),
+        frames.Frame(types.REQUEST_RESPONSE, stream_id, 0, 0, metadata, data),
+        frames.Frame(types.REQUEST_FNF, stream_id, frames.IGNORE, 0, metadata, data),
+        frames.Frame(types.REQUEST_STREAM, stream_id, 0, n, metadata, data),
+        frames.Frame(types.REQUEST_SUB, stream_id, 0, n, metadata, data),
+        request_n,
+        frames.Frame(types.CANCEL, stream_id, 0, 0, metadata),
+        frames.Frame(types.PAYLOAD, stream_id, frames.NEXT | frames.FOLLOWS, 0, metadata, data),
+        frames.Frame(types.METADATA_PUSH, stream_id, 0, 0, metadata),
+        frames.ExtFrame(stream_id, code, data),
+    ):
+        frame.metadata_type = kind if frame.metadata is not None else 0
+        body = wire.v00.encode(frame)
+        assert wire.v00.decode(b"!" + body + b"!", 1, 1 + len(body)) == frame
+        assert wire.v00.stream_id(b"!" + body, 1) == frame.stream_id
+        assert wire.v00.frame(frame) == wire.framing.prefixed(body, 4)
+
+
+def test_a_response_is_an_item_unless_it_is_nothing_but_complete(wire: Wire) -> None:
+    next, complete = wire.frames.NEXT, wire.frames.COMPLETE
+    assert decoded(wire, "00 00 0020 0000000000000005").flags == next
+    assert decoded(wire, "00 10 0020 0000000000000005").flags == complete
+    assert decoded(wire, "00 10 0020 0000000000000005 61").flags == complete | next
+    assert decoded(wire, "00 50 0020 0000000000000005 00000004").flags == complete | next | wire.frames.METADATA
+
+
+# THREATS 16, 15.
+@pytest.mark.parametrize("length", ["00000000", "00000003", "00000009", "000000ff", "00ffffff"])
+def test_a_metadata_length_that_is_wrong_lets_the_frame_be_ignored(wire: Wire, length: str) -> None:
+    with pytest.raises(wire.errors.FrameError) as caught:
+        decoded(wire, f"00 40 0011 0000000000000001 {length} 61626364")
+    assert caught.value.ignorable
+
+
+# THREATS 12.
+def test_the_top_bit_of_a_stream_id_is_refused(wire: Wire) -> None:
+    with pytest.raises(wire.errors.FrameError, match="top bit"):
+        decoded(wire, "00 00 0011 8000000000000001")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("00 00 0011", "shorter than its header of 12"),
+        ("01 00 0011 0000000000000001", "says version 1"),
+        ("00 00 0004 0000000000000000", "no frame has type 0x0004"),
+        ("00 00 0013 0000000000000001 00000000", "ends within its request_n"),
+        ("00 00 0003 0000000000000000 0000000000000001", "ends within its number_of_requests"),
+        ("00 00 0001 0000000000000000 ff 61", "ends within its metadata_mime"),
+    ],
+)
+def test_what_is_no_frame_is_refused(wire: Wire, body: str, message: str) -> None:
+    with pytest.raises(wire.errors.FrameError, match=message):
+        decoded(wire, body)
+
+
+# THREATS 13, 19.
+def test_unknown_types_may_be_ignored_and_unknown_flags_are(wire: Wire) -> None:
+    frame = decoded(wire, "00 80 0077 0000000000000001 6162")
+    assert (wire.dump.to_object(frame, "reactivesocket-0.0")["type"], frame.data) == ("0x0077", b"ab")
+    assert wire.v00.encode(frame).hex() == "008000770000000000000001" + "6162"
+    assert decoded(wire, "00 0f 0011 0000000000000001").flags == 0
+
+
+# THREATS 33.
+def test_the_greatest_numbers_are_numbers(wire: Wire) -> None:
+    most = "f" * 16
+    lease = decoded(wire, f"00 00 0003 0000000000000000 {most} {most}")
+    assert (lease.ttl_ns, lease.number_of_requests) == (2**64 - 1, 2**64 - 1)
+    assert decoded(wire, f"00 00 0015 0000000000000001 {most}").request_n == 2**64 - 1
+
+
+def test_the_sign_of_a_stream_id_does_not_travel(wire: Wire) -> None:
+    assert wire.v00.cancel_frame(-5) == wire.v00.cancel_frame(5)
+    assert wire.v00.payload_frame(-5, wire.frames.NEXT, None, b"d") == wire.v00.payload_frame(
+        5, wire.frames.NEXT, None, b"d"
+    )
+
+
+def test_other_dialects_types_are_refused(wire: Wire) -> None:
+    for frame in (wire.frames.KeepaliveFrame(), wire.frames.Frame(7, 1), wire.frames.ResumeFrame()):
+        with pytest.raises(wire.errors.LocalError, match=r"ReactiveSocket 0\.0 has no"):
+            wire.v00.encode(frame)
+
+
+@given(items=items)
+def test_runs_are_written_item_by_item(wire: Wire, items: list[tuple[bytes, bytes | None]]) -> None:
+    run = wire.run(items)
+    pieces = wire.v00.run_frames(7, run, 0, len(items))
+    expected = [wire.v00.payload_frame(7, wire.frames.NEXT, metadata, data) for data, metadata in items]
+    assert b"".join(pieces) == b"".join(expected)
+
+
+def test_runs_are_cut_into_pieces(wire: Wire) -> None:
+    run = wire.run([(b"x" * 25_000, None)] * 5)
+    assert [len(piece) > 0 for piece in wire.v00.run_frames(7, run, 0, 5)] == [True] * 3
+
+
+@given(data=octets, prefix=st.sampled_from((3, 4)))
+def test_a_head_and_its_data_are_a_frame(wire: Wire, data: bytes, prefix: int) -> None:
+    codec = type(wire.v00)(prefix)
+    whole = codec.payload_frame(9, wire.frames.NEXT, b"m", data)
+    assert codec.payload_head(9, wire.frames.NEXT, b"m", len(data)) + data == whole
+    assert wire.framing.split_frames([whole], prefix) == [whole[prefix:]]
+
+
+def test_requests_leave_out_what_they_do_not_have(wire: Wire) -> None:
+    call = wire.v00.request_frame(4, 1, wire.frames.COMPLETE, 5, None, b"q")
+    assert call.hex() == "00000011" + "00000011" + "0000000000000001" + "71"
+    assert wire.v00.request_n_frame(1, 5).hex() == "00000018" + "00000015" + "0000000000000001" + "0000000000000005"
+    with pytest.raises(wire.errors.LocalError):
+        wire.v00.request_n_frame(1, -1)
+
+
+@given(body=st.binary(max_size=40))
+def test_junk_raises_nothing_but_frame_errors(wire: Wire, body: bytes) -> None:
+    try:
+        wire.v00.decode(body, 0, len(body))
+    except wire.errors.FrameError:
+        return
