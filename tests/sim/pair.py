@@ -54,15 +54,23 @@ class Pair:
     """
 
     def __init__(
-        self, build: Build, *, cut: Cut = whole, client: Any = None, server: Any = None, setup: Any = None
+        self,
+        build: Build,
+        *,
+        cut: Cut = whole,
+        client: Any = None,
+        server: Any = None,
+        setup: Any = None,
+        dialect: str = "rsocket-1.0",
     ) -> None:
         self.build = build
         self.cut = cut
         session = build.module("penstock.rsocket.session").RSocketSession
         settings = build.module("penstock.settings").Settings
         payload = build.module("penstock.payload").Payload
-        self.client = session.client(settings(**(client or {})), setup or payload())
-        self.server = session.server(settings(**(server or {})))
+        spoken = build.module("penstock.rsocket.dialect").DIALECTS[dialect]
+        self.client = session.client(settings(**(client or {})), setup or payload(), spoken)
+        self.server = session.server(settings(**(server or {})), spoken)
         self.client_events: list[Any] = []
         self.server_events: list[Any] = []
         self.client_sent = b""

@@ -60,17 +60,15 @@ def detect(head: bytes, settings: Settings, served: Container[str]) -> Dialect |
     for start, name in FOREIGN:
         if head.startswith(start):
             raise ProtocolError(f"the first bytes are {name}, not RSocket")
-    found = _three_bytes(head, settings) or _four_bytes(head)
+    found = _three_bytes(head, settings, served) or _four_bytes(head, settings)
     if found is None and not _may_be_longer(head):
         raise ProtocolError(f"the first bytes are {head[:9].hex()}, not RSocket")
-    if found is not None:
-        _check_length(head, settings)
-        if found.name not in served:
-            raise ProtocolError(f"the first bytes are {found.name}, which is not served here")
+    if found is not None and found.name not in served:
+        raise ProtocolError(f"the first bytes are {found.name}, which is not served here")
     return found
 
 
-def _three_bytes(head: bytes, settings: Settings) -> Dialect | None:
+def _three_bytes(head: bytes, settings: Settings, served: Container[str]) -> Dialect | None:
     """Return the dialect of a frame behind a 24-bit length, if it is one."""
     if len(head) < 9:
         return None
@@ -82,13 +80,17 @@ def _three_bytes(head: bytes, settings: Settings) -> Dialect | None:
     type = head[7] >> 2
     if length < 6 or stream_id >> 31 or type not in TYPES or type > FrameType.EXT:
         return None
+    _check_length(length, head, settings)
+    if RSOCKET_1_0.name not in served:
+        # What is wrong for 0.2 is answered in the way of 0.2, another version included.
+        return REACTIVESOCKET_0_2
     if type != SETUP or head[9:13] != CANDIDATE:
         return RSOCKET_1_0 if type != SETUP or length < 10 or len(head) >= 13 else None
     strict = int.from_bytes(head[7:9], "big") & STRICT_SETUP == STRICT_SETUP
     return REACTIVESOCKET_0_2 if strict or settings.served_0_2 == REACTIVESOCKET_0_2.name else RSOCKET_1_0
 
 
-def _four_bytes(head: bytes) -> Dialect | None:
+def _four_bytes(head: bytes, settings: Settings) -> Dialect | None:
     """Return the dialect of a frame behind a 32-bit length, if it is one.
 
     Raises:
@@ -97,9 +99,11 @@ def _four_bytes(head: bytes) -> Dialect | None:
     """
     if len(head) < WHOLE:
         return None
-    if _is_v00(head[4:16], V00_TYPES) and int.from_bytes(head[:4], "big") >= WHOLE:
+    length = int.from_bytes(head[:4], "big")
+    if _is_v00(head[4:16], V00_TYPES) and length >= WHOLE:
+        _check_length(length, head, settings)
         return REACTIVESOCKET_0_0
-    if head[4:6] == b"\x00\x01" and head[8:12] == bytes(4) and int.from_bytes(head[:4], "big") >= WHOLE:
+    if head[4:6] == b"\x00\x01" and head[8:12] == bytes(4) and length >= WHOLE:
         claimed = f"{int.from_bytes(head[12:14], 'big')}.{int.from_bytes(head[14:16], 'big')}"
         what = f"a SETUP of ReactiveSocket's draft 0.1, which is not served; it calls itself {claimed}"
         raise ProtocolError(f"the first bytes are {what}")
@@ -125,10 +129,8 @@ def _may_be_longer(head: bytes) -> bool:
     return (three and len(head) < 13) or ((four or message) and len(head) < WHOLE)
 
 
-def _check_length(head: bytes, settings: Settings) -> None:
+def _check_length(length: int, head: bytes, settings: Settings) -> None:
     """Refuse a first frame that is too long, and in most cases no frame at all."""
-    four = _four_bytes(head) is not None
-    length = int.from_bytes(head[:4] if four else head[:3], "big")
     limit = settings.max_setup_frame_bytes
     if length > limit:
         raise ProtocolError(

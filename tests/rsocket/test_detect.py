@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock import ProtocolError, Settings
+from penstock.rsocket.detect import detect, is_resume
+from penstock.rsocket.dialect import DIALECTS, REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0, Dialect
+
+# First frames of living peers, and of documents: see tests/vectors.
+V1 = "00001d 00000000 0400 0001 0000 00004e20 00015f90 03 6d2f78 03 642f79"
+V1_AS_0_2 = "00001d 00000000 0400 0000 0002 00004e20 00015f90 03 6d2f78 03 642f79"
+V02_STRICT = "00001a 00000000 0420 0000 0002 000001f4 0000ea60 03 6d2f78 03 642f79"
+V02 = "00001e 00000000 0400 0000 0002 0000ea60 0003a980 05 7574662d38 05 7574662d38"
+V00 = "0000002c 00 20 0001 0000000000000000 0a 746578742f706c61696e 10 6170706c69636174696f6e2f6a736f6e"
+V00_LONG = "00000100 00 00 0001 0000000000000000 0a 746578742f706c61696e"
+V00_CALL = "00000015 00 00 0011 0000000000000001 68656c6c6f"
+V00_MESSAGE = "000028 00 60 0001 0000000000000000 0a 746578742f706c61696e"
+DRAFT_01 = "00000024 0001 1000 00000000 00000002 0000ea60 0003a980 05 7574662d38"
+RESUME = "000020 00000000 3400 0001 0000 0002 0102 0000000000000015 000000000000000c"
+REQUEST = "000007 00000001 1000 78"
+ALL = frozenset(DIALECTS)
+
+
+def octets(text: str) -> bytes:
+    return bytes.fromhex(text.replace(" ", ""))
+
+
+@pytest.mark.parametrize(
+    ("first", "dialect"),
+    [
+        (V1, RSOCKET_1_0),
+        (V02, REACTIVESOCKET_0_2),
+        (V02_STRICT, REACTIVESOCKET_0_2),
+        # A claimed 0.2 is 0.2, unless the server was told otherwise.
+        (V1_AS_0_2, REACTIVESOCKET_0_2),
+        (V00, REACTIVESOCKET_0_0),
+        (V00_LONG, REACTIVESOCKET_0_0),
+        (V00_CALL, REACTIVESOCKET_0_0),
+        (RESUME, RSOCKET_1_0),
+        (REQUEST, RSOCKET_1_0),
+    ],
+)
+def test_layouts_tell_the_dialects_apart_as_soon_as_they_can(first: str, dialect: Dialect) -> None:
+    # THREATS 24
+    data = octets(first)
+    found = [detect(data[:end], Settings(), ALL) for end in range(len(data) + 1)]
+    known = [each for each in found if each is not None]
+    assert found.index(dialect) <= 16
+    assert found[found.index(dialect) :] == known == [dialect] * len(known)
+
+
+def test_messages_get_a_prefix_of_one_kind() -> None:
+    found = detect(octets(V00_MESSAGE), Settings(), ALL)
+    assert found is not None
+    assert (found.name, found.codec().prefix_bytes) == (REACTIVESOCKET_0_0.name, 3)
+
+
+def test_what_0_2_means_may_be_chosen_but_for_what_only_it_has() -> None:
+    settings = Settings(served_0_2="rsocket-1.0")
+    assert detect(octets(V1_AS_0_2), settings, ALL) is RSOCKET_1_0
+    assert detect(octets(V02_STRICT), settings, ALL) is REACTIVESOCKET_0_2
+
+
+def test_the_draft_between_is_named_whatever_it_calls_itself() -> None:
+    with pytest.raises(ProtocolError, match=r"draft 0\.1, which is not served; it calls itself 0\.2"):
+        detect(octets(DRAFT_01), Settings(), ALL)
+    assert all(detect(octets(DRAFT_01)[:end], Settings(), ALL) is None for end in range(16))
+
+
+@pytest.mark.parametrize(
+    ("first", "served", "dialect"),
+    [
+        (V1, "reactivesocket-0.2", REACTIVESOCKET_0_2),
+        (RESUME, "reactivesocket-0.2", REACTIVESOCKET_0_2),
+        (REQUEST, "reactivesocket-0.2", REACTIVESOCKET_0_2),
+        (V00, "reactivesocket-0.0", REACTIVESOCKET_0_0),
+    ],
+)
+def test_a_listener_of_one_dialect_takes_all_of_its_layout(first: str, served: str, dialect: Dialect) -> None:
+    assert detect(octets(first), Settings(), {served}) is dialect
+
+
+@pytest.mark.parametrize(("first", "served"), [(V1, "reactivesocket-0.0"), (V00, "reactivesocket-0.2")])
+def test_a_listener_of_one_dialect_refuses_the_others(first: str, served: str) -> None:
+    with pytest.raises(ProtocolError, match="which is not served here"):
+        detect(octets(first), Settings(), {served})
+
+
+@pytest.mark.parametrize(
+    ("first", "what"),
+    [
+        ("00000003 00 00 0001 0000000000000000", "not RSocket"),
+        ("80000020 00 00 0001 0000000000000000", "max_setup_frame_bytes"),
+        ("7fffffff 00 00 0001 0000000000000000", "max_setup_frame_bytes"),
+        ("0000002c 01 00 0001 0000000000000000", "not RSocket"),
+        ("0000002c 00 00 0001 0000000000000005", "not RSocket"),
+        ("0000002c 00 00 0077 0000000000000000", "not RSocket"),
+        ("ffffff 00000000 0400 00010000", "max_setup_frame_bytes"),
+    ],
+)
+def test_what_is_no_first_frame_is_refused(first: str, what: str) -> None:
+    # THREATS 4, 5, 10
+    with pytest.raises(ProtocolError, match=what):
+        detect(octets(first), Settings(), ALL)
+
+
+def test_a_session_to_be_resumed_is_told_from_a_new_one() -> None:
+    assert is_resume(octets(RESUME))
+    assert not is_resume(octets(V1))
