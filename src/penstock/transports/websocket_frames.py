@@ -91,6 +91,7 @@ class FrameReader:
                 return b""
             data = bytes(self._tail)
             self._tail = bytearray()
+        self._need = 2
         out: list[bytes] = []
         key_bytes = KEY_BYTES if self._mask_bit else 0
         size = len(data)
