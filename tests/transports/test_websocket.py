@@ -335,8 +335,12 @@ async def test_a_connection_that_ends_without_a_close_is_broken() -> None:
 @pytest.mark.parametrize(
     ("code", "message"), [(1000, None), (1001, None), (1011, r"closed the WebSocket with 1011: 'a\\x1bb'")]
 )
-async def test_a_close_of_the_peer_is_answered_and_says_why(code: int, message: str | None) -> None:
-    async with listening(WS) as place, their_client(place) as client:
+async def test_a_close_of_the_peer_is_answered_and_says_why(
+    monkeypatch: pytest.MonkeyPatch, code: int, message: str | None
+) -> None:
+    # RFC 6455, 7.1.1: it is the server who closes the connection, at once.
+    monkeypatch.setattr(websocket, "LINGER", 1_000.0)
+    async with listening(WS) as place, their_client(place, close_timeout=1_000) as client:
         server = await made(place)
         await client.close(code, "a\x1bb")
         assert await close_code(client) == code
@@ -445,7 +449,7 @@ async def test_frames_that_come_with_the_handshake_are_read() -> None:
 
 
 async def test_a_listener_that_is_closed_gives_up_handshakes_and_leaves_links_alone() -> None:
-    async with listening(WS) as place:
+    async with listening(WS, Settings(connect_timeout=1_000)) as place:
         client = await connected(place.url)
         server = await made(place)
         async with stranger(place.port) as (reader, _):

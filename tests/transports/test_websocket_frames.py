@@ -178,6 +178,12 @@ def test_no_message_is_longer_than_its_length_can_say() -> None:
 # Control frames.
 
 
+def test_the_longest_message_is_no_limit_for_control_frames() -> None:
+    frames = reader(max_bytes=10)
+    frames.feed(frame(Opcode.BINARY, bytes(10), fin=False) + frame(Opcode.PING, bytes(125)))
+    assert (frames.breach, frames.ping) == (None, bytes(125))
+
+
 @BOTH
 def test_a_flood_of_pings_leaves_one_to_answer(masked: bool) -> None:
     # THREATS 8
