@@ -139,6 +139,8 @@ class Gate:
     def _refuse(self, error: Exception) -> None:
         """End the session; the client learns why as far as that is meant for it."""
         self._held = []
+        # What the session has said meanwhile, a sign of life above all, would be taken for acceptance.
+        self._driver.session.take_output()
         if not isinstance(error, SetupRejected):
             if not isinstance(error, PenstockError):
                 logger.error("the acceptor failed", exc_info=error)

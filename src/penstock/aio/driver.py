@@ -181,10 +181,10 @@ class Driver(Exchanges):
         self._set_timer()
 
     def write(self) -> None:
-        """Write the session's output. Without a link it stays where it is."""
+        """Write the session's output. Without a link, or before the set-up is accepted, it stays where it is."""
         self._unsent = 0
         link = self.link
-        if link is not None:
+        if link is not None and self.gate is None:
             if self.paused:
                 self._check_backlog(link)
             for chunk in self.session.take_output():

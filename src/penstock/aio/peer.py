@@ -58,7 +58,9 @@ class Peer:
         """Whether the connection is closed for good."""
         return self._driver.closed
 
-    async def call(self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None) -> Payload:
+    async def call(
+        self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
+    ) -> Payload:
         """Send one item and return the one that comes back. Canceling the task cancels the call.
 
         Args:
@@ -88,7 +90,9 @@ class Peer:
             driver.abandon(stream_id)
             raise
 
-    async def fire(self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None) -> None:
+    async def fire(
+        self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
+    ) -> None:
         """Send one item, of which nobody learns what became. Returns once the link takes more output."""
         driver = self._driver
         if metadata is not None:

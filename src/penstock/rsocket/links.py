@@ -123,7 +123,10 @@ class Links(Connection):
     def confirm(self) -> None:
         """Ask the server for a sign that it has accepted the set-up: `Established` follows, or `Closed`."""
         if not self._dialect.keepalive:
-            raise UnsupportedKind(f"{self._dialect.name} has no KEEPALIVE to confirm a set-up by; ask for a lease")
+            # ReactiveSocket 0.0, Connection Establishment: a lease is a sign, and one comes to whoever asked for it.
+            if self._honoring is None:
+                raise UnsupportedKind(f"{self._dialect.name} has no KEEPALIVE to confirm a set-up by; ask for a lease")
+            return
         self._outbound.control(KeepaliveFrame(RESPOND, self._position()))
 
     # Frames.
