@@ -16,11 +16,14 @@ _build.install()
 if TYPE_CHECKING:
     from ._build import ACCELERATED
     from .aio.client import connect
+    from .aio.intercept import Next, Request
     from .aio.loop import run
+    from .aio.metrics import Metrics, MetricsSnapshot
     from .aio.peer import Peer
     from .aio.server import Server, serve
     from .aio.service import Service
     from .aio.streams import Items, Stream
+    from .connection import Connection
     from .errors import (
         ApplicationError,
         Canceled,
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from .kinds import Kind
     from .payload import Payload, PayloadRun
     from .settings import Settings
+    from .tap import Outcome, Tap
 
 __version__ = "0.1.0"
 
@@ -62,6 +66,7 @@ __all__ = [
     "ApplicationError",
     "Canceled",
     "ConnectError",
+    "Connection",
     "CreditExceeded",
     "DataLost",
     "DiskFull",
@@ -78,6 +83,10 @@ __all__ = [
     "LinkError",
     "LinkLost",
     "LocalError",
+    "Metrics",
+    "MetricsSnapshot",
+    "Next",
+    "Outcome",
     "Payload",
     "PayloadRun",
     "Peer",
@@ -85,6 +94,7 @@ __all__ = [
     "PenstockError",
     "ProtocolError",
     "Rejected",
+    "Request",
     "ResumeRejected",
     "Server",
     "Service",
@@ -94,6 +104,7 @@ __all__ = [
     "SetupRejected",
     "Stream",
     "StreamClosed",
+    "Tap",
     "UnsupportedKind",
     "UrlError",
     "connect",
@@ -104,16 +115,23 @@ __all__ = [
 # Where each name lives; what is not listed here is an error.
 _MODULES = {
     "ACCELERATED": "_build",
+    "Connection": "connection",
     "Items": "aio.streams",
     "Journal": "journal",
     "Kind": "kinds",
+    "Metrics": "aio.metrics",
+    "MetricsSnapshot": "aio.metrics",
+    "Next": "aio.intercept",
+    "Outcome": "tap",
     "Payload": "payload",
     "PayloadRun": "payload",
     "Peer": "aio.peer",
+    "Request": "aio.intercept",
     "Server": "aio.server",
     "Service": "aio.service",
     "Settings": "settings",
     "Stream": "aio.streams",
+    "Tap": "tap",
     "connect": "aio.client",
     "run": "aio.loop",
     "serve": "aio.server",

@@ -6,25 +6,35 @@ import asyncio
 import logging
 import ssl as tls
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from types import TracebackType
 
 from .. import transports
+from ..connection import Connection
 from ..dialects import acceptors
 from ..errors import LocalError, ProtocolError
 from ..session import Acceptor, Session
 from ..settings import DEFAULT_SETTINGS, Settings
+from ..tap import Tap
 from ..transports import Discard, Link, Listener
 from ..urls import Url, parse_url
 from .driver import Driver
 from .service import Service
+from .watching import ConnectionHook, WatchedDriver, Watchers
 
 __all__ = ["Server", "serve"]
 
 logger = logging.getLogger("penstock.aio")
 
 
-def serve(service: Service, *urls: str, settings: Settings | None = None, ssl: tls.SSLContext | None = None) -> Server:
+def serve(
+    service: Service,
+    *urls: str,
+    settings: Settings | None = None,
+    ssl: tls.SSLContext | None = None,
+    taps: Iterable[Tap] = (),
+    on_connection: ConnectionHook | None = None,
+) -> Server:
     """Serve `service` at every one of `urls`: ``async with serve(service, url) as server``.
 
     Args:
@@ -32,6 +42,11 @@ def serve(service: Service, *urls: str, settings: Settings | None = None, ssl: t
         urls: Where, and by which protocols: ``rsocket+tcp://:7878``. Port 0 lets the system choose one.
         settings: Limits and timeouts.
         ssl: For TLS; else the URL must name `cert` and `key`.
+        taps: Told what happens on all connections; see :class:`~penstock.Tap`.
+        on_connection: Called with each :class:`~penstock.Connection` once its client has said who it is;
+            returns an async context manager that is entered before any request is answered, and left when the
+            connection is closed. One that raises on entering refuses the connection; an
+            :exc:`~penstock.ApplicationError` or :exc:`~penstock.SessionError` tells the client its text.
 
     Returns:
         What listens when it is entered or awaited. Leaving the block closes it: what is in flight may end
@@ -44,17 +59,26 @@ def serve(service: Service, *urls: str, settings: Settings | None = None, ssl: t
     """
     if not urls:
         raise LocalError("serve() needs at least one URL, such as rsocket+tcp://:7878")
-    return Server(service, [parse_url(url) for url in urls], settings or DEFAULT_SETTINGS, ssl)
+    watchers = Watchers(taps, on_connection)
+    return Server(service, [parse_url(url) for url in urls], settings or DEFAULT_SETTINGS, ssl, watchers)
 
 
 class Server:
     """A service, and where it is offered; see :func:`serve`."""
 
-    def __init__(self, service: Service, urls: list[Url], settings: Settings, ssl: tls.SSLContext | None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        urls: list[Url],
+        settings: Settings,
+        ssl: tls.SSLContext | None,
+        watchers: Watchers,
+    ) -> None:
         self._service = service
         self._wanted = urls
         self._settings = settings
         self._ssl = ssl
+        self._watchers = watchers
         self._listeners: list[Listener] = []
         self._drivers: dict[Session, Driver] = {}
         self._addresses: Counter[str] = Counter()
@@ -64,6 +88,11 @@ class Server:
     def urls(self) -> list[str]:
         """Where it listens, with the ports that were really bound."""
         return [str(listener.url) for listener in self._listeners]
+
+    @property
+    def tapped(self) -> bool:
+        """Whether it has taps."""
+        return bool(self._watchers.taps)
 
     @property
     def connections(self) -> int:
@@ -99,6 +128,7 @@ class Server:
         # A session without a link waits for one, and from now on there is none.
         drivers = list(self._drivers.values())
         await asyncio.gather(*(driver.close(0 if driver.link is None else grace) for driver in drivers))
+        await self._watchers.left()
 
     async def _open(self) -> Server:
         if self._listeners:
@@ -106,7 +136,7 @@ class Server:
         try:
             for url in self._wanted:
                 make = acceptors(url.protocol, self._settings)
-                listener = await transports.listen(url, self._accepting(make), self._settings, self._ssl)
+                listener = await transports.listen(url, self._accepting(make, url.protocol), self._settings, self._ssl)
                 self._listeners.append(listener)
         except BaseException:
             await self.close(0)
@@ -115,42 +145,52 @@ class Server:
 
     # Links.
 
-    def _accepting(self, make: Callable[[], Acceptor]) -> transports.Accept:
+    def _accepting(self, make: Callable[[], Acceptor], protocol: str) -> transports.Accept:
         """Return what takes the new links of one listener."""
 
         def accept(address: str) -> _Arrival | None:
-            settings = self._settings
-            if self._addresses.total() >= settings.max_connections:
-                logger.warning("%s refused: max_connections (%d) are open", address, settings.max_connections)
-                return None
-            if self._addresses[address] >= settings.max_connections_per_address:
-                limit = settings.max_connections_per_address
-                logger.warning("%s refused: max_connections_per_address (%d) are open", address, limit)
+            full = self._full(address)
+            if full:
+                logger.warning("%s refused: %s", address, full)
+                self._watchers.refused(address, full)
                 return None
             self._addresses[address] += 1
-            arrival = _Arrival(self, make(), address)
+            arrival = _Arrival(self, make(), address, protocol)
             self._arrivals.add(arrival)
             return arrival
 
         return accept
+
+    def _full(self, address: str) -> str:
+        """Return why no more links are taken from `address`; empty when they are."""
+        settings = self._settings
+        if self._addresses.total() >= settings.max_connections:
+            return f"max_connections ({settings.max_connections}) are open"
+        if self._addresses[address] >= settings.max_connections_per_address:
+            return f"max_connections_per_address ({settings.max_connections_per_address}) are open"
+        return ""
 
     def arrived(self, arrival: _Arrival, session: Session, link: Link) -> None:
         """Hand the link of `arrival` to the session that it belongs to."""
         self._arrivals.discard(arrival)
         driver = self._drivers.get(session)
         if driver is None:
-            driver = Driver(session, self._settings, self._service, arrival.address)
+            connection = Connection(arrival.protocol, arrival.address, False)
+            driver = self._watchers.driver(session, self._settings, self._service, connection)
             self._drivers[session] = driver
             driver.over.add_done_callback(lambda _: self._ended(session, arrival.address))
         else:
             # The session that this link takes over counts already.
             self._left(arrival.address)
         link.receiver = driver
+        if isinstance(driver, WatchedDriver):
+            driver.arrived(arrival.read)
         driver.attach(link)
 
-    def lost(self, arrival: _Arrival) -> None:
+    def lost(self, arrival: _Arrival, reason: str) -> None:
         """Forget a link that was lost before anybody knew whose it is."""
         self._arrivals.discard(arrival)
+        self._watchers.refused(arrival.address, reason)
         self._left(arrival.address)
 
     def _ended(self, session: Session, address: str) -> None:
@@ -166,8 +206,11 @@ class Server:
 class _Arrival:
     """The receiver of a link of which nobody knows yet whose it is."""
 
-    def __init__(self, server: Server, acceptor: Acceptor, address: str) -> None:
+    def __init__(self, server: Server, acceptor: Acceptor, address: str, protocol: str) -> None:
         self.address = address
+        self.protocol = protocol
+        # What the acceptor has read, for taps; it bounds how much that may be.
+        self.read: list[bytes] = []
         self._server = server
         self._acceptor = acceptor
         self._link: Link | None = None
@@ -187,6 +230,8 @@ class _Arrival:
         link = self._link
         if link is None:
             return
+        if self._server.tapped:
+            self.read.append(data)
         try:
             session = self._acceptor.receive(data, asyncio.get_running_loop().time())
         except ProtocolError as error:
@@ -206,13 +251,13 @@ class _Arrival:
     def link_lost(self, error: Exception | None) -> None:
         """Forget it."""
         self._stop()
-        self._server.lost(self)
+        self._server.lost(self, str(error or "it was closed before it said who it is"))
 
     def refuse(self, reason: str) -> None:
         """Close the link, with one line in the log."""
         logger.warning("%s refused: %s", self.address or "a peer", reason)
         self._stop()
-        self._server.lost(self)
+        self._server.lost(self, reason)
         if self._link is not None:
             self._link.receiver = Discard()
             self._link.close()

@@ -12,7 +12,7 @@ import socket
 import ssl as tls
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..errors import ConnectError, LinkLost, UrlError
 from ..settings import Settings
@@ -55,6 +55,9 @@ class Link(Protocol):
 
     def abort(self) -> None:
         """Close now and forget what is not written; `link_lost` follows."""
+
+    def get_extra_info(self, name: str) -> Any:
+        """Return what asyncio's transports know under that name, such as `peercert`; None where there is no such."""
 
 
 class Receiver(Protocol):

@@ -74,6 +74,9 @@ class MemoryLink:
         self._loop.call_soon(self._lose, None)
         self._loop.call_soon(self._other._lose, LinkLost("the connection broke: the other end aborted it"))
 
+    def get_extra_info(self, name: str) -> None:
+        """Return None: nothing is known of a link that never leaves this process."""
+
     def _schedule(self) -> None:
         if not self._scheduled:
             self._scheduled = True
