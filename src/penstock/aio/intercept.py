@@ -22,27 +22,34 @@ ROUTE_CHARACTERS = 100
 class Request:
     """What was asked, as interceptors see it on either side.
 
-    Its payload and items may be replaced before `next` is called, on a client also its route.
+    Its payload and items may be replaced before `next` is called, on a client also `route` and `routed`.
 
     Attributes:
         kind: What travels each way.
         route: The handler that is asked for.
-        payload: The request: its data, and its metadata as it travels. On a client that is the metadata
-            beside the route; with an empty route, the whole of it.
+        payload: The request: its data and its metadata.
+        routed: The metadata is all that travels, with the route in it, as always on a server. Else, on a client,
+            the route is put beside it when the request is sent.
         items: What follows the request in an UPLOAD or CHANNEL: on a server the :class:`~penstock.Items`
             that the handler gets, on a client what it sends. None for the other kinds.
         connection: The connection.
 
     """
 
-    __slots__ = ("connection", "items", "kind", "payload", "route")
+    __slots__ = ("connection", "items", "kind", "payload", "route", "routed")
 
     def __init__(self, kind: Kind, route: str, payload: Payload, connection: Connection, items: Any = None) -> None:
+        self.routed = not connection.is_client
         self.kind = kind
         self.route = route
         self.payload = payload
         self.items = items
         self.connection = connection
+
+    @property
+    def route_beside(self) -> str:
+        """The route that is to be put beside the metadata; empty where that names it."""
+        return "" if self.routed else self.route
 
     def __repr__(self) -> str:
         return f"<Request {self.kind.name} {self.route!r}>"

@@ -45,7 +45,7 @@ class InterceptedPeer(Peer):
         call = super().call
 
         async def last(request: Request) -> Payload:
-            return await call(request.route, request.payload)
+            return await call(request.route_beside, request.payload)
 
         return _one(await self._ask(Kind.CALL, route, data, metadata, None, last))
 
@@ -54,7 +54,7 @@ class InterceptedPeer(Peer):
         fire = super().fire
 
         async def last(request: Request) -> None:
-            await fire(request.route, request.payload)
+            await fire(request.route_beside, request.payload)
 
         await self._ask(Kind.FIRE, route, data, metadata, None, last)
 
@@ -65,7 +65,7 @@ class InterceptedPeer(Peer):
         upload = super().upload
 
         async def last(request: Request) -> Payload:
-            return await upload(request.route, request.payload, request.items)
+            return await upload(request.route_beside, request.payload, request.items)
 
         return _one(await self._ask(Kind.UPLOAD, route, data, metadata, outgoing, last))
 
@@ -169,7 +169,9 @@ class _Stream(Stream):
         if self._plain is not None:
             raise LocalError(f"an interceptor asked twice for one {request.kind.name.lower()}; ask the peer anew")
         credit, manual = self._as_chosen
-        stream = Stream(self._driver, request.kind, request.route, request.payload, credit, manual, request.items)
+        stream = Stream(
+            self._driver, request.kind, request.route_beside, request.payload, credit, manual, request.items
+        )
         self._plain = await stream.__aenter__()
         return self._plain
 

