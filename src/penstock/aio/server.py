@@ -133,6 +133,7 @@ class Server:
     async def _open(self) -> Server:
         if self._listeners:
             return self
+        self._service.serving = True
         try:
             for url in self._wanted:
                 make = acceptors(url.protocol, self._settings)

@@ -61,7 +61,7 @@ class Service:
 
     Attributes:
         interceptors: All of them.
-        serving: Connections have been served: its interceptors are not to change any more.
+        serving: Somebody serves it: its interceptors are not to change any more.
 
     """
 
@@ -107,12 +107,12 @@ class Service:
         does, or something in its place; see :class:`~penstock.Request`. Pushed metadata does not pass it.
 
         Raises:
-            LocalError: It takes other arguments, or connections have been served without it.
+            LocalError: It takes other arguments, or the service is being served without it.
 
         """
         if self.serving:
             raise LocalError(
-                "connections have been served without this interceptor; add it before serve() or connect()"
+                "the service is served already, without this interceptor; add it before serve() or connect()"
             )
         check_interceptor(interceptor)
         self.interceptors.append(interceptor)

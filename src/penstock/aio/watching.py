@@ -15,7 +15,7 @@ from ..session import Session
 from ..settings import Settings
 from ..tap import Tap
 from ..transports import Link
-from .driver import LAST_WORDS, Driver
+from .driver import Driver
 from .intercept import bound
 from .service import Service
 from .tapping import TappedSession, tell
@@ -29,6 +29,9 @@ ConnectionHook: TypeAlias = Callable[[Connection], AbstractAsyncContextManager[A
 
 ENTERING: Final = 4
 """Why nothing is read from a link: its hook is being entered. See the reasons in `driver`."""
+
+LEAVING: Final = 1.0
+"""Seconds that a hook may take to be left while somebody waits for that."""
 
 
 class Watchers:
@@ -243,7 +246,7 @@ class WatchedDriver(Driver):
 
 async def _ended(tasks: set[asyncio.Task[None]]) -> None:
     """Wait for hooks that are being left, but for ever for none of them."""
-    _, stubborn = await asyncio.wait(tasks, timeout=LAST_WORDS)
+    _, stubborn = await asyncio.wait(tasks, timeout=LEAVING)
     for task in stubborn:
-        logger.warning("a hook takes longer than %g s to be left, and is canceled", LAST_WORDS)
+        logger.warning("a hook takes longer than %g s to be left, and is canceled", LEAVING)
         task.cancel()
