@@ -218,7 +218,7 @@ async def test_items_of_a_channel_may_be_wrapped_both_ways() -> None:
         request.items = doubled()
         return await after(request)
 
-    service, seen = intercepted(both, counting([]))
+    service, _ = intercepted(both, counting([]))
     async with asking(service) as peer:
         async with peer.channel("double", b"", [b"1", b"2"]) as items:
             assert [item.data async for item in items] == [b"<4>", b"<8>"]

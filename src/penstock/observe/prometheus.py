@@ -96,6 +96,10 @@ class MetricsCollector(Collector):
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
+    def describe(self) -> Iterable[Metric]:
+        """Yield them for their names, by which a registry refuses to show two of a kind."""
+        return self.collect()
+
     def collect(self) -> Iterable[Metric]:
         """Yield all metrics as they are now."""
         now = self._metrics.snapshot()
