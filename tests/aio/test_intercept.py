@@ -246,11 +246,25 @@ async def test_the_source_is_closed_also_where_the_wrapper_stops_early() -> None
 
         return one()
 
-    service, seen = intercepted(first)
+    class Endless:
+        closed = 0
+
+        def __aiter__(self) -> Endless:
+            return self
+
+        async def __anext__(self) -> bytes:
+            return b"x"
+
+        async def aclose(self) -> None:
+            self.closed += 1
+
+    source = Endless()
+    service = Service(interceptors=[first])
+    service.stream("s")(lambda request: source)
     async with asking(service) as peer:
-        async with peer.stream("acount", b"1000") as items:
-            assert [item.data async for item in items] == [b"0"]
-        await until(lambda: seen == ["closed"])
+        async with peer.stream("s") as items:
+            assert [item.data async for item in items] == [b"x"]
+        await until(lambda: source.closed == 1)
 
 
 async def test_items_nobody_looks_at_go_the_plain_way() -> None:

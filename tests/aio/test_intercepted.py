@@ -151,7 +151,7 @@ async def test_what_is_no_answer_is_told() -> None:
         with pytest.raises(LocalError, match="returned int; it returns the Payload"):
             await peer.call("echo")
         with pytest.raises(LocalError, match="returned int; it returns an async iterable"):
-            async with peer.stream("count", b"3"):
+            async with peer.stream("acount", b"1000000", credit=1):
                 pass
         # What was opened before that is left.
         await until(lambda: not peer._of.inbound)  # type: ignore[attr-defined]

@@ -13,6 +13,7 @@ import trustme
 import penstock
 from penstock import (
     Connection,
+    Kind,
     Metrics,
     Next,
     Payload,
@@ -27,6 +28,7 @@ from penstock import (
 from penstock.aio.driver import Driver
 from penstock.aio.watching import WatchedDriver, Watchers
 from penstock.dialects import client_session
+from penstock.events import ItemReceived
 from tests.aio.serving import make_service
 from tests.aio.taps import Notes
 from tests.aio.test_client import Proxy
@@ -136,6 +138,45 @@ async def test_no_request_is_answered_before_the_hook_is_entered() -> None:
         assert (await peer.call("echo", b"later")).data == b"later"
 
 
+async def test_requests_that_come_with_the_set_up_are_held() -> None:
+    hook, seen, reached = Hook(), [], asyncio.Event()
+    hook.may_enter.clear()
+    session = client_session("rsocket", Settings())
+    session.link_up(0.0)
+    session.open(Kind.FIRE, "log", Payload(b"fired"))
+    session.open(Kind.CALL, "echo", Payload(b"x"))
+    place = "rsocket+tcp://127.0.0.1:0"
+    async with penstock.serve(make_service(seen, reached), place, on_connection=hook) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(server.urls[0].rpartition(":")[2]))
+        writer.write(b"".join(session.take_output()))
+        await until(lambda: hook.told == ["entering"])
+        await turns(20)
+        assert seen == []
+        hook.may_enter.set()
+        await reached.wait()
+        assert seen == [b"fired"]
+        session.receive(await reader.read(1000), 0.0)
+        (answer,) = session.take_events()
+        assert isinstance(answer, ItemReceived)
+        assert answer.payload.data == b"x"
+        writer.close()
+
+
+async def test_nothing_more_is_read_before_the_hook_is_entered() -> None:
+    hook = Hook()
+    hook.may_enter.clear()
+    async with penstock.serve(service(), URL, on_connection=hook) as server, penstock.connect(URL) as peer:
+        await until(lambda: hook.told == ["entering"])
+        for _ in range(10):
+            await peer.fire("log", b"x")
+        await turns(20)
+        (driver,) = server._drivers.values()
+        assert isinstance(driver, WatchedDriver)
+        assert driver._held == []
+        hook.may_enter.set()
+        assert (await peer.call("echo", b"x")).data == b"x"
+
+
 @pytest.mark.parametrize(
     ("error", "told"),
     [
@@ -200,7 +241,7 @@ async def test_a_peer_that_leaves_meanwhile_cancels_the_hook() -> None:
         await until(lambda: hook.told == ["entering", "canceled"])
 
 
-async def test_a_server_that_closes_waits_until_hooks_were_left() -> None:
+async def test_whoever_closes_waits_until_hooks_were_left() -> None:
     told: list[str] = []
 
     @asynccontextmanager
@@ -212,6 +253,10 @@ async def test_a_server_that_closes_waits_until_hooks_were_left() -> None:
     async with penstock.serve(service(), URL, on_connection=hook), penstock.connect(URL) as peer:
         await peer.call("echo")
     assert told == ["left"]
+    async with penstock.serve(service(), URL):
+        peer = await penstock.connect(URL, on_connection=hook)
+        await peer.close()
+        assert told == ["left", "left"]
 
 
 async def test_a_hook_that_fails_when_it_is_left_is_logged(caplog: pytest.LogCaptureFixture) -> None:

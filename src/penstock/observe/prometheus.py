@@ -83,7 +83,8 @@ def listening(metrics: Metrics, host: str, port: int) -> Iterator[str]:
     except OSError as error:
         raise ConnectError(f"cannot listen on {host}:{port} for metrics: {error.strerror or error}") from error
     try:
-        yield f"http://{host}:{server.server_port}/metrics"
+        place = f"[{host}]" if ":" in host else host
+        yield f"http://{place}:{server.server_port}/metrics"
     finally:
         server.shutdown()
         server.server_close()
