@@ -201,13 +201,24 @@ async def test_a_hook_that_raises_refuses_the_connection(
     assert len(logged) == isinstance(error, KeyError)
 
 
-async def test_a_client_whose_hook_raises_does_not_connect() -> None:
+async def test_a_client_whose_hook_raises_does_not_connect(caplog: pytest.LogCaptureFixture) -> None:
     hook = Hook()
     hook.error = KeyError("mine")
     async with penstock.serve(service(), URL) as server:
         with pytest.raises(KeyError, match="mine"):
             await penstock.connect(URL, on_connection=hook)
         await until(lambda: server.connections == 0)
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_a_client_that_is_refused_while_its_hook_is_entered_learns_why() -> None:
+    ours, theirs = Hook(), Hook()
+    ours.may_enter.clear()
+    theirs.error = Rejected(message="not you")
+    async with penstock.serve(service(), URL, on_connection=theirs):
+        with pytest.raises(PeerClosed, match="not you"):
+            await penstock.connect(URL, on_connection=ours)
+    assert ours.told == ["entering", "canceled"]
 
 
 async def test_connecting_can_be_canceled_while_the_hook_is_entered() -> None:

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Final, TypeAlias, cast
 
 from ..connection import Connection
-from ..errors import ApplicationError, LocalError, SessionError
+from ..errors import ApplicationError, LocalError, SessionClosed, SessionError
 from ..events import Closed, Draining, Established, Event, Unlinked
 from ..session import Session
 from ..settings import Settings
@@ -116,7 +116,7 @@ class WatchedDriver(Driver):
         self._tasks = tasks
         self._task: asyncio.Task[None] | None = None
         self._admitted = hook is None
-        self._refusal: BaseException | None = None
+        self._refusal: Exception | None = None
         # What happened on streams before the hook was entered.
         self._held: list[Event] = []
         self._entered: asyncio.Future[None] = self.loop.create_future()
@@ -222,7 +222,10 @@ class WatchedDriver(Driver):
     def _refuse(self, error: BaseException) -> None:
         """Close the connection because its hook raised. Only our own errors tell the peer their text."""
         self._held.clear()
-        self._refusal = error
+        if isinstance(error, Exception):
+            self._refusal = error
+        else:
+            self._refusal = self.error or SessionClosed("the connection was closed while its hook was being entered")
         if not self._entered.done():
             self._entered.set_result(None)
         if self.closed:
@@ -232,7 +235,9 @@ class WatchedDriver(Driver):
         elif isinstance(error, SessionError) and not isinstance(error, LocalError):
             reason = error
         else:
-            logger.error("%r: its hook failed", self.connection, exc_info=error)
+            # A client's own error is raised where it connects.
+            if not self.connection.is_client:
+                logger.error("%r: its hook failed", self.connection, exc_info=error)
             reason = SessionError("this side refused the connection")
         self.session.close(self.loop.time(), reason)
         self.flush()
