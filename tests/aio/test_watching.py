@@ -27,11 +27,12 @@ from penstock import (
 )
 from penstock.aio.driver import Driver
 from penstock.aio.watching import WatchedDriver, Watchers
-from penstock.dialects import client_session
+from penstock.dialects import acceptor, client_session
 from penstock.events import ItemReceived
 from tests.aio.serving import make_service
 from tests.aio.taps import Notes
 from tests.aio.test_client import Proxy
+from tests.transports.recording import listening
 from tests.waiting import turns, until
 
 URL = "rsocket+memory://watched"
@@ -209,6 +210,38 @@ async def test_a_client_whose_hook_raises_does_not_connect(caplog: pytest.LogCap
             await penstock.connect(URL, on_connection=hook)
         await until(lambda: server.connections == 0)
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_a_client_holds_no_more_than_may_be_open_before_its_hook_is_entered() -> None:
+    hook, received = Hook(), []
+    hook.may_enter.clear()
+    offered = Service()
+    offered.fire("log")(lambda request: received.append(request.data))
+    accepting = acceptor("rsocket", Settings())
+    settings = Settings(max_streams=10)
+    async with listening("rsocket+memory://fires") as place:
+        connecting = asyncio.create_task(
+            open_with("rsocket+memory://fires", service=offered, settings=settings, on_connection=hook)
+        )
+        server = await place.next()
+        await until(lambda: hook.told == ["entering"] and bool(server.data))
+        accepted = accepting.receive(server.data, 0.0)
+        assert accepted is not None
+        for number in range(100):
+            accepted.open(Kind.FIRE, "log", Payload(b"%d" % number))
+            server.link.write(b"".join(accepted.take_output()))
+        await turns(20)
+        assert received == []
+        # The rest has not been read.
+        assert server.link.get_write_buffer_size() > 0
+        hook.may_enter.set()
+        peer = await connecting
+        await until(lambda: len(received) == 100)
+        await peer.close(0)
+
+
+async def open_with(url: str, **options: Any) -> penstock.Peer:
+    return await penstock.connect(url, **options)
 
 
 async def test_a_client_that_is_refused_while_its_hook_is_entered_learns_why() -> None:

@@ -292,6 +292,8 @@ async def test_a_link_knows_the_certificate_of_its_peer(certificates: Certificat
     async with listening(TLS, ssl=certificates.server) as place:
         client = await connected(place.url, ssl=certificates.client)
         server = await place.next()
+        client.link.write(b"made")
+        await server.has(b"made")
         assert client.link.get_extra_info("peercert")["subjectAltName"] == (("DNS", "localhost"),)
         assert not server.link.get_extra_info("peercert")
         client.link.abort()

@@ -86,8 +86,8 @@ async def entered(driver: Driver) -> None:
 class WatchedDriver(Driver):
     """A driver whose connection is known, and may have a hook.
 
-    Until the hook is entered no request is answered, and no more than one read is taken in. A hook that raises
-    refuses the connection.
+    Until the hook is entered no request is answered, and a server takes in no more than one read. A hook that
+    raises refuses the connection. One that takes longer than the keepalive's lifetime loses it.
 
     Args:
         session: See :class:`Driver`, as for all but these:
@@ -150,7 +150,8 @@ class WatchedDriver(Driver):
         super().attach(link)
         if self.connection.is_client:
             self._enter()
-        if not self._admitted:
+        elif not self._admitted:
+            # Nobody knows yet whether this peer is welcome: what it sends may wait in the network.
             self._stop_reading(ENTERING)
 
     def dispatch(self, happened: list[Event]) -> None:
@@ -163,6 +164,8 @@ class WatchedDriver(Driver):
                 self.session_event(event)
             else:
                 self._held.append(event)
+        if len(self._held) >= self.settings.max_streams:
+            self._stop_reading(ENTERING)
 
     def session_event(self, event: Event) -> None:
         """Take an event that concerns no stream."""
