@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 from .connection import Connection
 from .kinds import Kind
@@ -10,7 +10,7 @@ from .kinds import Kind
 __all__ = ["Outcome", "Tap"]
 
 
-class Outcome(Enum):
+class Outcome(StrEnum):
     """How a stream ended."""
 
     COMPLETED = "completed"

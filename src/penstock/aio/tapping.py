@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from ..connection import Connection
@@ -15,7 +15,7 @@ from ..payload import Payload, PayloadRun
 from ..session import Session
 from ..tap import Outcome, Tap
 
-__all__ = ["TappedSession", "tell"]
+__all__ = ["TappedSession", "Taps"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -35,14 +35,36 @@ UNTOUCHED: Final = (
 """The methods of a session that tell a tap nothing."""
 
 
-def tell(taps: list[Tap], what: str, *arguments: object) -> None:
-    """Call the method `what` of every tap. One that raises is taken out of `taps`."""
-    for tap in list(taps):
-        try:
-            getattr(tap, what)(*arguments)
-        except Exception:
-            logger.exception("the tap %r failed; it is told no more of this", tap)
-            taps.remove(tap)
+class Taps:
+    """Several taps that are told the same. One that raises is told no more.
+
+    Args:
+        taps: All of them.
+
+    """
+
+    def __init__(self, taps: Iterable[Tap]) -> None:
+        # Of each method those taps that define it: most have no use for most of what happens.
+        self._methods: dict[str, list[Callable[..., None]]] = {what: [] for what in vars(Tap) if what[0] != "_"}
+        for tap in taps:
+            for what, methods in self._methods.items():
+                if getattr(type(tap), what) is not getattr(Tap, what):
+                    methods.append(getattr(tap, what))
+
+    def tell(self, what: str, *arguments: object) -> None:
+        """Call the method `what` of every tap."""
+        for method in self._methods[what]:
+            try:
+                method(*arguments)
+            except Exception:
+                tap = getattr(method, "__self__", method)
+                logger.exception("the tap %r failed; it is told no more of this", tap)
+                self._drop(tap)
+
+    def _drop(self, tap: object) -> None:
+        # New lists: one of the old ones is being gone through.
+        for what, methods in self._methods.items():
+            self._methods[what] = [method for method in methods if getattr(method, "__self__", method) is not tap]
 
 
 class _Stream:
@@ -71,7 +93,7 @@ class TappedSession:
     def __init__(self, session: Session, connection: Connection, taps: Iterable[Tap]) -> None:
         self._session = session
         self._connection = connection
-        self._taps = list(taps)
+        self._taps = Taps(taps)
         self._streams: dict[int, _Stream] = {}
         self._early: list[bytes] = []
         self._attached = self._is_open = self._is_closed = False
@@ -254,7 +276,7 @@ class TappedSession:
             self._tell_items_sent()
             self._tell("closed", error)
         elif not self._is_closed:
-            tell(self._taps, "refused", self._connection.address, str(error or "it was closed"))
+            self._taps.tell("refused", self._connection.address, str(error or "it was closed"))
         self._is_closed = True
 
     def _tell_items_received(self, count: int) -> int:
@@ -269,7 +291,7 @@ class TappedSession:
 
     def _tell(self, what: str, *arguments: Any) -> None:
         if self._is_open:
-            tell(self._taps, what, self._connection, *arguments)
+            self._taps.tell(what, self._connection, *arguments)
 
 
 def outcome_of(error: Exception) -> Outcome:

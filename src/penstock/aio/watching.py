@@ -18,7 +18,7 @@ from ..transports import Link
 from .driver import Driver
 from .intercept import bound
 from .service import Service
-from .tapping import TappedSession, tell
+from .tapping import TappedSession, Taps
 
 __all__ = ["ConnectionHook", "WatchedDriver", "Watchers", "entered"]
 
@@ -46,6 +46,7 @@ class Watchers:
 
     def __init__(self, taps: Iterable[Tap] = (), hook: ConnectionHook | None = None, always: bool = False) -> None:
         self.taps = list(taps)
+        self._all = Taps(self.taps)
         self._hook = hook
         self._always = always
         self._tasks: set[asyncio.Task[None]] = set()
@@ -68,8 +69,7 @@ class Watchers:
 
     def refused(self, address: str, reason: str) -> None:
         """Tell the taps of a link of which no connection came."""
-        if self.taps:
-            tell(self.taps, "refused", address, reason)
+        self._all.tell("refused", address, reason)
 
     async def left(self) -> None:
         """Wait until the hooks of connections that are closed were left."""
