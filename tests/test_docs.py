@@ -73,6 +73,11 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
             'quotes.latest for ada\nBearer() "quotes.latest for bearer" in trace 2a from Paris\nwho are you?\n',
         ),
         ("docs/how-to/serve-and-call.md", 2, "b'42'\nb'6'\n[b'0', b'1', b'2']\nhello\n0x301 not today\n"),
+        (
+            "docs/how-to/observe.md",
+            8,
+            "here is bob\n[b'0!', b'1!', b'2!']\nbob may not ask for admin.stop\ngone is bob\n3 items, 1 call\n",
+        ),
     ],
 )
 def test_what_stands_there_runs(page: str, count: int, output: str) -> None:

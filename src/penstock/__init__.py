@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from ._build import ACCELERATED
     from .aio.admission import Setup
     from .aio.client import connect
+    from .aio.intercept import Next, Request
     from .aio.loop import run
+    from .aio.metrics import Metrics, MetricsSnapshot
     from .aio.peer import Peer
     from .aio.server import Server, serve
     from .aio.service import Service
     from .aio.streams import Items, Stream
+    from .connection import Connection
     from .errors import (
         ApplicationError,
         Canceled,
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     from .rsocket.composite import Metadata
     from .rsocket.tracing import TraceContext
     from .settings import Settings
+    from .tap import Outcome, Tap
 
 __version__ = "0.1.0"
 
@@ -70,6 +74,7 @@ __all__ = [
     "Bearer",
     "Canceled",
     "ConnectError",
+    "Connection",
     "CreditExceeded",
     "Custom",
     "DataLost",
@@ -94,6 +99,10 @@ __all__ = [
     "LocalError",
     "Metadata",
     "MetadataPush",
+    "Metrics",
+    "MetricsSnapshot",
+    "Next",
+    "Outcome",
     "Payload",
     "PayloadRun",
     "Peer",
@@ -101,6 +110,7 @@ __all__ = [
     "PenstockError",
     "ProtocolError",
     "Rejected",
+    "Request",
     "ResumeRejected",
     "Server",
     "Service",
@@ -112,6 +122,7 @@ __all__ = [
     "Simple",
     "Stream",
     "StreamClosed",
+    "Tap",
     "TraceContext",
     "UnsupportedKind",
     "UrlError",
@@ -125,6 +136,7 @@ _MODULES = {
     "ACCELERATED": "_build",
     "AdaptiveLease": "leases",
     "Bearer": "rsocket.authentication",
+    "Connection": "connection",
     "Custom": "rsocket.authentication",
     "FixedLease": "leases",
     "IntervalLease": "leases",
@@ -135,15 +147,21 @@ _MODULES = {
     "LeaseUsage": "leases",
     "Metadata": "rsocket.composite",
     "MetadataPush": "payload",
+    "Metrics": "aio.metrics",
+    "MetricsSnapshot": "aio.metrics",
+    "Next": "aio.intercept",
+    "Outcome": "tap",
     "Payload": "payload",
     "PayloadRun": "payload",
     "Peer": "aio.peer",
+    "Request": "aio.intercept",
     "Server": "aio.server",
     "Service": "aio.service",
     "Settings": "settings",
     "Setup": "aio.admission",
     "Simple": "rsocket.authentication",
     "Stream": "aio.streams",
+    "Tap": "tap",
     "TraceContext": "rsocket.tracing",
     "connect": "aio.client",
     "run": "aio.loop",

@@ -3,6 +3,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -86,5 +87,29 @@ def test_what_is_no_service_is_told(name: str, message: str, tmp_path: Path, mon
 
 def test_wrong_name_is_exit_code_2(penstock: Penstock) -> None:
     result = penstock("serve", "nothing", "rsocket+tcp://127.0.0.1:0")
+    assert result.code == 2
+    assert_one_line(result)
+
+
+def test_metrics_are_scraped_over_http(penstock: Penstock) -> None:
+    arguments = ("serve", INTEROP_SERVICE, "rsocket+tcp://127.0.0.1:0", "--metrics", "0")
+    with subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().removeprefix("listening on ").strip()
+            place = process.stdout.readline().removeprefix("metrics on ").strip()
+            assert penstock("call", url, "echo", "-d", "hi").out == b"hi\n"
+            with urllib.request.urlopen(place, timeout=SECONDS) as answer:
+                text = answer.read().decode()
+            assert 'penstock_streams_opened_total{initiator="remote",kind="call"} 1.0' in text
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(SECONDS) == 0
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("place", ["nowhere", "127.0.0.1", ":", "70000"])
+def test_wrong_place_for_metrics_is_wrong_use(penstock: Penstock, place: str) -> None:
+    result = penstock("serve", INTEROP_SERVICE, "rsocket+tcp://127.0.0.1:0", "--metrics", place)
     assert result.code == 2
     assert_one_line(result)

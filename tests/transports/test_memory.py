@@ -91,6 +91,11 @@ async def test_both_ends_may_close_at_once() -> None:
         assert (client.told, server.told) == (["made", "lost"], ["made", "lost"])
 
 
+async def test_nothing_else_is_known_of_a_link() -> None:
+    async with joined(URL) as (client, _):
+        assert client.link.get_extra_info("peercert") is None
+
+
 async def test_a_name_is_taken_once_and_free_again() -> None:
     async with listening(URL):
         with pytest.raises(ConnectError, match="memory://place: it is in use; choose another name"):

@@ -288,6 +288,18 @@ async def test_bytes_travel_encrypted_and_a_close_loses_none(certificates: Certi
         await client.lost()
 
 
+async def test_a_link_knows_the_certificate_of_its_peer(certificates: Certificates) -> None:
+    async with listening(TLS, ssl=certificates.server) as place:
+        client = await connected(place.url, ssl=certificates.client)
+        server = await place.next()
+        client.link.write(b"made")
+        await server.has(b"made")
+        assert client.link.get_extra_info("peercert")["subjectAltName"] == (("DNS", "localhost"),)
+        assert not server.link.get_extra_info("peercert")
+        client.link.abort()
+        await server.lost()
+
+
 async def test_certificates_may_be_files_that_the_url_names(certificates: Certificates) -> None:
     folder = certificates.folder
     async with listening(f"{TLS}?cert={folder}/cert.pem&key={folder}/key.pem") as place:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Final
 from ..errors import PenstockError, SetupRejected
 from ..events import Closed, Established, Event
 from ..payload import Payload
+from ..transports import Link
 from .service import Service
 
 if TYPE_CHECKING:
     from .driver import Driver
 
-__all__ = ["Acceptor", "Gate", "Setup"]
+__all__ = ["Acceptor", "Gate", "Setup", "certificate_of"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -54,6 +55,13 @@ Acceptor = Callable[[Setup], "Service | Awaitable[Service | None] | None"]
 """Looks at a set-up: a function or a coroutine function. It raises to refuse the client: what a SetupRejected says is
 told to it; of any other error it learns only that it is refused. It may return the service for this connection; None
 means the server's."""
+
+
+def certificate_of(link: Link) -> bytes | None:
+    """Return the peer's TLS certificate in DER form, if it has shown one."""
+    tls_object = link.get_extra_info("ssl_object")
+    certificate: bytes | None = None if tls_object is None else tls_object.getpeercert(True)
+    return certificate
 
 
 def accept(setup: Setup) -> None:
@@ -131,7 +139,7 @@ class Gate:
     def _open(self, service: Service | None) -> list[Event]:
         """Let everything through from now on."""
         if service is not None:
-            self._driver.service = service
+            self._driver.serve(service)
         self._driver.gate = None
         held, self._held = self._held, []
         return held

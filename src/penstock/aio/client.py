@@ -6,20 +6,25 @@ import asyncio
 import logging
 import os
 import ssl as tls
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from types import TracebackType
 from typing import Final
 
 from .. import transports
+from ..connection import Connection
 from ..dialects import client_session
 from ..errors import ConnectError
 from ..payload import Payload
 from ..settings import DEFAULT_SETTINGS, Settings
+from ..tap import Tap
 from ..urls import Url, parse_url
 from .backoff import Backoff
 from .driver import Driver
+from .intercept import Interceptor
+from .intercepted import InterceptedPeer
 from .peer import Peer
-from .service import Service
+from .service import Service, check_interceptor
+from .watching import ConnectionHook, Watchers, entered
 
 __all__ = ["Connecting", "connect"]
 
@@ -38,6 +43,9 @@ def connect(
     ssl: tls.SSLContext | None = None,
     checkpoint: bytes | None = None,
     confirm: bool = False,
+    interceptors: Iterable[Interceptor] = (),
+    taps: Iterable[Tap] = (),
+    on_connection: ConnectionHook | None = None,
 ) -> Connecting:
     """Connect to a server: ``async with connect(url) as peer``, or ``peer = await connect(url)``.
 
@@ -51,6 +59,11 @@ def connect(
         checkpoint: What :meth:`Peer.checkpoint` returned in another process: its session is resumed.
         confirm: Wait until the server has accepted the set-up: one round trip, after which a refusal is known.
             Else a refusal fails what is asked for first.
+        interceptors: What stands around everything that the peer is asked for, the first being the outermost:
+            each an ``async def interceptor(request, next)``; see :class:`~penstock.Request`.
+        taps: Told what happens; see :class:`~penstock.Tap`.
+        on_connection: Called with the :class:`~penstock.Connection`; returns an async context manager that is
+            entered before this is, and left when the connection is closed.
 
     Returns:
         What connects when it is awaited or entered. Leaving the block closes the connection; after an await,
@@ -64,9 +77,12 @@ def connect(
 
     """
     payload = setup if isinstance(setup, Payload) else Payload(setup)
-    return Connecting(
-        parse_url(url), service or Service(), settings or DEFAULT_SETTINGS, payload, ssl, checkpoint, confirm
-    )
+    around = list(interceptors)
+    for interceptor in around:
+        check_interceptor(interceptor)
+    watchers = Watchers(taps, on_connection, always=bool(around))
+    options = (service or Service(), settings or DEFAULT_SETTINGS, payload, ssl, checkpoint, confirm, around, watchers)
+    return Connecting(parse_url(url), *options)
 
 
 class Connecting:
@@ -81,6 +97,8 @@ class Connecting:
         ssl: tls.SSLContext | None,
         checkpoint: bytes | None,
         confirm: bool,
+        interceptors: list[Interceptor],
+        watchers: Watchers,
     ) -> None:
         self._url = url
         self._service = service
@@ -89,6 +107,8 @@ class Connecting:
         self._ssl = ssl
         self._checkpoint = checkpoint
         self._confirm = confirm
+        self._interceptors = interceptors
+        self._watchers = watchers
         self._driver: Driver | None = None
         self._peer: Peer | None = None
         self._again: asyncio.Task[None] | None = None
@@ -117,12 +137,16 @@ class Connecting:
             checkpoint=self._checkpoint,
             messages=transports.carries_messages(self._url),
         )
-        driver = Driver(session, self._settings, self._service, self._url.place, self._unlinked)
-        await transports.connect(self._url, driver, self._settings, self._ssl)
+        settings, url = self._settings, self._url
+        connection = Connection(url.protocol, url.place, True, self._setup, settings.metadata_mime, settings.data_mime)
+        driver = self._watchers.driver(session, settings, self._service, connection, self._unlinked)
+        await transports.connect(url, driver, settings, self._ssl)
+        await entered(driver)
         self._driver = driver
         if self._confirm:
             await self._confirmed(driver)
-        self._peer = Peer(driver)
+        around = self._interceptors
+        self._peer = InterceptedPeer(driver, around, connection) if around else Peer(driver)
         return self._peer
 
     async def _confirmed(self, driver: Driver) -> None:

@@ -154,6 +154,10 @@ class Driver(Exchanges):
         elif self._unlinked is not None:
             self._unlinked()
 
+    def serve(self, service: Service) -> None:
+        """Answer the peer's requests by `service` from now on."""
+        self.service = service
+
     # Batches.
 
     def wake(self) -> None:

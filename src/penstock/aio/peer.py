@@ -13,7 +13,7 @@ from .driver import Driver
 from .pump import Source, pump
 from .streams import Stream
 
-__all__ = ["Addressable", "Peer"]
+__all__ = ["Addressable", "Peer", "addressed"]
 
 # Members of an enumeration cost a look-up each time.
 _CALL = Kind.CALL

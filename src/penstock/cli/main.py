@@ -13,8 +13,14 @@ from .output import complain
 
 __all__ = ["run"]
 
-EXTRAS: Final = {"google_crc32c": "arrow", "pyarrow": "arrow", "pyspark": "spark", "pandas": "spark"}
-"""The extra that brings a package; `demo` brings all the others."""
+EXTRAS: Final = {
+    "google_crc32c": "arrow",
+    "pandas": "spark",
+    "prometheus_client": "metrics",
+    "pyarrow": "arrow",
+    "pyspark": "spark",
+}
+"""The extra that brings a package; `demo` brings all others that commands need."""
 
 
 def run(arguments: list[str] | None = None) -> None:

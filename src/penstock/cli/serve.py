@@ -8,8 +8,9 @@ import importlib.util
 import logging
 import signal
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -18,12 +19,18 @@ from ..errors import LocalError
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from ..aio.metrics import Metrics
     from ..aio.service import Service
+
+MAX_PORT: Final = 65_535
 
 
 def serve(
     service: Annotated[str, typer.Argument(help="MODULE:NAME or FILE.py:NAME of a penstock.Service.")],
     urls: Annotated[list[str], typer.Argument(help="Where to listen; port 0 lets the system choose one.")],
+    metrics: Annotated[
+        str | None, typer.Option("--metrics", help="[HOST:]PORT where Prometheus may scrape; the host: 127.0.0.1.")
+    ] = None,
 ) -> None:
     """Serve a service until it is stopped by Ctrl-C or SIGTERM.
 
@@ -35,20 +42,37 @@ def serve(
     from ..aio.loop import run
 
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    run(_serve(load_service(service), urls))
+    run(_serve(load_service(service), urls, metrics))
 
 
-async def _serve(service: Service, urls: list[str]) -> None:
+async def _serve(service: Service, urls: list[str], metrics: str | None) -> None:
+    from ..aio.metrics import Metrics
     from ..aio.server import serve as listen
 
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    async with listen(service, *urls) as server:
-        for url in server.urls:
-            print(f"listening on {url}", flush=True)
-        await stopped.wait()
+    counters = Metrics()
+    async with listen(service, *urls, taps=[counters] if metrics else []) as server:
+        with _exposed(counters, metrics) as place:
+            for url in server.urls:
+                print(f"listening on {url}", flush=True)
+            if place:
+                print(f"metrics on {place}", flush=True)
+            await stopped.wait()
+
+
+def _exposed(counters: Metrics, place: str | None) -> AbstractContextManager[str]:
+    """Return what lets Prometheus scrape at `place` while it is entered; it yields the URL."""
+    if place is None:
+        return nullcontext("")
+    host, _, port = place.rpartition(":")
+    if not port.isdecimal() or int(port) > MAX_PORT:
+        raise LocalError(f"--metrics {place!r} is no [HOST:]PORT")
+    from ..observe.prometheus import listening
+
+    return listening(counters, host.strip("[]") or "127.0.0.1", int(port))
 
 
 def load_service(name: str) -> Service:

@@ -12,7 +12,7 @@ import socket
 import ssl as tls
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..errors import ConnectError, LinkLost, UrlError
 from ..settings import Settings
@@ -38,9 +38,6 @@ class Link(Protocol):
     receiver: Receiver
     """Who is told what happens. It may be replaced at any time."""
 
-    def certificate(self) -> bytes | None:
-        """Return the peer's TLS certificate in DER form, if it has shown one."""
-
     def write(self, data: bytes) -> None:
         """Send `data`, now or as soon as the network takes it."""
 
@@ -58,6 +55,9 @@ class Link(Protocol):
 
     def abort(self) -> None:
         """Close now and forget what is not written; `link_lost` follows."""
+
+    def get_extra_info(self, name: str) -> Any:
+        """Return what asyncio's transports know under that name, such as `peercert`; None where there is no such."""
 
 
 class Receiver(Protocol):

@@ -36,9 +36,6 @@ class MemoryLink:
         self._lost = False
         self._other = self
 
-    def certificate(self) -> None:
-        """Nobody shows a certificate here."""
-
     def write(self, data: bytes) -> None:
         """Send `data`; what is written to a link that is closing is dropped."""
         if self._closing or not data:
@@ -76,6 +73,9 @@ class MemoryLink:
         self._size = 0
         self._loop.call_soon(self._lose, None)
         self._loop.call_soon(self._other._lose, LinkLost("the connection broke: the other end aborted it"))
+
+    def get_extra_info(self, name: str) -> None:
+        """Return None: nothing is known of a link that never leaves this process."""
 
     def _schedule(self) -> None:
         if not self._scheduled:

@@ -33,6 +33,8 @@ ACCEPT_RETRY: Final = 0.25
 """Seconds to wait when there are no file descriptors left: some may be closed by then."""
 OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
+METHODS: Final = ("write", "get_write_buffer_size", "pause_reading", "resume_reading", "abort", "get_extra_info")
+"""The methods of a link that are its transport's own."""
 ALL_INTERFACES: Final = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """Hosts that a server listens on and nobody can connect to: whoever names them means this machine."""
 
@@ -62,6 +64,7 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         "_high_bytes",
         "_transport",
         "abort",
+        "get_extra_info",
         "get_write_buffer_size",
         "pause_reading",
         "resume_reading",
@@ -73,6 +76,7 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
     pause_reading: Callable[[], None]
     resume_reading: Callable[[], None]
     abort: Callable[[], None]
+    get_extra_info: Callable[[str], Any]
     _transport: asyncio.Transport
 
     def __init__(self, receiver: Receiver, high_bytes: int) -> None:
@@ -85,16 +89,10 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         # uvloop's transports have these methods, and none of asyncio's base classes.
         transport = cast(asyncio.Transport, transport)
         transport.set_write_buffer_limits(high=self._high_bytes)
-        for name in ("write", "get_write_buffer_size", "pause_reading", "resume_reading", "abort"):
+        for name in METHODS:
             setattr(self, name, getattr(transport, name))
         self._transport = transport
         self.receiver.link_made(self)
-
-    def certificate(self) -> bytes | None:
-        """Return the peer's TLS certificate in DER form, if it has shown one."""
-        tls_object = self._transport.get_extra_info("ssl_object")
-        certificate: bytes | None = None if tls_object is None else tls_object.getpeercert(True)
-        return certificate
 
     @property
     def made(self) -> bool:

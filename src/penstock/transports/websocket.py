@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl as tls
-from typing import Final
+from typing import Any, Final
 
 from websockets.frames import OK_CLOSE_CODES, Close, CloseCode, Opcode
 
@@ -77,9 +77,9 @@ class WebSocketLink:
 
     # For whom the link belongs to.
 
-    def certificate(self) -> bytes | None:
-        """Return the peer's TLS certificate in DER form, if it has shown one."""
-        return self._link.certificate()
+    def get_extra_info(self, name: str) -> Any:
+        """Return what is known of the socket below."""
+        return self._link.get_extra_info(name)
 
     def write(self, data: bytes) -> None:
         """Send the messages that are whole with `data`; what is written to a link that is closing is dropped."""

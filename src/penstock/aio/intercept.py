@@ -1,0 +1,216 @@
+"""Interceptors: what stands around handlers, and around what a client asks for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
+from functools import partial
+from inspect import isawaitable
+from typing import Any, TypeAlias
+
+from ..connection import Connection
+from ..errors import LocalError, Rejected
+from ..kinds import Kind
+from ..payload import Payload, PayloadRun
+from .service import Handler, Service
+
+__all__ = ["Interceptor", "Next", "Request", "bound", "chain"]
+
+ROUTE_CHARACTERS = 100
+"""How much of a route that nobody knows is said back."""
+
+
+class Request:
+    """What was asked, as interceptors see it on either side.
+
+    Its payload and items may be replaced before `next` is called, on a client also `route` and `routed`.
+
+    Attributes:
+        kind: What travels each way.
+        route: The handler that is asked for.
+        payload: The request: its data and its metadata.
+        routed: The metadata is all that travels, with the route in it, as always on a server. Else, on a client,
+            the route is put beside it when the request is sent.
+        items: What follows the request in an UPLOAD or CHANNEL: on a server the :class:`~penstock.Items`
+            that the handler gets, on a client what it sends. None for the other kinds.
+        connection: The connection.
+
+    """
+
+    __slots__ = ("connection", "items", "kind", "payload", "route", "routed")
+
+    def __init__(self, kind: Kind, route: str, payload: Payload, connection: Connection, items: Any = None) -> None:
+        self.routed = not connection.is_client
+        self.kind = kind
+        self.route = route
+        self.payload = payload
+        self.items = items
+        self.connection = connection
+
+    @property
+    def route_beside(self) -> str:
+        """The route that is to be put beside the metadata; empty where that names it."""
+        return "" if self.routed else self.route
+
+    def __repr__(self) -> str:
+        return f"<Request {self.kind.name} {self.route!r}>"
+
+
+Next: TypeAlias = Callable[[Request], Awaitable[Any]]
+"""Goes on: to the next interceptor, and behind the last one to the handler, or to the other side."""
+
+Interceptor: TypeAlias = Callable[[Request, Next], Awaitable[Any]]
+"""``async def interceptor(request, next)``: returns what ``await next(request)`` does, or something in its place.
+
+That is a :class:`~penstock.Payload` for CALL and UPLOAD, None for FIRE, and for STREAM and CHANNEL an async
+iterable of the items, which may be wrapped. What it raises fails the request, as if the handler had raised it.
+"""
+
+
+def chain(interceptors: Iterable[Interceptor], last: Next) -> Next:
+    """Return what goes through `interceptors`, the first being the outermost, and then calls `last`."""
+    for interceptor in reversed(list(interceptors)):
+        last = partial(_through, interceptor, last)
+    return last
+
+
+def _through(interceptor: Interceptor, after: Next, request: Request) -> Awaitable[Any]:
+    return interceptor(request, after)
+
+
+def bound(service: Service, connection: Connection) -> Service:
+    """Return `service` as one connection asks for it: with its interceptors, or itself when it has none."""
+    return _Intercepted(service, connection) if service.interceptors else service
+
+
+class _Intercepted(Service):
+    """A service whose handlers are called through its interceptors, for one connection."""
+
+    def __init__(self, service: Service, connection: Connection) -> None:
+        super().__init__()
+        self._service = service
+        self._connection = connection
+
+    def find(self, kind: int, route: str) -> Handler:
+        """Return what calls the handler of a request. Who asks for nobody also goes through the interceptors."""
+        handler = self._service.find(kind, route)
+        if handler is None:
+            handler = Handler(_nobody, Kind(kind), route[:ROUTE_CHARACTERS])
+        begin = self._open if handler.kind in (Kind.STREAM, Kind.CHANNEL) else self._ask
+        around = Handler(partial(begin, handler, route), handler.kind, "")
+        around.name = handler.name
+        return around
+
+    def pushed(self, metadata: bytes) -> None:
+        """Hand pushed metadata to the push handler."""
+        self._service.pushed(metadata)
+
+    def routes(self) -> list[tuple[Kind, str]]:
+        """Return what is offered, sorted."""
+        return self._service.routes()
+
+    def _ask(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Awaitable[Any]:
+        """Begin to answer with one item, or none."""
+        request = Request(handler.kind, route, payload, self._connection, items)
+        return chain(self._service.interceptors, partial(_answer, handler))(request)
+
+    async def _open(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Any:
+        """Return what yields the items of an answer."""
+        request = Request(handler.kind, route, payload, self._connection, items)
+        opened: list[Answer] = []
+        result = await chain(self._service.interceptors, partial(_source, handler, opened))(request)
+        if isinstance(result, Answer):
+            # No interceptor wants to see the items: they go the way that is fastest for them.
+            return result.source
+        return _until_left(result, opened, handler)
+
+
+async def _answer(handler: Handler, request: Request) -> Payload | None:
+    """Call a handler that answers with one item, or none."""
+    result = _called(handler, request)
+    if isawaitable(result):
+        result = await result
+    if handler.kind == Kind.FIRE:
+        return None
+    if isinstance(result, Payload):
+        return result
+    return Payload() if result is None else Payload(result)
+
+
+async def _source(handler: Handler, opened: list[Answer], request: Request) -> Answer:
+    """Call a handler that answers with many items."""
+    result = _called(handler, request)
+    if isawaitable(result) and not isinstance(result, AsyncIterable):
+        result = await result
+    answer = Answer(result)
+    opened.append(answer)
+    return answer
+
+
+def _called(handler: Handler, request: Request) -> Any:
+    if handler.function is _nobody:
+        kind = request.kind.name.lower()
+        raise Rejected(message=f"no {kind} handler is named {request.route[:ROUTE_CHARACTERS]!r}")
+    if handler.kind.sends_items:
+        return handler.function(request.payload, request.items)
+    return handler.function(request.payload)
+
+
+def _nobody() -> None:
+    """Stand for the handler that there is none of."""
+
+
+class Answer(AsyncIterable[Any]):
+    """The items that a handler yields, as its interceptors may iterate over them.
+
+    Attributes:
+        source: What the handler returned.
+
+    """
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        self._items = _each(source)
+
+    def __aiter__(self) -> AsyncGenerator[Any, None]:
+        return self._items
+
+    def __anext__(self) -> Awaitable[Any]:
+        return self._items.__anext__()
+
+    async def aclose(self) -> None:
+        """Want no more items."""
+        await self._items.aclose()
+        await _close(self.source)
+
+
+async def _each(source: Any) -> AsyncGenerator[Any, None]:
+    if isinstance(source, AsyncIterable):
+        async for item in source:
+            yield item
+    elif isinstance(source, Iterable) and not isinstance(source, bytes | str | Payload | PayloadRun):
+        for item in source:
+            yield item
+    else:
+        raise LocalError(f"items come from an iterable or an async iterable, not from {type(source).__name__}")
+
+
+async def _until_left(items: Any, opened: list[Answer], handler: Handler) -> AsyncGenerator[Any, None]:
+    """Yield what an interceptor returned. At the end, all that it was made of is closed, from the outside in."""
+    try:
+        if not isinstance(items, AsyncIterable):
+            what = f"around {handler.name} returned {type(items).__name__}"
+            raise LocalError(f"an interceptor {what}; it returns an async iterable of items")
+        async for item in items:
+            yield item
+    finally:
+        await _close(items)
+        for answer in opened:
+            await answer.aclose()
+
+
+async def _close(items: Any) -> None:
+    close = getattr(items, "aclose", None) or getattr(items, "close", None)
+    if close is not None:
+        closing = close()
+        if isawaitable(closing):
+            await closing

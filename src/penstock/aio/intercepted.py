@@ -1,0 +1,264 @@
+"""A peer with interceptors around what it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ..connection import Connection
+from ..errors import LocalError
+from ..kinds import Kind
+from ..payload import Payload
+from .driver import Driver
+from .inbound import Inbound
+from .intercept import Interceptor, Next, Request, chain
+from .peer import Addressable, Peer, addressed
+from .pump import Source
+from .streams import Stream
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["InterceptedPeer"]
+
+
+class InterceptedPeer(Peer):
+    """Asks the other side for things as :class:`Peer` does, through interceptors.
+
+    Args:
+        driver: Of the connection.
+        interceptors: The first is the outermost.
+        connection: What they are told of it.
+
+    """
+
+    def __init__(self, driver: Driver, interceptors: list[Interceptor], connection: Connection) -> None:
+        super().__init__(driver)
+        # The base keeps its own out of reach of Python where it is compiled.
+        self._of = driver
+        self._interceptors = interceptors
+        self._connection = connection
+
+    async def call(
+        self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
+    ) -> Payload:
+        """Send one item and return the one that comes back. See :meth:`Peer.call`."""
+        call = super().call
+
+        async def last(request: Request) -> Payload:
+            return await call(request.route_beside, request.payload)
+
+        return _one(await self._ask(Kind.CALL, route, data, metadata, None, last))
+
+    async def fire(
+        self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
+    ) -> None:
+        """Send one item. See :meth:`Peer.fire`."""
+        fire = super().fire
+
+        async def last(request: Request) -> None:
+            await fire(request.route_beside, request.payload)
+
+        await self._ask(Kind.FIRE, route, data, metadata, None, last)
+
+    async def upload(
+        self, route: str, data: bytes | str | Payload, outgoing: Source, *, metadata: bytes | Addressable | None = None
+    ) -> Payload:
+        """Send items and return the one that comes back for all of them. See :meth:`Peer.upload`."""
+        upload = super().upload
+
+        async def last(request: Request) -> Payload:
+            return await upload(request.route_beside, request.payload, request.items)
+
+        return _one(await self._ask(Kind.UPLOAD, route, data, metadata, outgoing, last))
+
+    def stream(
+        self,
+        route: str,
+        data: bytes | str | Payload = b"",
+        *,
+        metadata: bytes | Addressable | None = None,
+        credit: int | None = None,
+        manual: bool = False,
+        endless: bool = False,
+        on_push: Callable[[bytes], None] | None = None,
+    ) -> Stream:
+        """Return the items that come back for one. See :meth:`Peer.stream`."""
+        stream = self._open(Kind.STREAM, route, data, metadata, credit, manual, None)
+        stream.endless = endless
+        stream.on_push = on_push
+        return stream
+
+    def channel(
+        self,
+        route: str,
+        data: bytes | str | Payload,
+        outgoing: Source,
+        *,
+        metadata: bytes | Addressable | None = None,
+        credit: int | None = None,
+    ) -> Stream:
+        """Send items and take items at once. See :meth:`Peer.channel`."""
+        return self._open(Kind.CHANNEL, route, data, metadata, credit, False, outgoing)
+
+    async def _ask(
+        self,
+        kind: Kind,
+        route: str,
+        data: bytes | str | Payload,
+        metadata: bytes | Addressable | None,
+        items: Source | None,
+        last: Next,
+    ) -> Any:
+        request = self._request(kind, route, data, metadata, items)
+        return await chain(self._interceptors, last)(request)
+
+    def _open(
+        self,
+        kind: Kind,
+        route: str,
+        data: bytes | str | Payload,
+        metadata: bytes | Addressable | None,
+        credit: int | None,
+        manual: bool,
+        outgoing: Source | None,
+    ) -> Stream:
+        request = self._request(kind, route, data, metadata, outgoing)
+        return _Stream(self._of, request, self._interceptors, credit, manual)
+
+    def _request(
+        self,
+        kind: Kind,
+        route: str,
+        data: bytes | str | Payload,
+        metadata: bytes | Addressable | None,
+        items: Source | None,
+    ) -> Request:
+        beside = route
+        if metadata is not None:
+            beside, metadata = addressed(route, metadata)
+        payload = data if isinstance(data, Payload) else Payload(data, metadata)
+        request = Request(kind, route, payload, self._connection, items)
+        request.routed = not beside
+        return request
+
+
+def _one(result: object) -> Payload:
+    if not isinstance(result, Payload):
+        raise LocalError(f"an interceptor returned {type(result).__name__}; it returns the Payload that is the answer")
+    return result
+
+
+class _Stream(Stream):
+    """A stream that is opened through interceptors, which may have put something around its items.
+
+    Args:
+        driver: Of the connection.
+        request: What is asked for.
+        interceptors: The first is the outermost.
+        credit: As the user chose it.
+        manual: As the user chose it.
+
+    """
+
+    __slots__ = ("_around", "_as_chosen", "_ask", "_plain", "_request")
+
+    def __init__(
+        self, driver: Driver, request: Request, interceptors: list[Interceptor], credit: int | None, manual: bool
+    ) -> None:
+        super().__init__(driver, request.kind, request.route, request.payload, credit, manual, request.items)
+        self._request = request
+        self._as_chosen = (credit, manual)
+        self._ask = chain(interceptors, self._open)
+        # The stream as it comes, and what interceptors made of its items, unless they left them alone.
+        self._plain: Stream | None = None
+        self._around: AsyncIterator[Payload] | None = None
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.cancel()
+        await self._close()
+
+    async def arrival(self) -> bool:
+        """Wait until there are items that nobody took yet. See :meth:`Items.arrival`."""
+        await self._opened()
+        if self._around is not None:
+            raise LocalError("arrival() on a stream whose items go through an interceptor; iterate over it")
+        return await super().arrival()
+
+    async def _open(self, request: Request) -> Stream:
+        """Open it as the interceptors want it, and return what yields the items as they come."""
+        if self._plain is not None:
+            raise LocalError(f"an interceptor asked twice for one {request.kind.name.lower()}; ask the peer anew")
+        credit, manual = self._as_chosen
+        stream = Stream(
+            self._driver, request.kind, request.route_beside, request.payload, credit, manual, request.items
+        )
+        stream.endless, stream.on_push = self.endless, self.on_push
+        self._plain = await stream.__aenter__()
+        return self._plain
+
+    async def _opened(self) -> Inbound:
+        if self._inbound is None:
+            try:
+                result = await self._ask(self._request)
+                if result is not self._plain:
+                    self._around = aiter(_items_of(result))
+            except BaseException:
+                if self._plain is not None:
+                    self._plain.cancel()
+                raise
+            self._inbound = _nothing(self._driver) if self._plain is None else await self._plain._opened()
+        return self._inbound
+
+    async def _items(self) -> AsyncGenerator[Payload, None]:
+        await self._opened()
+        async for payload in super()._items() if self._around is None else self._around:
+            yield payload
+
+    async def _items_until_left(self) -> AsyncGenerator[Payload, None]:
+        items = self._items()
+        try:
+            async for payload in items:
+                yield payload
+        finally:
+            await items.aclose()
+            self.cancel()
+            await self._close()
+
+    async def _batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
+        await self._opened()
+        if self._around is None:
+            async for batch in super()._batches(max_rows, max_bytes):
+                yield batch
+            return
+        # pyarrow is needed by those alone who ask for batches.
+        from ..wire.columns import ColumnBuilder
+
+        builder = ColumnBuilder()
+        async for payload in self._around:
+            builder.append_payload(payload)
+            if len(builder) >= max_rows or builder.size >= max_bytes or not self.ready:
+                yield builder.finish()
+        if len(builder):
+            yield builder.finish()
+
+    async def _close(self) -> None:
+        close = getattr(self._around, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def _items_of(result: object) -> AsyncIterable[Payload]:
+    if not isinstance(result, AsyncIterable):
+        raise LocalError(f"an interceptor returned {type(result).__name__}; it returns an async iterable of items")
+    return result
+
+
+def _nothing(driver: Driver) -> Inbound:
+    """Return the receiving half of a stream that was never opened, because an interceptor answered itself."""
+    inbound = Inbound(driver, 0, 1, 1, True)
+    inbound.ended(None)
+    return inbound

@@ -1,0 +1,301 @@
+"""A session whose taps see what it does."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from ..connection import Connection
+from ..errors import Canceled as CanceledError
+from ..errors import Rejected
+from ..events import Canceled, Closed, Completed, Established, Event, Failed, ItemReceived, Requested, RunReceived
+from ..kinds import Kind
+from ..payload import Payload, PayloadRun
+from ..session import Session
+from ..tap import Outcome, Tap
+
+__all__ = ["TappedSession", "Taps"]
+
+logger = logging.getLogger("penstock.aio")
+
+UNTOUCHED: Final = (
+    "checkpoint",
+    "close",
+    "commit",
+    "credit",
+    "handle_timer",
+    "link_down",
+    "link_up",
+    "next_timer",
+    "push",
+    "request",
+    "streams",
+)
+"""The methods of a session that tell a tap nothing."""
+
+
+class Taps:
+    """Several taps that are told the same. One that raises is told no more.
+
+    Args:
+        taps: All of them.
+
+    """
+
+    def __init__(self, taps: Iterable[Tap]) -> None:
+        # Of each method those taps that define it: most have no use for most of what happens.
+        self._methods: dict[str, list[Callable[..., None]]] = {what: [] for what in vars(Tap) if what[0] != "_"}
+        for tap in taps:
+            for what, methods in self._methods.items():
+                if getattr(type(tap), what) is not getattr(Tap, what):
+                    methods.append(getattr(tap, what))
+
+    def tell(self, what: str, *arguments: object) -> None:
+        """Call the method `what` of every tap."""
+        for method in self._methods[what]:
+            try:
+                method(*arguments)
+            except Exception:
+                tap = getattr(method, "__self__", method)
+                logger.exception("the tap %r failed; it is told no more of this", tap)
+                self._drop(tap)
+
+    def _drop(self, tap: object) -> None:
+        # New lists: one of the old ones is being gone through.
+        for what, methods in self._methods.items():
+            self._methods[what] = [method for method in methods if getattr(method, "__self__", method) is not tap]
+
+
+class _Stream:
+    """A stream that is open: which halves are, and how the responder's has ended."""
+
+    __slots__ = ("answering", "asking", "kind", "ours", "outcome")
+
+    def __init__(self, kind: Kind, ours: bool, asking: bool) -> None:
+        self.kind = kind
+        self.ours = ours
+        self.asking = asking
+        self.answering = kind != Kind.FIRE
+        self.outcome = Outcome.COMPLETED
+
+
+class TappedSession:
+    """A :class:`penstock.session.Session` that passes everything on to another one, and counts on the way.
+
+    Args:
+        session: The session.
+        connection: What the taps know it by.
+        taps: They are told of it from the set-up on.
+
+    """
+
+    def __init__(self, session: Session, connection: Connection, taps: Iterable[Tap]) -> None:
+        self._session = session
+        self._connection = connection
+        self._taps = Taps(taps)
+        self._streams: dict[int, _Stream] = {}
+        self._early: list[bytes] = []
+        self._attached = self._is_open = self._is_closed = False
+        self._items_sent = 0
+        self._send = session.send
+        # Each of these is looked up here, and costs no call of ours.
+        for name in UNTOUCHED:
+            setattr(self, name, getattr(session, name))
+
+    # Links.
+
+    @property
+    def link_wanted(self) -> bool:
+        """See :class:`penstock.session.Session`."""
+        return self._session.link_wanted
+
+    @property
+    def open_streams(self) -> int:
+        """See :class:`penstock.session.Session`."""
+        return self._session.open_streams
+
+    def attached(self) -> None:
+        """Learn that there is a link, or another one."""
+        if self._attached:
+            self._tell("resumed")
+        elif self._connection.is_client:
+            self._open()
+        self._attached = True
+
+    def arrived(self, data: bytes) -> None:
+        """Learn what a link had brought before it was known whose it is; the session has it already."""
+        if self._is_open:
+            self._tell("received", data)
+        else:
+            self._early.append(data)
+
+    def detached(self) -> None:
+        """Learn that this side let go of the session."""
+        self._close(None)
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Take what the link brought."""
+        self._tell("received", data)
+        self._session.receive(data, now)
+
+    def take_output(self) -> list[bytes]:
+        """Return the bytes to write."""
+        self._tell_items_sent()
+        output = self._session.take_output()
+        for chunk in output:
+            self._tell("sent", chunk)
+        return output
+
+    def take_events(self) -> list[Event]:
+        """Return what happened."""
+        happened = self._session.take_events()
+        if happened:
+            self._count(happened)
+        return happened
+
+    def _count(self, happened: list[Event]) -> None:
+        items = 0
+        for event in happened:
+            kind = type(event)
+            if isinstance(event, ItemReceived):
+                items += 1
+                if event.done:
+                    self._end_half(event.stream_id, False)
+            elif isinstance(event, RunReceived):
+                items += len(event.run)
+            elif isinstance(event, Requested):
+                self._begin(event.stream_id, event.kind, False, not event.done)
+            elif kind is Completed:
+                self._end_half(event.stream_id, False)
+            elif isinstance(event, Canceled):
+                if event.done:
+                    self._end(event.stream_id, Outcome.CANCELED)
+                else:
+                    self._end_half(event.stream_id, True)
+            elif isinstance(event, Failed):
+                self._end(event.stream_id, outcome_of(event.error))
+            elif isinstance(event, Established):
+                self._established(event)
+            elif isinstance(event, Closed):
+                items = self._tell_items_received(items)
+                self._close(event.error)
+        self._tell_items_received(items)
+
+    # Verbs.
+
+    def open(self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False) -> int:
+        """Open a stream and return its id."""
+        stream_id = self._session.open(kind, route, payload, credit, done)
+        self._begin(stream_id, kind, True, kind.sends_items and not done)
+        return stream_id
+
+    def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
+        """Send an item."""
+        credit = self._send(stream_id, payload, done)
+        self._items_sent += 1
+        if done:
+            self._end_half(stream_id, True)
+        return credit
+
+    def send_run(self, stream_id: int, run: PayloadRun, start: int = 0) -> int:
+        """Send the items of a run."""
+        count = self._session.send_run(stream_id, run, start)
+        self._items_sent += count
+        return count
+
+    def complete(self, stream_id: int) -> None:
+        """End our half."""
+        self._session.complete(stream_id)
+        self._end_half(stream_id, True)
+
+    def fail(self, stream_id: int, error: Exception) -> None:
+        """End the stream with an error."""
+        self._session.fail(stream_id, error)
+        self._end(stream_id, outcome_of(error))
+
+    def cancel(self, stream_id: int) -> None:
+        """Want no more items."""
+        self._session.cancel(stream_id)
+        stream = self._streams.get(stream_id)
+        if stream is not None and stream.ours:
+            # RSocket 1.0, Request Channel: the requester's CANCEL ends the stream.
+            self._end(stream_id, Outcome.CANCELED)
+        else:
+            self._end_half(stream_id, False)
+
+    # Streams.
+
+    def _begin(self, stream_id: int, kind: Kind, ours: bool, asking: bool) -> None:
+        self._streams[stream_id] = stream = _Stream(kind, ours, asking)
+        self._tell("stream_opened", kind, ours)
+        self._look(stream_id, stream)
+
+    def _end_half(self, stream_id: int, sending: bool) -> None:
+        """Note that the half in which we send, or that in which the peer does, is over."""
+        stream = self._streams.get(stream_id)
+        if stream is not None:
+            if sending == stream.ours:
+                stream.asking = False
+            else:
+                stream.answering = False
+            self._look(stream_id, stream)
+
+    def _end(self, stream_id: int, outcome: Outcome) -> None:
+        """Note that the whole stream is over. What comes after the whole answer does not change the outcome."""
+        stream = self._streams.get(stream_id)
+        if stream is not None:
+            if stream.answering:
+                stream.outcome = outcome
+            stream.answering = stream.asking = False
+            self._look(stream_id, stream)
+
+    def _look(self, stream_id: int, stream: _Stream) -> None:
+        if not stream.asking and not stream.answering:
+            del self._streams[stream_id]
+            self._tell("stream_ended", stream.kind, stream.ours, stream.outcome)
+
+    # The connection.
+
+    def _established(self, event: Established) -> None:
+        connection = self._connection
+        if not connection.is_client:
+            connection.setup = event.payload
+            connection.metadata_mime, connection.data_mime = event.metadata_mime, event.data_mime
+            self._open()
+
+    def _open(self) -> None:
+        self._is_open = True
+        self._tell("opened")
+        for data in self._early:
+            self._tell("received", data)
+        self._early.clear()
+
+    def _close(self, error: Exception | None) -> None:
+        if self._is_open and not self._is_closed:
+            self._tell_items_sent()
+            self._tell("closed", error)
+        elif not self._is_closed:
+            self._taps.tell("refused", self._connection.address, str(error or "it was closed"))
+        self._is_closed = True
+
+    def _tell_items_received(self, count: int) -> int:
+        if count:
+            self._tell("items_received", count)
+        return 0
+
+    def _tell_items_sent(self) -> None:
+        if self._items_sent:
+            count, self._items_sent = self._items_sent, 0
+            self._tell("items_sent", count)
+
+    def _tell(self, what: str, *arguments: Any) -> None:
+        if self._is_open:
+            self._taps.tell(what, self._connection, *arguments)
+
+
+def outcome_of(error: Exception) -> Outcome:
+    """Return how a stream ended that ended with `error`."""
+    if isinstance(error, CanceledError):
+        return Outcome.CANCELED
+    return Outcome.REJECTED if isinstance(error, Rejected) else Outcome.FAILED

@@ -1,0 +1,59 @@
+"""What is known of a connection: interceptors, connection hooks and taps are told of it by this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .payload import Payload
+
+__all__ = ["Connection"]
+
+
+class Connection:
+    """One connection, which with `Settings.resume` goes on over several links.
+
+    Args:
+        protocol: The protocol that its URL names.
+        address: See below.
+        is_client: Whether we opened it.
+        setup: See below.
+        metadata_mime: See below.
+        data_mime: See below.
+
+    Attributes:
+        protocol: The protocol that its URL names: ``rsocket``.
+        address: Where the peer is: for a client the place that its URL names, such as ``tcp://host:7878``, for
+            a server the address from which the peer came first; empty where the transport has none.
+        is_client: Whether we opened it.
+        setup: What the client said at set-up.
+        metadata_mime: What its metadata is; empty on a client that leaves it to the protocol.
+        data_mime: What its data is.
+        certificate: The certificate that the peer showed on the present link, and that was verified, as
+            :meth:`ssl.SSLSocket.getpeercert` has it; None: there is none.
+        error: Why it was closed, once it is, unless this side closed it.
+
+    """
+
+    __slots__ = ("address", "certificate", "data_mime", "error", "is_client", "metadata_mime", "protocol", "setup")
+
+    def __init__(
+        self,
+        protocol: str,
+        address: str,
+        is_client: bool,
+        setup: Payload | None = None,
+        metadata_mime: str = "",
+        data_mime: str = "",
+    ) -> None:
+        self.protocol = protocol
+        self.address = address
+        self.is_client = is_client
+        self.setup = setup or Payload()
+        self.metadata_mime = metadata_mime
+        self.data_mime = data_mime
+        self.certificate: Mapping[str, Any] | None = None
+        self.error: Exception | None = None
+
+    def __repr__(self) -> str:
+        return f"<Connection {'to' if self.is_client else 'from'} {self.address or 'a peer'} by {self.protocol}>"

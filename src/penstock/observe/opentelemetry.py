@@ -1,0 +1,235 @@
+"""Metrics and traces for OpenTelemetry: observable counters, and interceptors that make spans.
+
+Only its API is used: without an SDK in the process, nothing of this costs much or does anything.
+"""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from typing import Any, Final
+
+from ..aio.intercept import Interceptor, Next, Request
+from ..aio.metrics import Metrics
+from ..errors import ApplicationError
+from ..kinds import Kind
+from .carriers import Carrier, CompositeCarrier
+
+try:
+    from opentelemetry.context import Context
+    from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation, get_meter
+    from opentelemetry.propagate import get_global_textmap
+    from opentelemetry.propagators.textmap import TextMapPropagator
+    from opentelemetry.trace import (
+        Span,
+        SpanKind,
+        Status,
+        StatusCode,
+        Tracer,
+        TracerProvider,
+        get_tracer,
+        set_span_in_context,
+        use_span,
+    )
+except ImportError as error:
+    raise ModuleNotFoundError(
+        "OpenTelemetry needs the package opentelemetry-api, which the extra penstock[metrics] brings", name=error.name
+    ) from error
+
+__all__ = ["client_tracing", "export", "server_tracing"]
+
+SCOPE: Final = "penstock"
+"""The name of our tracer and our meter."""
+COUNTERS: Final = (
+    # The instrument, the field of a snapshot, its unit, and what it is.
+    ("penstock.connections.opened", "connections_opened", "{connection}", "Connections that were established"),
+    ("penstock.connections.closed", "connections_closed", "{connection}", "Connections that are over"),
+    ("penstock.connections.failed", "connections_failed", "{connection}", "Connections that neither side ended"),
+    ("penstock.connections.resumed", "connections_resumed", "{link}", "Connections that went on over another link"),
+    ("penstock.connections.refused", "connections_refused", "{link}", "Links of which no connection came"),
+    ("penstock.limits.exceeded", "limits_exceeded", "{connection}", "Connections ended by a limit"),
+    ("penstock.received.bytes", "received_bytes", "By", "What links brought"),
+    ("penstock.sent.bytes", "sent_bytes", "By", "What links were given"),
+    ("penstock.received.items", "received_items", "{item}", "Items that came; requests are none"),
+    ("penstock.sent.items", "sent_items", "{item}", "Items that were sent; requests are none"),
+)
+SENDS_MANY: Final = (Kind.STREAM, Kind.CHANNEL)
+
+Callback = Callable[[CallbackOptions], Iterable[Observation]]
+
+
+# Metrics.
+
+
+def export(metrics: Metrics, meter_provider: MeterProvider | None = None) -> None:
+    """Show `metrics` to OpenTelemetry, whose readers ask for them when they want them.
+
+    Args:
+        metrics: The tap that counts. One is enough for all servers and clients of a process.
+        meter_provider: Else the global one.
+
+    """
+    meter = get_meter(SCOPE, meter_provider=meter_provider)
+    for name, field, unit, text in COUNTERS:
+        meter.create_observable_counter(name, [_reading(metrics, field)], unit, text)
+    meter.create_observable_up_down_counter(
+        "penstock.connections", [_reading(metrics, "connections")], "{connection}", "Connections that there are"
+    )
+    meter.create_observable_counter(
+        "penstock.streams.opened", [lambda options: _opened(metrics)], "{stream}", "Requests that were sent, or came"
+    )
+    meter.create_observable_counter(
+        "penstock.streams.ended", [lambda options: _ended(metrics)], "{stream}", "Streams that are over"
+    )
+
+
+def _reading(metrics: Metrics, field: str) -> Callback:
+    return lambda options: [Observation(getattr(metrics.snapshot(), field))]
+
+
+def _opened(metrics: Metrics) -> Iterator[Observation]:
+    for (kind, ours), count in metrics.snapshot().streams_opened.items():
+        yield Observation(count, _labels(kind, ours))
+
+
+def _ended(metrics: Metrics) -> Iterator[Observation]:
+    for (kind, ours, outcome), count in metrics.snapshot().streams_ended.items():
+        yield Observation(count, _labels(kind, ours) | {"outcome": outcome.value})
+
+
+def _labels(kind: Kind, ours: bool) -> dict[str, str]:
+    return {"kind": kind.name.lower(), "initiator": "local" if ours else "remote"}
+
+
+# Traces.
+
+
+def client_tracing(
+    tracer_provider: TracerProvider | None = None,
+    propagator: TextMapPropagator | None = None,
+    carrier: Carrier | None = None,
+) -> Interceptor:
+    """Return an interceptor for `connect` that makes a span of everything that is asked for.
+
+    A stream's span ends with its items. It looks at each of them, so that ``batches()`` is as slow as single items.
+
+    Args:
+        tracer_provider: Else the global one.
+        propagator: Says which fields carry the trace to the other side; else the global one: W3C trace
+            context and baggage, unless OTEL_PROPAGATORS says otherwise.
+        carrier: Where a request carries them; else in entries of composite metadata.
+
+    """
+    tracer = get_tracer(SCOPE, tracer_provider=tracer_provider)
+    where = carrier or CompositeCarrier()
+
+    async def trace(request: Request, after: Next) -> Any:
+        span = _begin(tracer, SpanKind.CLIENT, request, None)
+        fields: dict[str, str] = {}
+        (propagator or get_global_textmap()).inject(fields, set_span_in_context(span))
+        where.write(request, fields)
+        return await _traced(span, request, after)
+
+    return trace
+
+
+def server_tracing(
+    tracer_provider: TracerProvider | None = None,
+    propagator: TextMapPropagator | None = None,
+    carrier: Carrier | None = None,
+) -> Interceptor:
+    """Return an interceptor for a service that makes a span of everything that handlers do for a request.
+
+    It is the child of the client's span, where the request carries one, and the current one while the handler runs.
+
+    Args:
+        tracer_provider: As for :func:`client_tracing`.
+        propagator: As above.
+        carrier: As above.
+
+    """
+    tracer = get_tracer(SCOPE, tracer_provider=tracer_provider)
+    where = carrier or CompositeCarrier()
+
+    async def trace(request: Request, after: Next) -> Any:
+        parent = (propagator or get_global_textmap()).extract(where.read(request))
+        return await _traced(_begin(tracer, SpanKind.SERVER, request, parent), request, after)
+
+    return trace
+
+
+def _begin(tracer: Tracer, kind: SpanKind, request: Request, parent: Context | None) -> Span:
+    connection = request.connection
+    attributes = {
+        "rpc.system": connection.protocol,
+        "rpc.method": request.route,
+        "penstock.kind": request.kind.name.lower(),
+        "network.peer.address": connection.address,
+    }
+    return tracer.start_span(request.route or request.kind.name.lower(), parent, kind, attributes)
+
+
+async def _traced(span: Span, request: Request, after: Next) -> Any:
+    """Go on within `span`, and end it: for streams once there are no more items."""
+    try:
+        with use_span(span, False, False, False):
+            result = await after(request)
+        if request.kind in SENDS_MANY:
+            return _TracedItems(span, result)
+    except BaseException as error:
+        _end(span, error)
+        raise
+    _end(span)
+    return result
+
+
+class _TracedItems(AsyncIterator[Any]):
+    """The items of a stream. Its span is current while they are made, but not while they are used."""
+
+    def __init__(self, span: Span, items: AsyncIterable[Any]) -> None:
+        self._span = span
+        self._iterator = aiter(items)
+        self._count = 0
+
+    async def __anext__(self) -> Any:
+        try:
+            with use_span(self._span, False, False, False):
+                item = await anext(self._iterator)
+        except StopAsyncIteration:
+            self._end(None)
+            raise
+        except BaseException as error:
+            self._end(error)
+            raise
+        self._count += 1
+        return item
+
+    async def aclose(self) -> None:
+        """Want no more items."""
+        self._end(CancelledError())
+        close = getattr(self._iterator, "aclose", None)
+        if close is not None:
+            await close()
+
+    def __del__(self) -> None:
+        # Another interceptor may have dropped it unread.
+        self._end(CancelledError())
+
+    def _end(self, error: BaseException | None) -> None:
+        if self._span.is_recording():
+            self._span.set_attribute("penstock.items", self._count)
+            _end(self._span, error)
+
+
+def _end(span: Span, error: BaseException | None = None) -> None:
+    """End a span, with what came of it. A request that nobody wants any more has not failed."""
+    if isinstance(error, Exception):
+        span.set_attribute("error.type", type(error).__qualname__)
+        span.set_status(Status(StatusCode.ERROR, str(error)))
+        if isinstance(error, ApplicationError):
+            span.set_attribute("rpc.response.status_code", str(error.code))
+        else:
+            span.record_exception(error)
+    elif error is not None:
+        span.add_event("canceled")
+    span.end()

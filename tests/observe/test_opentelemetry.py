@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+import penstock
+from penstock import ApplicationError, Kind, Metrics, Next, Payload, Peer, Rejected, Request, Service
+from penstock.observe.opentelemetry import client_tracing, export, server_tracing
+from tests.aio.serving import make_service
+from tests.waiting import until
+
+URL = "rsocket+memory://traced"
+
+
+@dataclass
+class Traced:
+    """A client and its server, both traced, and the spans that have ended."""
+
+    peer: Peer
+    provider: TracerProvider
+    exporter: InMemorySpanExporter
+    service: Service
+
+    async def spans(self, count: int = 2) -> list[ReadableSpan]:
+        """Wait for so many spans, and return them: those of the client first."""
+        await until(lambda: len(self.exporter.get_finished_spans()) >= count)
+        return sorted(self.exporter.get_finished_spans(), key=lambda span: span.kind != SpanKind.CLIENT)
+
+
+@asynccontextmanager
+async def tracing(seen: list[object] | None = None, reached: asyncio.Event | None = None) -> AsyncIterator[Traced]:
+    exporter, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    service = make_service([] if seen is None else seen, reached or asyncio.Event())
+    service.intercept(server_tracing(provider))
+    async with penstock.serve(service, URL):
+        async with penstock.connect(URL, interceptors=[client_tracing(provider)]) as peer:
+            yield Traced(peer, provider, exporter, service)
+
+
+def attributes(span: ReadableSpan) -> Mapping[str, Any]:
+    assert span.attributes is not None
+    return span.attributes
+
+
+def assert_one_trace(client: ReadableSpan, server: ReadableSpan) -> None:
+    assert (client.kind, server.kind) == (SpanKind.CLIENT, SpanKind.SERVER)
+    assert client.context is not None and server.context is not None and server.parent is not None
+    assert server.context.trace_id == client.context.trace_id
+    assert server.parent.span_id == client.context.span_id
+    assert server.parent.is_remote
+
+
+async def test_both_sides_of_a_call_belong_to_one_trace() -> None:
+    async with tracing() as traced:
+        with traced.provider.get_tracer("test").start_as_current_span("outside") as outside:
+            assert (await traced.peer.call("echo", b"x", metadata=b"mine")).data == b"x"
+        client, server, internal = await traced.spans(3)
+    if server.kind != SpanKind.SERVER:
+        server, internal = internal, server
+    assert_one_trace(client, server)
+    assert client.parent is not None and client.parent.span_id == outside.get_span_context().span_id
+    assert (client.name, server.name) == ("echo", "echo")
+    assert dict(attributes(client)) == {
+        "rpc.system": "rsocket",
+        "rpc.method": "echo",
+        "penstock.kind": "call",
+        "network.peer.address": "memory://traced",
+    }
+    assert attributes(server)["rpc.method"] == "echo"
+    assert (client.status.status_code, server.status.status_code) == (StatusCode.UNSET, StatusCode.UNSET)
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in Kind])
+async def test_every_kind_is_traced(kind: str) -> None:
+    async with tracing() as traced:
+        peer = traced.peer
+        items = 0
+        if kind == "CALL":
+            await peer.call("echo")
+        elif kind == "FIRE":
+            await peer.fire("log", b"x")
+        elif kind == "UPLOAD":
+            assert (await peer.upload("sum", b"", [b"1", b"2"])).data == b"3"
+        elif kind == "STREAM":
+            items = len([item async for item in peer.stream("count", b"5")])
+        else:
+            async with peer.channel("double", b"", [b"1", b"2"]) as stream:
+                items = len([item async for item in stream])
+        client, server = await traced.spans()
+    assert_one_trace(client, server)
+    assert attributes(client)["penstock.kind"] == attributes(server)["penstock.kind"] == kind.lower()
+    if items:
+        assert attributes(client)["penstock.items"] == attributes(server)["penstock.items"] == items
+
+
+async def test_what_handlers_trace_lies_within_their_span() -> None:
+    async with tracing() as traced:
+        tracer = traced.provider.get_tracer("test")
+
+        @traced.service.call("inner")
+        async def inner(request: Payload) -> None:
+            with tracer.start_as_current_span("work"):
+                await asyncio.sleep(0)
+
+        @traced.service.stream("inner")
+        async def inner_items(request: Payload) -> AsyncIterator[bytes]:
+            for _ in range(2):
+                with tracer.start_as_current_span("work"):
+                    await asyncio.sleep(0)
+                yield b"x"
+
+        await traced.peer.call("inner")
+        async for _ in traced.peer.stream("inner"):
+            # What is done with an item is not what the stream does.
+            assert not trace.get_current_span().get_span_context().is_valid
+        spans = await traced.spans(7)
+    servers = {span.context.span_id: span for span in spans if span.kind == SpanKind.SERVER and span.context}
+    parents = [span.parent.span_id for span in spans if span.name == "work" and span.parent]
+    assert len(parents) == 3
+    assert set(parents) == set(servers)
+
+
+async def test_errors_are_told_on_both_sides() -> None:
+    async with tracing() as traced:
+        with pytest.raises(ApplicationError):
+            await traced.peer.call("fail")
+        client, server = await traced.spans()
+        for span in (client, server):
+            assert span.status.status_code == StatusCode.ERROR
+            assert attributes(span)["error.type"] == "ApplicationError"
+            assert attributes(span)["rpc.response.status_code"] == "769"
+        traced.exporter.clear()
+        with pytest.raises(Rejected):
+            async for _ in traced.peer.stream("nobody"):
+                pass
+        client, server = await traced.spans()
+        assert_one_trace(client, server)
+        assert {attributes(span)["error.type"] for span in (client, server)} == {"Rejected"}
+
+
+async def test_a_bug_in_a_handler_is_recorded_on_the_server_alone(caplog: pytest.LogCaptureFixture) -> None:
+    async with tracing() as traced:
+        with pytest.raises(ApplicationError):
+            await traced.peer.call("bug")
+        client, server = await traced.spans()
+    assert [event.name for event in server.events] == ["exception"]
+    assert (attributes(server)["error.type"], attributes(client)["error.type"]) == ("KeyError", "ApplicationError")
+    assert list(client.events) == []
+
+
+async def test_what_is_canceled_ends_without_an_error() -> None:
+    reached, seen = asyncio.Event(), []
+    async with tracing(seen, reached) as traced:
+        call = asyncio.create_task(traced.peer.call("never"))
+        await reached.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        async with traced.peer.stream("acount", b"1000000", credit=2) as items:
+            async for _ in items:
+                break
+        spans = await traced.spans(4)
+        traced.exporter.clear()
+        async with traced.peer.stream("acount", b"1000000", credit=2):
+            """Leave at once: a server that sees both in one read begins nothing."""
+        spans += [span for span in await traced.spans(1) if span.kind == SpanKind.CLIENT]
+    assert {span.status.status_code for span in spans} == {StatusCode.UNSET}
+    assert {event.name for span in spans for event in span.events} == {"canceled"}
+    assert [len(span.events) for span in spans] == [1] * 5
+
+
+async def test_a_stream_dropped_unread_by_another_interceptor_ends_its_span() -> None:
+    exporter, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+
+    async def drop(request: Request, after: Next) -> Any:
+        await after(request)
+
+        async def nothing() -> AsyncIterator[Payload]:
+            for payload in ():
+                yield payload
+
+        return nothing()
+
+    service = make_service([], asyncio.Event())
+    async with penstock.serve(service, URL):
+        async with penstock.connect(URL, interceptors=[drop, client_tracing(provider)]) as peer:
+            assert [item async for item in peer.stream("count", b"3")] == []
+    assert len(exporter.get_finished_spans()) == 1
+
+
+async def test_the_carrier_is_chosen() -> None:
+    carried: dict[str, str] = {}
+
+    class Elsewhere:
+        def write(self, request: Request, fields: Mapping[str, str]) -> None:
+            carried.update(fields)
+
+        def read(self, request: Request) -> Mapping[str, str]:
+            return carried
+
+    exporter, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    service = make_service([], asyncio.Event())
+    service.intercept(server_tracing(provider, carrier=Elsewhere()))
+    async with penstock.serve(service, URL):
+        async with penstock.connect(URL, interceptors=[client_tracing(provider, carrier=Elsewhere())]) as peer:
+            answer = await peer.call("echo", b"x")
+    server, client = exporter.get_finished_spans()
+    assert_one_trace(client, server)
+    assert "traceparent" in carried
+    assert b"traceparent" not in (answer.metadata or b"")
+
+
+async def test_without_an_sdk_everything_works_as_before() -> None:
+    service = make_service([], asyncio.Event())
+    service.intercept(server_tracing())
+    async with penstock.serve(service, URL), penstock.connect(URL, interceptors=[client_tracing()]) as peer:
+        assert (await peer.call("echo", b"x")).data == b"x"
+        assert len([item async for item in peer.stream("count", b"3")]) == 3
+
+
+async def test_counters_are_observed() -> None:
+    metrics, reader = Metrics(), InMemoryMetricReader()
+    provider = MeterProvider([reader], shutdown_on_exit=False)
+    export(metrics, provider)
+    async with penstock.serve(make_service([], asyncio.Event()), URL, taps=[metrics]), penstock.connect(URL) as peer:
+        await peer.call("echo", b"x")
+        data, sent = reader.get_metrics_data(), metrics.snapshot().sent_bytes
+    assert data is not None
+    found = {
+        (metric.name, *(point.attributes or {}).values()): point.value  # type: ignore[union-attr]
+        for metric in data.resource_metrics[0].scope_metrics[0].metrics
+        for point in metric.data.data_points
+    }
+    assert found["penstock.connections",] == found["penstock.connections.opened",] == 1
+    assert found["penstock.connections.closed",] == 0
+    assert found["penstock.sent.items",] == 1
+    assert found["penstock.sent.bytes",] == sent > 0
+    assert found["penstock.streams.opened", "call", "remote"] == 1
+    assert found["penstock.streams.ended", "call", "remote", "completed"] == 1
+    assert sum(value for name, value in found.items() if name[0] == "penstock.streams.ended") == 1
+    provider.shutdown()
+
+
+def test_without_the_package_the_extra_is_named() -> None:
+    code = "import sys; sys.modules['opentelemetry'] = None; import penstock.observe.opentelemetry"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "ModuleNotFoundError: OpenTelemetry needs the package opentelemetry-api" in result.stderr
+    assert "penstock[metrics]" in result.stderr

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterable
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+import penstock
+from penstock import ConnectError, Metrics, Rejected
+from penstock.observe.prometheus import COUNTERS, MetricsCollector, export, listening
+from tests.aio.serving import make_service
+from tests.waiting import until
+
+URL = "rsocket+memory://prometheus"
+
+
+def values(text: str) -> dict[tuple[str, ...], float]:
+    """Return each sample by its name and the values of its labels: kind, initiator, outcome."""
+    samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
+    names = ("kind", "initiator", "outcome")
+    assert {label for one in samples for label in one.labels} == set(names)
+    return {(one.name, *(one.labels[name] for name in names if name in one.labels)): one.value for one in samples}
+
+
+async def traffic(metrics: Metrics) -> None:
+    async with penstock.serve(make_service([], asyncio.Event()), URL, taps=[metrics]) as server:
+        async with penstock.connect(URL) as peer:
+            await peer.call("echo", bytes(1000))
+            with pytest.raises(Rejected):
+                await peer.call("nobody")
+            async with peer.stream("count", b"7") as items:
+                assert len([item async for item in items]) == 7
+        await until(lambda: server.connections == 0)
+
+
+async def test_what_is_scraped_is_what_was_counted() -> None:
+    metrics, registry = Metrics(), CollectorRegistry()
+    export(metrics, registry)
+    before = values(generate_latest(registry).decode())
+    assert set(before.values()) == {0.0}
+    await traffic(metrics)
+    after = values(generate_latest(registry).decode())
+    assert before.keys() == after.keys()
+    snapshot = metrics.snapshot()
+    assert after["penstock_connections",] == 0
+    assert after["penstock_connections_opened_total",] == after["penstock_connections_closed_total",] == 1
+    assert after["penstock_sent_items_total",] == 8
+    assert after["penstock_received_bytes_total",] == snapshot.received_bytes > 1000
+    assert after["penstock_streams_opened_total", "call", "remote"] == 2
+    assert after["penstock_streams_ended_total", "call", "remote", "completed"] == 1
+    assert after["penstock_streams_ended_total", "call", "remote", "rejected"] == 1
+    assert after["penstock_streams_ended_total", "stream", "remote", "completed"] == 1
+    assert after["penstock_streams", "call", "remote"] == 0
+    assert sum(value for name, value in after.items() if name[0] == "penstock_streams_ended_total") == 3
+    for name, field, _ in COUNTERS:
+        assert after[f"{name}_total",] == getattr(snapshot, field)
+
+
+def test_one_registry_shows_one_metrics() -> None:
+    registry = CollectorRegistry()
+    collector = export(Metrics(), registry)
+    with pytest.raises(ValueError, match="Duplicated"):
+        export(Metrics(), registry)
+    registry.unregister(collector)
+    export(Metrics(), registry)
+
+
+def test_the_default_is_the_registry_of_the_process() -> None:
+    from prometheus_client import REGISTRY
+
+    collector = export(Metrics())
+    try:
+        assert b"penstock_connections_opened_total 0.0" in generate_latest(REGISTRY)
+    finally:
+        REGISTRY.unregister(collector)
+
+
+def test_families_have_a_text() -> None:
+    families: Iterable[object] = MetricsCollector(Metrics()).collect()
+    assert all(getattr(family, "documentation", "") for family in families)
+
+
+def test_scrapes_are_answered_over_http() -> None:
+    metrics = Metrics()
+    metrics.refused("", "")
+    with listening(metrics, "127.0.0.1", 0) as url:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            text = answer.read().decode()
+        assert values(text)["penstock_connections_refused_total",] == 1
+        port = int(url.split(":")[2].partition("/")[0])
+        with pytest.raises(ConnectError, match="for metrics"), listening(metrics, "127.0.0.1", port):
+            pass
+
+
+def test_without_the_package_the_extra_is_named() -> None:
+    code = "import sys; sys.modules['prometheus_client'] = None; import penstock.observe.prometheus"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "ModuleNotFoundError: Prometheus needs the package prometheus-client" in result.stderr
+    assert "penstock[metrics]" in result.stderr
