@@ -51,6 +51,8 @@ class Build:
         self.name = name
         self._own_copy = own_copy
         self._modules: dict[str, ModuleType] = {}
+        # A module that is imported while it is active is there for whoever asks for it within.
+        self._is_active = False
 
     def __repr__(self) -> str:
         return f"<{self.name} build>"
@@ -63,9 +65,10 @@ class Build:
     @contextmanager
     def active(self) -> Iterator[None]:
         """Make `import penstock...` mean this build, until the block is left."""
-        if not self._own_copy:
+        if not self._own_copy or self._is_active:
             yield
             return
+        self._is_active = True
         others = _take_modules()
         sys.modules.update(self._modules)
         sys.meta_path.insert(0, _build.SourceFinder)
@@ -75,6 +78,7 @@ class Build:
             sys.meta_path.remove(_build.SourceFinder)
             self._modules = _take_modules()
             sys.modules.update(others)
+            self._is_active = False
 
 
 def _take_modules() -> dict[str, ModuleType]:

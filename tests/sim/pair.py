@@ -47,6 +47,7 @@ class Pair:
 
     Attributes:
         client, server: The sessions.
+        server_dialect: What they speak.
         client_events, server_events: What they said, in order.
         client_sent, server_sent: The bytes that left each.
         now: The time.
@@ -69,6 +70,7 @@ class Pair:
         settings = build.module("penstock.settings").Settings
         payload = build.module("penstock.payload").Payload
         spoken = build.module("penstock.rsocket.dialect").DIALECTS[dialect]
+        self.server_dialect = spoken
         self.client = session.client(settings(**(client or {})), setup or payload(), spoken)
         self.server = session.server(settings(**(server or {})), spoken)
         self.client_events: list[Any] = []
