@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trustme
+
+import penstock
+from penstock import Payload, Service, Settings, Setup, SetupRejected
+from penstock.aio.admission import Acceptor
+
+PLACE = "rsocket+tcp://127.0.0.1:0"
+
+
+def service(name: bytes = b"all") -> Service:
+    made = Service()
+
+    @made.call("who")
+    def who(request: Payload) -> bytes:
+        return name
+
+    return made
+
+
+@asynccontextmanager
+async def serving(acceptor: Acceptor | None, **settings: object) -> AsyncIterator[str]:
+    async with penstock.serve(service(), PLACE, acceptor=acceptor, settings=Settings(**settings)) as server:  # type: ignore[arg-type]
+        yield server.urls[0]
+
+
+def check(setup: Setup) -> None:
+    if setup.payload.data != b"open sesame":
+        raise SetupRejected("wrong password")
+
+
+async def check_later(setup: Setup) -> None:
+    await asyncio.sleep(0.02)
+    check(setup)
+
+
+ACCEPTORS = pytest.mark.parametrize("acceptor", [check, check_later])
+
+
+@ACCEPTORS
+async def test_who_is_refused_learns_why_and_who_is_not_is_served(acceptor: Acceptor) -> None:
+    async with serving(acceptor) as url:
+        async with penstock.connect(url, setup="open sesame") as peer:
+            assert (await peer.call("who")).data == b"all"
+        with pytest.raises(SetupRejected, match="wrong password") as refused:
+            async with penstock.connect(url, setup="guess") as peer:
+                await peer.call("who")
+        assert refused.value.code == 0x003
+
+
+@ACCEPTORS
+async def test_a_refusal_is_known_at_once_to_whoever_wants_that(acceptor: Acceptor) -> None:
+    async with serving(acceptor) as url:
+        with pytest.raises(SetupRejected, match="wrong password"):
+            await penstock.connect(url, setup="guess", confirm=True)
+        peer = await penstock.connect(url, setup="open sesame", confirm=True)
+        assert (await peer.call("who")).data == b"all"
+        await peer.close()
+
+
+async def test_nothing_is_served_before_the_set_up_is_accepted() -> None:
+    asked = asyncio.Event()
+    accepted = asyncio.Event()
+
+    async def wait(setup: Setup) -> None:
+        asked.set()
+        await accepted.wait()
+
+    async with serving(wait) as url, penstock.connect(url) as peer:
+        calls = [asyncio.ensure_future(peer.call("who")) for _ in range(3)]
+        await asked.wait()
+        done, _ = await asyncio.wait(calls, timeout=0.05)
+        assert done == set()
+        accepted.set()
+        assert [(await call).data for call in calls] == [b"all"] * 3
+
+
+async def test_a_client_that_leaves_meanwhile_is_forgotten() -> None:
+    asked = asyncio.Event()
+    canceled = asyncio.Event()
+
+    async def wait(setup: Setup) -> None:
+        asked.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            canceled.set()
+            raise
+
+    async with penstock.serve(service(), "rsocket+memory://leaves", acceptor=wait) as server:
+        peer = await penstock.connect(server.urls[0])
+        await asked.wait()
+        await peer.close(0)
+        await canceled.wait()
+
+
+async def test_an_acceptor_may_choose_the_service() -> None:
+    admins = service(b"admins")
+
+    def choose(setup: Setup) -> Service | None:
+        return admins if setup.payload.data == b"root" else None
+
+    async with serving(choose) as url:
+        for setup, name in ((b"root", b"admins"), (b"me", b"all")):
+            async with penstock.connect(url, setup=setup) as peer:
+                assert (await peer.call("who")).data == name
+
+
+async def test_it_sees_what_the_client_says() -> None:
+    seen: list[Setup] = []
+    async with serving(seen.append) as url:  # type: ignore[arg-type]
+        settings = Settings(data_mime="application/json")
+        async with penstock.connect(url, setup=Payload(b"data", b"metadata"), settings=settings) as peer:
+            await peer.call("who")
+    (setup,) = seen
+    assert (setup.payload, setup.data_mime) == (Payload(b"data", b"metadata"), "application/json")
+    assert (setup.address, setup.certificate, setup.strict, setup.understood) == ("127.0.0.1", None, False, True)
+
+
+async def test_it_sees_the_certificate_of_the_client() -> None:
+    ca = trustme.CA()
+    server_side = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    ca.issue_cert("127.0.0.1").configure_cert(server_side)
+    ca.configure_trust(server_side)
+    server_side.verify_mode = ssl.CERT_REQUIRED
+    client_side = ssl.create_default_context()
+    ca.configure_trust(client_side)
+    certificate = ca.issue_cert("client@example.org")
+    certificate.configure_cert(client_side)
+    seen: list[Setup] = []
+    place = PLACE.replace("tcp", "tls")
+    async with penstock.serve(service(), place, acceptor=seen.append, ssl=server_side) as server:  # type: ignore[arg-type]
+        async with penstock.connect(server.urls[0], ssl=client_side) as peer:
+            await peer.call("who")
+    shown = certificate.cert_chain_pems[0].bytes().decode()
+    assert seen[0].certificate == ssl.PEM_cert_to_DER_cert(shown)
+
+
+async def test_a_fault_of_the_acceptor_tells_the_client_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(setup: Setup) -> None:
+        raise KeyError("the database password")
+
+    async with serving(broken) as url:
+        with caplog.at_level(logging.ERROR, "penstock.aio"), pytest.raises(SetupRejected) as refused:
+            await penstock.connect(url, confirm=True)
+    assert "password" not in str(refused.value)
+    assert "the acceptor failed" in caplog.text
+
+
+async def test_a_strict_client_is_refused_where_it_is_not_understood() -> None:
+    # ReactiveSocket 0.2, Connection Establishment: the S flag. Our own clients never set it.
+    setup = bytes.fromhex(
+        "00000000 0420 0000 0002 000001f4 0000ea60 03 782f79 0a 746578742f706c61696e".replace(" ", "")
+    )
+    async with serving(None) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        writer.write(len(setup).to_bytes(3, "big") + setup)
+        answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+    # ERROR, UNSUPPORTED_SETUP.
+    assert answer[7:13].hex() == "2c0000000002"
+    assert b"'x/y'" in answer
+
+
+async def test_confirming_takes_a_server_that_answers() -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    listening = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    async with listening:
+        with pytest.raises(penstock.ConnectError, match=r"not accepted the set-up within 0\.1 s"):
+            await penstock.connect(
+                f"rsocket+tcp://127.0.0.1:{port}", confirm=True, settings=Settings(connect_timeout=0.1)
+            )
+
+
+async def test_the_first_draft_confirms_by_a_lease_alone() -> None:
+    async with serving(None, lease=True) as url:
+        old = url.replace("rsocket", "reactivesocket-0.0")
+        with pytest.raises(penstock.UnsupportedKind, match="ask for a lease"):
+            await penstock.connect(old, confirm=True)
+        async with penstock.connect(old, confirm=True, settings=Settings(lease=True)) as peer:
+            assert (await peer.call("who")).data == b"all"
