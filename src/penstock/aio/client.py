@@ -1,32 +1,23 @@
-"""Connecting: a session of ours, and links to the server for as long as it wants one."""
+"""Connecting: ``async with connect(url) as peer``."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import os
 import ssl as tls
 from collections.abc import Generator
 from types import TracebackType
-from typing import Final
 
-from .. import transports
-from ..dialects import client_session
-from ..errors import ConnectError
 from ..payload import Payload
 from ..settings import DEFAULT_SETTINGS, Settings
-from ..urls import Url, parse_url
+from ..urls import parse_url
 from .backoff import Backoff
+from .dialer import Dialer
 from .driver import Driver
+from .lasting import LastingPeer
 from .peer import Peer
+from .reconnect import Reconnect
 from .service import Service
 
 __all__ = ["Connecting", "connect"]
-
-logger = logging.getLogger("penstock.aio")
-
-TOKEN_BYTES: Final = 16
-"""RSocket 1.0, Identification Token Handling: nobody may guess it. These are 128 bits."""
 
 
 def connect(
@@ -37,6 +28,7 @@ def connect(
     setup: bytes | str | Payload = b"",
     ssl: tls.SSLContext | None = None,
     checkpoint: bytes | None = None,
+    reconnect: Reconnect | None = None,
 ) -> Connecting:
     """Connect to a server: ``async with connect(url) as peer``, or ``peer = await connect(url)``.
 
@@ -48,6 +40,8 @@ def connect(
         setup: What to tell the server about us.
         ssl: For TLS; else the system's certificate authorities are trusted.
         checkpoint: What :meth:`Peer.checkpoint` returned in another process: its session is resumed.
+        reconnect: How to go on with a new session when the connection breaks and cannot be resumed: what is open
+            fails, and what is asked for later goes over the new one. Without it the peer is closed then.
 
     Returns:
         What connects when it is awaited or entered. Leaving the block closes the connection; after an await,
@@ -59,30 +53,20 @@ def connect(
 
     """
     payload = setup if isinstance(setup, Payload) else Payload(setup)
-    return Connecting(parse_url(url), service or Service(), settings or DEFAULT_SETTINGS, payload, ssl, checkpoint)
+    backoff = Backoff if reconnect is None else reconnect.backoff
+    dialer = Dialer(
+        parse_url(url), service or Service(), settings or DEFAULT_SETTINGS, payload, ssl, backoff, checkpoint
+    )
+    return Connecting(dialer, reconnect)
 
 
 class Connecting:
     """A connection that is about to be made; see :func:`connect`."""
 
-    def __init__(
-        self,
-        url: Url,
-        service: Service,
-        settings: Settings,
-        setup: Payload,
-        ssl: tls.SSLContext | None,
-        checkpoint: bytes | None,
-    ) -> None:
-        self._url = url
-        self._service = service
-        self._settings = settings
-        self._setup = setup
-        self._ssl = ssl
-        self._checkpoint = checkpoint
-        self._driver: Driver | None = None
+    def __init__(self, dialer: Dialer, reconnect: Reconnect | None) -> None:
+        self._dialer = dialer
+        self._reconnect = reconnect
         self._peer: Peer | None = None
-        self._again: asyncio.Task[None] | None = None
 
     def __await__(self) -> Generator[None, None, Peer]:
         return self._open().__await__()
@@ -98,38 +82,13 @@ class Connecting:
             await self._peer.close(None if error is None else 0)
 
     async def _open(self) -> Peer:
-        if self._peer is not None:
-            return self._peer
-        session = client_session(
-            self._url.protocol,
-            self._settings,
-            setup=self._setup,
-            random=os.urandom(TOKEN_BYTES),
-            checkpoint=self._checkpoint,
-        )
-        driver = Driver(session, self._settings, self._service, self._url.place, self._unlinked)
-        await transports.connect(self._url, driver, self._settings, self._ssl)
-        self._driver = driver
-        self._peer = Peer(driver)
+        if self._peer is None:
+            if self._reconnect is None:
+                driver = self._dialer.driver(Driver)
+                await self._dialer.link(driver)
+                self._peer = Peer(driver)
+            else:
+                peer = LastingPeer(self._dialer, self._reconnect)
+                await peer.open()
+                self._peer = peer
         return self._peer
-
-    def _unlinked(self) -> None:
-        """Take care of a session that has lost its link and wants another."""
-        if self._driver is not None and (self._again is None or self._again.done()):
-            self._again = self._driver.loop.create_task(self._reconnect(self._driver))
-            self._driver.over.add_done_callback(self._stop)
-
-    async def _reconnect(self, driver: Driver) -> None:
-        """Try until there is a link, or the session gives up: its own timer ends it."""
-        backoff = Backoff()
-        logger.info("%s: the connection broke; resuming", driver.name)
-        while driver.link is None and not driver.closed:
-            await asyncio.sleep(backoff.next())
-            try:
-                await transports.connect(self._url, driver, self._settings, self._ssl)
-            except ConnectError as error:
-                logger.info("%s", error)
-
-    def _stop(self, over: asyncio.Future[None]) -> None:
-        if self._again is not None:
-            self._again.cancel()

@@ -1,0 +1,353 @@
+"""A peer that outlives its sessions: when one breaks, another is made behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from math import inf
+from typing import Final
+
+from ..errors import ConnectError, SessionClosed, SessionError
+from ..events import Closed, Draining, Event
+from ..kinds import Kind
+from ..payload import Payload
+from ..session import Session
+from ..settings import Settings
+from .dialer import Dialer
+from .driver import Driver
+from .peer import Peer
+from .pump import Source
+from .reconnect import Reconnect
+from .service import Service
+from .streams import LateStream, Stream
+
+__all__ = ["LastingPeer"]
+
+logger = logging.getLogger("penstock.aio")
+
+HELD: Final = 1.0
+"""Seconds after which a connection was a success. Some proxies accept one and drop it at once when there is no
+server behind them: such a try has failed."""
+LAST_WORDS: Final = 1.0
+"""Seconds that a task which is canceled gets."""
+
+
+class LastingPeer(Peer):
+    """A peer whose connection is made anew when it breaks; :func:`penstock.connect` with `reconnect` makes one.
+
+    Args:
+        dialer: The server.
+        policy: What its user wants.
+        changed: Called when a connection was made or broke, when a try has failed, and when there are no more.
+
+    Attributes:
+        trouble: Why there is no connection; None while there is one, or nothing has been tried.
+
+    """
+
+    __slots__ = (
+        "_again",
+        "_backoff",
+        "_changed",
+        "_dialer",
+        "_failed",
+        "_hook",
+        "_known",
+        "_made",
+        "_now",
+        "_over",
+        "_policy",
+        "_retired",
+        "trouble",
+    )
+
+    def __init__(self, dialer: Dialer, policy: Reconnect, changed: Callable[[], None] = lambda: None) -> None:
+        self._dialer = dialer
+        self._policy = policy
+        self._changed = changed
+        self._backoff = policy.backoff()
+        self._failed = 0
+        self.trouble: Exception | None = None
+        # Why there will be no connection any more.
+        self._over: Exception | None = None
+        # Set while nobody needs to wait: there is a connection, or there will be none.
+        self._known = asyncio.Event()
+        self._again: asyncio.Task[None] | None = None
+        self._hook: asyncio.Task[None] | None = None
+        self._retired: set[asyncio.Task[None]] = set()
+        self._renew()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the peer is closed for good: by this side, or because it is tried no more."""
+        return self._over is not None
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection now."""
+        return self._now.usable and self._now.link is not None
+
+    @property
+    def outstanding(self) -> int:
+        """How many streams are open, calls included."""
+        return self._now.session.open_streams
+
+    # What its user asks for.
+
+    async def open(self) -> None:
+        """Make the first connection.
+
+        Raises:
+            ConnectError: None could be made; with `Reconnect.initial`, as often as the policy has it tried.
+
+        """
+        if not self._policy.initial:
+            await self._dialer.link(self._now)
+            self._linked()
+            return
+        self.begin()
+        try:
+            await self._known.wait()
+        except asyncio.CancelledError:
+            await self.close(0)
+            raise
+        if self._over is not None:
+            raise self._over
+
+    def begin(self) -> None:
+        """Make the first connection in the background."""
+        self._again = self._now.loop.create_task(self._mend(None))
+
+    async def ready(self) -> Driver:
+        """Return the driver of a connection that takes output now; wait for one, as far as the policy allows.
+
+        Raises:
+            ConnectError: There is none.
+            SessionError: There will be none any more.
+            SessionClosed: This side has closed the peer.
+
+        """
+        while True:
+            driver = self._now
+            if self._over is not None:
+                raise self._over
+            if not driver.usable:
+                await self._another()
+            elif driver.paused:
+                await driver.writable()
+            else:
+                return driver
+
+    async def call(self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | None = None) -> Payload:
+        """Send one item and return the one that comes back. See :meth:`Peer.call`."""
+        driver = self._now
+        if driver.paused or not driver.usable:
+            await self.ready()
+        return await Peer.call(self, route, data, metadata=metadata)
+
+    async def fire(self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | None = None) -> None:
+        """Send one item, of which nobody learns what became. See :meth:`Peer.fire`."""
+        await self.ready()
+        await Peer.fire(self, route, data, metadata=metadata)
+
+    async def upload(
+        self, route: str, data: bytes | str | Payload, outgoing: Source, *, metadata: bytes | None = None
+    ) -> Payload:
+        """Send items and return the one that comes back for all of them. See :meth:`Peer.upload`."""
+        await self.ready()
+        return await Peer.upload(self, route, data, outgoing, metadata=metadata)
+
+    async def push(self, metadata: bytes) -> None:
+        """Send metadata that belongs to the connection as a whole, which is the present one."""
+        await self.ready()
+        await Peer.push(self, metadata)
+
+    async def close(self, grace: float | None = None) -> None:
+        """Close the connection, or try no more for one. See :meth:`Peer.close`."""
+        self._end(SessionClosed("this side closed the connection"))
+        tasks = self._stop() - {asyncio.current_task()}
+        if tasks:
+            await asyncio.wait(tasks, timeout=LAST_WORDS)
+        await Peer.close(self, grace)
+        if self._retired:
+            await asyncio.wait(self._retired)
+
+    def detach(self) -> None:
+        """Let go of the connection without ending the session. See :meth:`Peer.detach`."""
+        self._end(SessionClosed("this side let go of the session"))
+        self._stop()
+        Peer.detach(self)
+
+    def _stream(
+        self,
+        kind: Kind,
+        route: str,
+        data: bytes | str | Payload,
+        metadata: bytes | None,
+        credit: int | None,
+        manual: bool,
+        outgoing: Source | None,
+    ) -> Stream:
+        payload = data if isinstance(data, Payload) else Payload(data, metadata)
+        return LateStream(self.ready, self._dialer.settings, kind, route, payload, credit, manual, outgoing)
+
+    # One connection after another.
+
+    async def _another(self) -> None:
+        """Wait until there is another connection, or none any more."""
+        policy = self._policy
+        why = self.trouble or f"{self._now.name} has not been reached yet"
+        if policy.new_calls == "fail":
+            raise ConnectError(f"there is no connection at the moment ({why}); another one is being made")
+        try:
+            async with asyncio.timeout(policy.wait_timeout):
+                await self._known.wait()
+        except TimeoutError:
+            why = self.trouble or why
+            raise ConnectError(f"there was no connection for wait_timeout ({policy.wait_timeout} s): {why}") from None
+
+    def _renew(self) -> None:
+        """Begin a session, which has no link yet."""
+        self._now = self._dialer.driver(_Driver)
+        self._now.lost = self._lost
+        self._made = inf
+        # Peer's own methods speak with the driver that it was made with.
+        super().__init__(self._now)
+
+    def _linked(self) -> None:
+        """Let everybody use the session's first link, unless it has broken already."""
+        driver = self._now
+        if driver.closed:
+            return
+        self._made = driver.loop.time()
+        driver.usable = True
+        self.trouble = None
+        self._known.set()
+        if self._policy.on_connect is not None:
+            self._hook = driver.loop.create_task(self._tell())
+        self._changed()
+
+    def _lost(self, driver: _Driver) -> None:
+        """Take note that `driver` takes nothing new; once it is closed, see to another one."""
+        if driver is not self._now or self._over is not None:
+            return
+        self._known.clear()
+        error = driver.error or SessionError("the server is closing the connection")
+        self.trouble = error
+        # A first link that breaks as it is made is the business of the one who makes it.
+        if driver.closed and (self._again is None or self._again.done()):
+            logger.info("%s: %s; connecting anew", driver.name, error)
+            if self._hook is not None:
+                self._hook.cancel()
+            self._again = driver.loop.create_task(self._mend(error))
+        self._changed()
+
+    async def _mend(self, broken: Exception | None) -> None:
+        """Make sessions until one has a link, or it is no use.
+
+        Args:
+            broken: What ended the last one; None where there was none.
+
+        """
+        try:
+            if broken is not None:
+                self._judge(broken, failed=self._now.loop.time() - self._made < HELD)
+                await self._pause()
+            while self._over is None:
+                try:
+                    await self._dialer.link(self._now)
+                except ConnectError as error:
+                    logger.info("%s", error)
+                    self._judge(error, failed=True)
+                else:
+                    self._linked()
+                    if not self._now.closed:
+                        return
+                    self._judge(self._now.error or SessionError("the server closed the connection"), failed=True)
+                await self._pause()
+        except Exception as error:
+            # What no other try can mend: an option that the transport does not know, or a bug in a hook.
+            self._end(error)
+
+    async def _pause(self) -> None:
+        """Have another session, and wait before it is tried."""
+        if self._over is None:
+            if self._now.closed:
+                # Its link may be dead, and its handlers alive.
+                task = self._now.loop.create_task(self._now.close(0))
+                self._retired.add(task)
+                task.add_done_callback(self._retired.discard)
+                self._renew()
+            await asyncio.sleep(self._backoff.next())
+
+    def _judge(self, error: Exception, failed: bool) -> None:
+        """Decide whether to go on after `error`; `failed`: it was one more try in a row that came to nothing."""
+        self.trouble = error
+        if failed:
+            self._failed += 1
+        else:
+            self._failed = 0
+            self._backoff.reset()
+        if self._failed == self._policy.attempts or not self._policy.retry(error):
+            logger.warning("%s: %s; it is tried no more", self._now.name, error)
+            self._end(error)
+        else:
+            self._changed()
+
+    async def _tell(self) -> None:
+        """Run the hook for a new connection."""
+        assert self._policy.on_connect is not None
+        try:
+            await self._policy.on_connect(self)
+        except Exception:
+            logger.exception("%s: on_connect failed", self._now.name)
+
+    # The end.
+
+    def _end(self, error: Exception) -> None:
+        """Take nothing more; whoever waits is told `error`. Only the first end counts."""
+        if self._over is None:
+            self._over = self.trouble = error
+            self._now.usable = False
+            self._known.set()
+            self._changed()
+
+    def _stop(self) -> set[asyncio.Task[None] | None]:
+        """Cancel what goes on in the background, and return it."""
+        current = asyncio.current_task()
+        tasks = {task for task in (self._again, self._hook) if task is not None and not task.done()}
+        for task in tasks - {current}:
+            task.cancel()
+        return set(tasks)
+
+
+class _Driver(Driver):
+    """A driver that tells when it takes nothing new, which may be long before a dead network lets go of its link.
+
+    Attributes:
+        usable: New streams may be opened.
+        lost: Called when that is over.
+
+    """
+
+    __slots__ = ("lost", "usable")
+
+    def __init__(
+        self,
+        session: Session,
+        settings: Settings,
+        service: Service,
+        name: str,
+        unlinked: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(session, settings, service, name, unlinked)
+        self.usable = False
+        self.lost: Callable[[_Driver], None] = lambda driver: None
+
+    def session_event(self, event: Event) -> None:
+        """Take an event that concerns no stream."""
+        super().session_event(event)
+        if isinstance(event, Closed | Draining):
+            self.usable = False
+            self.lost(self)
