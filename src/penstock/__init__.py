@@ -15,9 +15,11 @@ _build.install()
 
 if TYPE_CHECKING:
     from ._build import ACCELERATED
+    from .aio.balance import Balancer, balance
     from .aio.client import connect
     from .aio.loop import run
     from .aio.peer import Peer
+    from .aio.reconnect import Reconnect
     from .aio.server import Server, serve
     from .aio.service import Service
     from .aio.streams import Items, Stream
@@ -60,6 +62,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ACCELERATED",
     "ApplicationError",
+    "Balancer",
     "Canceled",
     "ConnectError",
     "CreditExceeded",
@@ -84,6 +87,7 @@ __all__ = [
     "PeerClosed",
     "PenstockError",
     "ProtocolError",
+    "Reconnect",
     "Rejected",
     "ResumeRejected",
     "Server",
@@ -96,6 +100,7 @@ __all__ = [
     "StreamClosed",
     "UnsupportedKind",
     "UrlError",
+    "balance",
     "connect",
     "run",
     "serve",
@@ -104,16 +109,19 @@ __all__ = [
 # Where each name lives; what is not listed here is an error.
 _MODULES = {
     "ACCELERATED": "_build",
+    "Balancer": "aio.balance",
     "Items": "aio.streams",
     "Journal": "journal",
     "Kind": "kinds",
     "Payload": "payload",
     "PayloadRun": "payload",
     "Peer": "aio.peer",
+    "Reconnect": "aio.reconnect",
     "Server": "aio.server",
     "Service": "aio.service",
     "Settings": "settings",
     "Stream": "aio.streams",
+    "balance": "aio.balance",
     "connect": "aio.client",
     "run": "aio.loop",
     "serve": "aio.server",

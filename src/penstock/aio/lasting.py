@@ -8,12 +8,13 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from ..errors import ConnectError, SessionClosed, SessionError
+from ..errors import ConnectError, PenstockError, SessionClosed, SessionError
 from ..events import Closed, Draining, Event
 from ..kinds import Kind
 from ..payload import Payload
 from ..session import Session
 from ..settings import Settings
+from ..transports import Link
 from .dialer import Dialer
 from .driver import Driver
 from .peer import Peer
@@ -39,7 +40,7 @@ class LastingPeer(Peer):
     Args:
         dialer: The server.
         policy: What its user wants.
-        changed: Called when a connection was made or broke, when a try has failed, and when there are no more.
+        changed: Called when there is a connection, or none any more, when a try has failed, and at the end.
 
     Attributes:
         trouble: Why there is no connection; None while there is one, or nothing has been tried.
@@ -148,7 +149,9 @@ class LastingPeer(Peer):
 
     async def fire(self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | None = None) -> None:
         """Send one item, of which nobody learns what became. See :meth:`Peer.fire`."""
-        await self.ready()
+        driver = self._now
+        if driver.paused or not driver.usable:
+            await self.ready()
         await Peer.fire(self, route, data, metadata=metadata)
 
     async def upload(
@@ -166,7 +169,7 @@ class LastingPeer(Peer):
     async def close(self, grace: float | None = None) -> None:
         """Close the connection, or try no more for one. See :meth:`Peer.close`."""
         self._end(SessionClosed("this side closed the connection"))
-        tasks = self._stop() - {asyncio.current_task()}
+        tasks = self._stop()
         if tasks:
             await asyncio.wait(tasks, timeout=LAST_WORDS)
         await Peer.close(self, grace)
@@ -210,7 +213,7 @@ class LastingPeer(Peer):
     def _renew(self) -> None:
         """Begin a session, which has no link yet."""
         self._now = self._dialer.driver(_Driver)
-        self._now.lost = self._lost
+        self._now.changed = self._driver_changed
         self._made = inf
         # Peer's own methods speak with the driver that it was made with.
         super().__init__(self._now)
@@ -228,19 +231,19 @@ class LastingPeer(Peer):
             self._hook = driver.loop.create_task(self._tell())
         self._changed()
 
-    def _lost(self, driver: _Driver) -> None:
-        """Take note that `driver` takes nothing new; once it is closed, see to another one."""
+    def _driver_changed(self, driver: _Driver) -> None:
+        """Take note of what became of `driver`; once it is closed, see to another one."""
         if driver is not self._now or self._over is not None:
             return
-        self._known.clear()
-        error = driver.error or SessionError("the server is closing the connection")
-        self.trouble = error
-        # A first link that breaks as it is made is the business of the one who makes it.
-        if driver.closed and (self._again is None or self._again.done()):
-            logger.info("%s: %s; connecting anew", driver.name, error)
-            if self._hook is not None:
-                self._hook.cancel()
-            self._again = driver.loop.create_task(self._mend(error))
+        if not driver.usable:
+            self._known.clear()
+            self.trouble = driver.error or SessionError("the server is closing the connection")
+            # A first link that breaks as it is made is the business of the one who makes it.
+            if driver.closed and (self._again is None or self._again.done()):
+                logger.info("%s: %s; connecting anew", driver.name, self.trouble)
+                if self._hook is not None:
+                    self._hook.cancel()
+                self._again = driver.loop.create_task(self._mend(self.trouble))
         self._changed()
 
     async def _mend(self, broken: Exception | None) -> None:
@@ -266,9 +269,12 @@ class LastingPeer(Peer):
                         return
                     self._judge(self._now.error or SessionError("the server closed the connection"), failed=True)
                 await self._pause()
-        except Exception as error:
-            # What no other try can mend: an option that the transport does not know, or a bug in a hook.
+        except PenstockError as error:
+            # What no other try can mend, such as an option that the transport does not know.
             self._end(error)
+        except Exception as error:
+            logger.exception("%s: connecting anew failed", self._now.name)
+            self._end(SessionError(f"connecting anew failed, with a {type(error).__name__} of Reconnect.retry, maybe"))
 
     async def _pause(self) -> None:
         """Have another session, and wait before it is tried."""
@@ -313,13 +319,13 @@ class LastingPeer(Peer):
             self._known.set()
             self._changed()
 
-    def _stop(self) -> set[asyncio.Task[None] | None]:
-        """Cancel what goes on in the background, and return it."""
-        current = asyncio.current_task()
+    def _stop(self) -> set[asyncio.Task[None]]:
+        """Cancel what goes on in the background, and return it; not who calls this."""
         tasks = {task for task in (self._again, self._hook) if task is not None and not task.done()}
-        for task in tasks - {current}:
+        tasks -= {task for task in tasks if task is asyncio.current_task()}
+        for task in tasks:
             task.cancel()
-        return set(tasks)
+        return tasks
 
 
 class _Driver(Driver):
@@ -327,11 +333,11 @@ class _Driver(Driver):
 
     Attributes:
         usable: New streams may be opened.
-        lost: Called when that is over.
+        changed: Called when that is over, and when the session has another link.
 
     """
 
-    __slots__ = ("lost", "usable")
+    __slots__ = ("changed", "usable")
 
     def __init__(
         self,
@@ -343,11 +349,17 @@ class _Driver(Driver):
     ) -> None:
         super().__init__(session, settings, service, name, unlinked)
         self.usable = False
-        self.lost: Callable[[_Driver], None] = lambda driver: None
+        self.changed: Callable[[_Driver], None] = lambda driver: None
+
+    def link_made(self, link: Link) -> None:
+        """Tell the session of its link."""
+        super().link_made(link)
+        if self.usable:
+            self.changed(self)
 
     def session_event(self, event: Event) -> None:
         """Take an event that concerns no stream."""
         super().session_event(event)
         if isinstance(event, Closed | Draining):
             self.usable = False
-            self.lost(self)
+            self.changed(self)
