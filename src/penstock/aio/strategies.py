@@ -22,15 +22,13 @@ class PeakEwma:
     another chance. Twitter's Finagle balances by such averages.
 
     Args:
-        half_life: Seconds after which an answer counts half.
+        half_life: Seconds after which an answer counts half; more than 0.
 
     """
 
     __slots__ = ("_at", "_half_life", "_seconds")
 
     def __init__(self, half_life: float) -> None:
-        if half_life <= 0:
-            raise LocalError(f"half_life is {half_life}; it must be more than 0 seconds")
         self._half_life = half_life
         self._seconds = 0.0
         self._at = 0.0
