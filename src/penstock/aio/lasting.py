@@ -57,6 +57,7 @@ class LastingPeer(Peer):
         "_known",
         "_made",
         "_now",
+        "_opened",
         "_over",
         "_policy",
         "_retired",
@@ -69,6 +70,7 @@ class LastingPeer(Peer):
         self._changed = changed
         self._backoff = policy.backoff()
         self._failed = 0
+        self._opened = False
         self.trouble: Exception | None = None
         # Why there will be no connection any more.
         self._over: Exception | None = None
@@ -224,7 +226,7 @@ class LastingPeer(Peer):
         if driver.closed:
             return
         self._made = driver.loop.time()
-        driver.usable = True
+        driver.usable = self._opened = True
         self.trouble = None
         self._known.set()
         if self._policy.on_connect is not None:
@@ -296,7 +298,9 @@ class LastingPeer(Peer):
             self._failed = 0
             self._backoff.reset()
         if self._failed == self._policy.attempts or not self._policy.retry(error):
-            logger.warning("%s: %s; it is tried no more", self._now.name, error)
+            # Before the first connection somebody waits for it, and is told.
+            level = logging.WARNING if self._opened else logging.INFO
+            logger.log(level, "%s: %s; it is tried no more", self._now.name, error)
             self._end(error)
         else:
             self._changed()
