@@ -68,6 +68,11 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
     [
         ("README.md", 1, "Payload(b'hello'"),
         ("docs/how-to/serve-and-call.md", 2, "b'42'\nb'6'\n[b'0', b'1', b'2']\nhello\n0x301 not today\n"),
+        (
+            "docs/how-to/reconnect.md",
+            3,
+            "b'before'\nwhat was open failed\nb'after'\nb'somebody'\nrsocket+memory://two up 0\nrsocket+memory://three ",
+        ),
     ],
 )
 def test_what_stands_there_runs(page: str, count: int, output: str) -> None:

@@ -418,7 +418,12 @@ async def test_a_session_that_cannot_be_resumed_is_followed_by_another() -> None
 
 
 class FakeDialer:
-    """A dialer whose links are what a test says, over sessions that are silent."""
+    """A dialer whose links are what a test says, over sessions that are silent.
+
+    Attributes:
+        breaks: How many of the next links break as they are made.
+
+    """
 
     def __init__(self, build: Build, *outcomes: Exception | None) -> None:
         self._build = build
@@ -426,6 +431,7 @@ class FakeDialer:
         self.settings = build.module("penstock.settings").Settings()
         self.drivers: list[Any] = []
         self.links: list[FakeLink] = []
+        self.breaks = 0
 
     def driver(self, kind: Any) -> Any:
         session = FakeSession(self._build)
@@ -439,6 +445,10 @@ class FakeDialer:
             raise outcome
         self.links.append(FakeLink(driver))
         driver.link_made(self.links[-1])
+        if self.breaks:
+            self.breaks -= 1
+            happened(self._build, driver, "Closed", self._build.module("penstock.errors").PeerClosed("no"))
+            driver.link_lost(None)
 
 
 def policy_of(build: Build, **changed: Any) -> Any:
@@ -496,6 +506,33 @@ async def test_a_session_without_a_connection_is_tried_again_over_the_next(build
     await until(lambda: peer.connected)
     assert (len(dialer.drivers), len(changes), peer.trouble) == (1, 3, None)
     peer.detach()
+
+
+async def test_a_connection_that_breaks_as_it_is_made_is_none(build: Build) -> None:
+    told: list[Any] = []
+
+    async def tell(peer: Any) -> None:
+        told.append(peer)
+
+    dialer = FakeDialer(build)
+    dialer.breaks = 2
+    peer = build.module("penstock.aio.lasting").LastingPeer(dialer, policy_of(build, on_connect=tell))
+    await peer.open()
+    assert not peer.connected
+    assert await peer.ready() is dialer.drivers[2]
+    await until(lambda: told == [peer])
+    peer.detach()
+    await alone()
+
+
+async def test_connections_that_break_as_they_are_made_are_counted(build: Build) -> None:
+    dialer = FakeDialer(build)
+    dialer.breaks = 10
+    peer = build.module("penstock.aio.lasting").LastingPeer(dialer, policy_of(build, initial=True, attempts=3))
+    with pytest.raises(build.module("penstock.errors").PeerClosed):
+        await peer.open()
+    assert len(dialer.links) == 3
+    await alone()
 
 
 async def test_what_breaks_for_good_is_told_and_nothing_else_is_tried(build: Build) -> None:

@@ -125,6 +125,8 @@ class Balancer:
         self._opened = self._closed = False
         # Set when a node has changed.
         self._news = asyncio.Event()
+        # The nodes that get requests, until one changes.
+        self._known: list[Node] | None = None
         twice = {str(url) for url in self._wanted if self._wanted.count(url) > 1}
         if twice:
             raise LocalError(f"balance() is given {', '.join(sorted(twice))} more than once; name each node once")
@@ -183,12 +185,12 @@ class Balancer:
             await node.close(grace)
         finally:
             self._nodes.pop(name, None)
-            self._news.set()
+            self._changed()
 
     async def close(self, grace: float | None = None) -> None:
         """Close all connections, once what is open has ended, or `grace` seconds later."""
         self._closed = True
-        self._news.set()
+        self._changed()
         await asyncio.gather(*(node.close(grace) for node in self._nodes.values()))
 
     # Requests.
@@ -313,15 +315,28 @@ class Balancer:
                 await self._somebody(refused)
                 continue
             node = fit[self._strategy.pick(fit, self._clock())]
+            if node.peer.free:
+                return node
             # Nothing was sent yet: a node that goes while its link is full may be replaced by another.
+            self._known = None
             with suppress(PenstockError):
                 await node.peer.ready()
                 return node
 
     def _fit(self, refused: Collection[Node] = ()) -> list[Node]:
         """Return the nodes that may get a request. Those that rest are better than none."""
+        if self._known is not None and not refused:
+            return self._known
         ready = [node for node in self._nodes.values() if node.ready and node not in refused]
-        return [node for node in ready if not node.resting] or ready
+        fit = [node for node in ready if not node.resting] or ready
+        if not refused:
+            self._known = fit
+        return fit
+
+    def _changed(self) -> None:
+        """Take note that a node is not what it was."""
+        self._known = None
+        self._news.set()
 
     async def _somebody(self, refused: Collection[Node] = ()) -> None:
         """Wait until a node can be reached, where the policy says so."""
@@ -353,7 +368,7 @@ class Balancer:
             raise LocalError("the balancer is not open; use it as `async with balance(...) as balancer`")
 
     def _start(self, url: Url) -> None:
-        node = self._nodes[str(url)] = self._make(url, self._news.set)
+        node = self._nodes[str(url)] = self._make(url, self._changed)
         node.peer.begin()
 
     async def _open(self) -> Balancer:

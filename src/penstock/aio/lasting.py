@@ -92,6 +92,11 @@ class LastingPeer(Peer):
         return self._now.usable and self._now.link is not None
 
     @property
+    def free(self) -> bool:
+        """Whether what is asked for now is sent at once."""
+        return self._now.usable and not self._now.paused
+
+    @property
     def outstanding(self) -> int:
         """How many streams are open, calls included."""
         return self._now.session.open_streams
@@ -144,15 +149,13 @@ class LastingPeer(Peer):
 
     async def call(self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | None = None) -> Payload:
         """Send one item and return the one that comes back. See :meth:`Peer.call`."""
-        driver = self._now
-        if driver.paused or not driver.usable:
+        if not self.free:
             await self.ready()
         return await Peer.call(self, route, data, metadata=metadata)
 
     async def fire(self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | None = None) -> None:
         """Send one item, of which nobody learns what became. See :meth:`Peer.fire`."""
-        driver = self._now
-        if driver.paused or not driver.usable:
+        if not self.free:
             await self.ready()
         await Peer.fire(self, route, data, metadata=metadata)
 
@@ -160,12 +163,14 @@ class LastingPeer(Peer):
         self, route: str, data: bytes | str | Payload, outgoing: Source, *, metadata: bytes | None = None
     ) -> Payload:
         """Send items and return the one that comes back for all of them. See :meth:`Peer.upload`."""
-        await self.ready()
+        if not self.free:
+            await self.ready()
         return await Peer.upload(self, route, data, outgoing, metadata=metadata)
 
     async def push(self, metadata: bytes) -> None:
         """Send metadata that belongs to the connection as a whole, which is the present one."""
-        await self.ready()
+        if not self.free:
+            await self.ready()
         await Peer.push(self, metadata)
 
     async def close(self, grace: float | None = None) -> None:

@@ -52,7 +52,7 @@ class Node:
         policy: How it is connected to anew, and for how long it rests.
         latency: How long it takes to answer.
         rejections: Refusals in a row after which it rests.
-        changed: Called when it comes, goes, or fails to come.
+        changed: Called when it comes or goes, or fails to come, and when it rests or has rested.
 
     """
 
@@ -119,6 +119,7 @@ class Node:
             delay = self._delays.next()
             logger.warning("%s rejected %d requests in a row; it is spared for %.3g s", self.url, self._most, delay)
             self._rest = asyncio.get_running_loop().call_later(delay, self._rested)
+            self._changed()
 
     def _rested(self) -> None:
         """Give it one chance: if that is rejected, too, it rests again, and longer."""
@@ -129,6 +130,7 @@ class Node:
     async def close(self, grace: float | None) -> None:
         """Let what is open end within `grace` seconds, and close the connection."""
         self.leaving = True
+        self._changed()
         if self._rest is not None:
             self._rest.cancel()
             self._rest = None
