@@ -71,7 +71,7 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
         (
             "docs/how-to/reconnect.md",
             3,
-            "b'before'\nwhat was open failed\nb'after'\nb'somebody'\nrsocket+memory://two up 0\nrsocket+memory://three ",
+            "b'before'\nwhat was open failed\nb'after'\nb'somebody'\nrsocket+memory://two up 0\nrsocket",
         ),
     ],
 )

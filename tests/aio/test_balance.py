@@ -294,6 +294,19 @@ async def test_calls_wait_for_a_node_that_is_resumed() -> None:
             assert peer._now.session is session
 
 
+async def test_a_node_that_is_being_resumed_is_not_waited_for_while_there_are_others() -> None:
+    patient = Reconnect(first_delay=1000.0, longest_delay=1000.0)
+    async with cluster(2, "tcp://127.0.0.1:0") as it:
+        async with penstock.balance(it.urls, reconnect=patient, settings=Settings(resume=True)) as balancer:
+            await all_up(balancer)
+            await numbers(balancer, 2)
+            peer = balancer._nodes[it.urls[0]].peer
+            assert peer._now.link is not None
+            peer._now.link.abort()
+            await until(lambda: not peer.connected)
+            assert await numbers(balancer, 4) == [1] * 4
+
+
 # Nodes that refuse.
 
 

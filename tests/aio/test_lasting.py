@@ -197,6 +197,18 @@ async def test_closing_ends_the_tries_and_whoever_waits() -> None:
         await alone()
 
 
+async def test_the_last_error_does_not_gather_frames() -> None:
+    async with host() as it:
+        peer = await penstock.connect(it.url, reconnect=AT_ONCE)
+        await peer.close()
+        lengths = []
+        for _ in range(3):
+            with pytest.raises(SessionClosed) as closed:
+                await peer.call("echo")
+            lengths.append(len(closed.traceback))
+        assert len(set(lengths)) == 1
+
+
 async def test_closing_lets_calls_end_and_takes_no_more() -> None:
     async with host() as it:
         peer = await penstock.connect(it.url, reconnect=AT_ONCE)

@@ -317,11 +317,13 @@ class Balancer:
             node = fit[self._strategy.pick(fit, self._clock())]
             if node.peer.free:
                 return node
-            # Nothing was sent yet: a node that goes while its link is full may be replaced by another.
+            # Its link is full, or gone while its session is being resumed, which nobody is told of.
             self._known = None
-            with suppress(PenstockError):
-                await node.peer.ready()
-                return node
+            if node.ready:
+                # Nothing was sent yet: should it go meanwhile, another one takes its place.
+                with suppress(PenstockError):
+                    await node.peer.ready()
+                    return node
 
     def _fit(self, refused: Collection[Node] = ()) -> list[Node]:
         """Return the nodes that may get a request. Those that rest are better than none."""

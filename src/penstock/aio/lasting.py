@@ -139,7 +139,8 @@ class LastingPeer(Peer):
         while True:
             driver = self._now
             if self._over is not None:
-                raise self._over
+                # It is raised again and again, and must not gather the frames of all who saw it.
+                raise self._over.with_traceback(None)
             if not driver.usable:
                 await self._another()
             elif driver.paused:
