@@ -74,6 +74,8 @@ class Cluster:
             self.clock.now += self.takes[number]
             if number in self.full:
                 raise Rejected(message="full")
+            if request.data == b"fail":
+                raise ApplicationError(0x301, "boom")
             return b"%d" % number
 
         @service.stream("numbers")
@@ -355,6 +357,15 @@ async def test_a_call_that_was_rejected_goes_to_another_node_where_its_caller_al
         with pytest.raises(Rejected, match="full"):
             await balancer.call("number")
         assert it.asked == {0: 1, 1: 1, 2: 1}
+
+
+async def test_a_call_that_failed_goes_to_nobody_else() -> None:
+    async with cluster(2) as it, penstock.balance(it.urls, retry_rejected=True, rejections=1) as balancer:
+        await all_up(balancer)
+        with pytest.raises(ApplicationError, match="boom"):
+            await balancer.call("number", b"fail")
+        assert it.asked.total() == 1
+        assert states(balancer) == ["up", "up"]
 
 
 async def test_an_unknown_route_takes_no_service_away() -> None:

@@ -19,7 +19,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.usefixtures("tidy")
 
 
-def dialer_of(settings: Settings, delays: list[float] | None = None) -> Dialer:
+def dialer_of(settings: Settings, delays: list[float] | None = None, checkpoint: bytes | None = None) -> Dialer:
     """Return a dialer that waits for nothing; `delays` gets one entry a wait."""
 
     class Noted(Backoff):
@@ -28,7 +28,7 @@ def dialer_of(settings: Settings, delays: list[float] | None = None) -> Dialer:
                 delays.append(0.0)
             return 0.0
 
-    return Dialer(parse_url("rsocket+memory://dialer"), Service(), settings, Payload(b"hello"), None, Noted)
+    return Dialer(parse_url("rsocket+memory://dialer"), Service(), settings, Payload(b"hello"), None, Noted, checkpoint)
 
 
 @pytest.fixture
@@ -117,3 +117,23 @@ async def test_a_session_that_is_over_gets_none(connecting: list[Any]) -> None:
     await until(lambda: not connecting or driver.link is not None)
     driver.detach()
     await alone()
+
+
+async def test_a_checkpoint_is_for_the_first_session_that_gets_a_link(connecting: list[Any]) -> None:
+    settings = Settings(resume=True)
+    before = dialer_of(settings)
+    left = before.driver(Driver)
+    await before.link(left)
+    checkpoint = left.session.checkpoint(0, 0)
+    left.detach()
+
+    dialer, links = dialer_of(settings, checkpoint=checkpoint), [FakeLink(), FakeLink()]
+    connecting += [ConnectError("away"), *links]
+    with pytest.raises(ConnectError):
+        await dialer.link(dialer.driver(Driver))
+    for _ in links:
+        driver = dialer.driver(Driver)
+        await dialer.link(driver)
+        driver.detach()
+    # The first one resumes; the other one says its set-up.
+    assert [b"hello" in b"".join(link.written) for link in links] == [False, True]

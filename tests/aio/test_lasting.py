@@ -20,7 +20,6 @@ from penstock import (
     SetupRejected,
     UrlError,
 )
-from penstock.aio import lasting
 from penstock.aio.lasting import LastingPeer
 from tests.aio.fakes import FakeLink, FakeSession
 from tests.aio.serving import alone, make_service
@@ -248,17 +247,6 @@ async def test_tries_are_counted() -> None:
             assert [type(error) for error in tried] == [PeerClosed, ConnectError]
             with pytest.raises(ConnectError, match="nothing in this event loop listens"):
                 await peer.call("echo")
-
-
-async def test_a_connection_that_held_begins_the_count_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lasting, "HELD", 0.0)
-    async with host() as it, penstock.connect(it.url, reconnect=replace(AT_ONCE, attempts=1)) as peer:
-        for _ in range(3):
-            await it.kill()
-            await it.start()
-            await until(lambda: peer.connected)  # type: ignore[attr-defined]
-        await it.kill()
-        await until(lambda: peer.closed)
 
 
 async def test_the_hook_decides_what_is_worth_another_try() -> None:
@@ -544,6 +532,29 @@ async def test_connections_that_break_as_they_are_made_are_counted(build: Build)
     with pytest.raises(build.module("penstock.errors").PeerClosed):
         await peer.open()
     assert len(dialer.links) == 3
+    await alone()
+
+
+@pytest.mark.parametrize("held", [True, False])
+async def test_a_connection_that_held_begins_the_count_anew(
+    build: Build, monkeypatch: pytest.MonkeyPatch, held: bool
+) -> None:
+    errors, module = build.module("penstock.errors"), build.module("penstock.aio.lasting")
+    monkeypatch.setattr(module, "HELD", 0.0 if held else 1000.0)
+    resets: list[Any] = []
+    monkeypatch.setattr(build.module("penstock.aio.backoff").Backoff, "reset", lambda backoff: resets.append(backoff))
+    dialer = FakeDialer(build)
+    peer = module.LastingPeer(dialer, policy_of(build, attempts=2))
+    await peer.open()
+    for _ in range(5):
+        count = len(dialer.drivers)
+        happened(build, dialer.drivers[-1], "Closed", errors.PeerClosed("no"))
+        dialer.drivers[-1].link_lost(None)
+        await until(lambda count=count: peer.closed or (len(dialer.drivers) > count and peer.connected))
+        if peer.closed:
+            break
+    assert (peer.closed, len(dialer.drivers), len(resets)) == ((False, 6, 5) if held else (True, 2, 0))
+    peer.detach()
     await alone()
 
 

@@ -86,7 +86,7 @@ class Node:
     @property
     def ready(self) -> bool:
         """Whether it can take requests."""
-        return self.peer.connected and not self.leaving
+        return self.peer.connected
 
     @property
     def resting(self) -> bool:
