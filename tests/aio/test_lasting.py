@@ -364,13 +364,17 @@ async def test_the_hook_ends_with_its_connection_and_its_errors_are_logged(caplo
 
 
 async def test_the_hook_may_close_the_peer() -> None:
+    told: list[str] = []
+
     async def close(peer: penstock.Peer) -> None:
         await peer.close()
+        told.append("closed")
 
     async with host() as it:
         peer = await penstock.connect(it.url, reconnect=replace(AT_ONCE, on_connect=close))
         await until(lambda: peer.closed)
         await alone()
+        assert told == ["closed"]
 
 
 # Resuming.
@@ -479,6 +483,37 @@ async def test_a_dead_link_is_not_waited_for(build: Build, monkeypatch: pytest.M
     happened(build, dialer.drivers[1], "Closed", None)
     dialer.drivers[1].link_lost(None)
     await peer.close(0)
+    await alone()
+
+
+async def test_closing_waits_until_dead_links_are_gone(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build.module("penstock.aio.driver"), "LAST_WORDS", 0.0)
+    dialer = FakeDialer(build)
+    peer = build.module("penstock.aio.lasting").LastingPeer(dialer, policy_of(build))
+    await peer.open()
+    happened(build, dialer.drivers[0], "Closed", build.module("penstock.errors").KeepaliveTimeout("silent"))
+    await until(lambda: peer.connected)
+    happened(build, dialer.drivers[1], "Closed", None)
+    dialer.drivers[1].link_lost(None)
+    closing = asyncio.create_task(peer.close(0))
+    await until(lambda: "abort" in dialer.links[0].told)
+    await turns(10)
+    assert not closing.done()
+    dialer.drivers[0].link_lost(None)
+    await closing
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_letting_go_ends_the_tries(build: Build) -> None:
+    dialer = FakeDialer(build)
+    policy = replace(policy_of(build), first_delay=1000.0, longest_delay=1000.0)
+    peer = build.module("penstock.aio.lasting").LastingPeer(dialer, policy)
+    await peer.open()
+    happened(build, dialer.drivers[0], "Closed", build.module("penstock.errors").LinkLost("broke"))
+    dialer.drivers[0].link_lost(None)
+    # It waits for the next try.
+    await until(lambda: len(dialer.drivers) == 2)
+    peer.detach()
     await alone()
 
 

@@ -190,7 +190,6 @@ class Balancer:
     async def close(self, grace: float | None = None) -> None:
         """Close all connections, once what is open has ended, or `grace` seconds later."""
         self._closed = True
-        self._changed()
         await asyncio.gather(*(node.close(grace) for node in self._nodes.values()))
 
     # Requests.
