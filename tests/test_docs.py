@@ -78,6 +78,11 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
             8,
             "here is bob\n[b'0!', b'1!', b'2!']\nbob may not ask for admin.stop\ngone is bob\n3 items, 1 call\n",
         ),
+        (
+            "docs/how-to/reconnect.md",
+            3,
+            "b'before'\nwhat was open failed\nb'after'\nb'somebody'\nrsocket+memory://two up 0\nrsocket",
+        ),
     ],
 )
 def test_what_stands_there_runs(page: str, count: int, output: str) -> None:

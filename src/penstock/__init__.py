@@ -16,11 +16,13 @@ _build.install()
 if TYPE_CHECKING:
     from ._build import ACCELERATED
     from .aio.admission import Setup
+    from .aio.balance import Balancer, balance
     from .aio.client import connect
     from .aio.intercept import Next, Request
     from .aio.loop import run
     from .aio.metrics import Metrics, MetricsSnapshot
     from .aio.peer import Peer
+    from .aio.reconnect import Reconnect
     from .aio.server import Server, serve
     from .aio.service import Service
     from .aio.streams import Items, Stream
@@ -71,6 +73,7 @@ __all__ = [
     "ACCELERATED",
     "AdaptiveLease",
     "ApplicationError",
+    "Balancer",
     "Bearer",
     "Canceled",
     "ConnectError",
@@ -109,6 +112,7 @@ __all__ = [
     "PeerClosed",
     "PenstockError",
     "ProtocolError",
+    "Reconnect",
     "Rejected",
     "Request",
     "ResumeRejected",
@@ -126,6 +130,7 @@ __all__ = [
     "TraceContext",
     "UnsupportedKind",
     "UrlError",
+    "balance",
     "connect",
     "run",
     "serve",
@@ -135,6 +140,7 @@ __all__ = [
 _MODULES = {
     "ACCELERATED": "_build",
     "AdaptiveLease": "leases",
+    "Balancer": "aio.balance",
     "Bearer": "rsocket.authentication",
     "Connection": "connection",
     "Custom": "rsocket.authentication",
@@ -154,6 +160,7 @@ _MODULES = {
     "Payload": "payload",
     "PayloadRun": "payload",
     "Peer": "aio.peer",
+    "Reconnect": "aio.reconnect",
     "Request": "aio.intercept",
     "Server": "aio.server",
     "Service": "aio.service",
@@ -163,6 +170,7 @@ _MODULES = {
     "Stream": "aio.streams",
     "Tap": "tap",
     "TraceContext": "rsocket.tracing",
+    "balance": "aio.balance",
     "connect": "aio.client",
     "run": "aio.loop",
     "serve": "aio.server",

@@ -97,7 +97,7 @@ class FakeSession:
     def request(self, stream_id: int, count: int) -> None:
         self.told.append(("request", stream_id, count))
 
-    def cancel(self, stream_id: int) -> None:
+    def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
         self.told.append(("cancel", stream_id))
 
 
@@ -191,7 +191,7 @@ class FakeHalf:
     def resumed(self) -> None:
         self.told.append("resumed")
 
-    def canceled(self) -> None:
+    def canceled(self, metadata: bytes | None = None) -> None:
         self.told.append("canceled")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import penstock
 from penstock import ApplicationError, Items, Payload, Service, Settings
+from tests.waiting import until
 
 
 @dataclass
@@ -95,3 +96,8 @@ async def world(
     async with penstock.serve(service, url, settings=server) as serving:
         async with penstock.connect(serving.urls[0], settings=client) as peer:
             yield World(peer, serving, seen, reached)
+
+
+async def alone() -> None:
+    """Check that no task is left but the test's own: what was told to end gets its turns."""
+    await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})

@@ -20,3 +20,14 @@ def test_reset_begins_anew() -> None:
 def test_it_never_overflows() -> None:
     backoff = Backoff()
     assert all(backoff.next() <= 10.0 for _ in range(5000))
+
+
+def test_factor_and_jitter_may_be_chosen() -> None:
+    backoff = Backoff(first=1.0, longest=100.0, factor=3.0, jitter=0.0)
+    assert [backoff.next() for _ in range(6)] == [1.0, 3.0, 9.0, 27.0, 81.0, 100.0]
+    backoff = Backoff(first=1.0, jitter=1.0)
+    assert 0.0 <= backoff.next() <= 1.0
+
+
+def test_the_longest_time_bounds_the_first_one() -> None:
+    assert Backoff(first=5.0, longest=1.0, jitter=0.0).next() == 1.0

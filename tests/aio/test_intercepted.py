@@ -154,7 +154,7 @@ async def test_what_is_no_answer_is_told() -> None:
             async with peer.stream("acount", b"1000000", credit=1):
                 pass
         # What was opened before that is left.
-        await until(lambda: not peer._of.inbound)  # type: ignore[attr-defined]
+        await until(lambda: not peer.outstanding)
 
 
 async def test_refusing_sends_nothing() -> None:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import LocalError, Settings
+from penstock import ConnectError, Kind, LocalError, Payload, Settings
+from penstock.aio.driver import Driver
+from penstock.aio.streams import LateStream
 from tests.aio.serving import world
 
 
@@ -83,3 +85,42 @@ async def test_ready_tells_whether_the_next_item_is_here() -> None:
         seen = [items.ready async for _ in items]
         # They came together: after each but the last one, another is here.
         assert seen == [True, True, False]
+
+
+async def test_a_late_stream_finds_its_connection_when_it_is_opened() -> None:
+    async with world() as w:
+        found: list[Driver] = []
+
+        async def find() -> Driver:
+            found.append(w.peer.stream("count")._driver)
+            return found[-1]
+
+        stream = LateStream(find, Settings(), Kind.STREAM, "count", Payload(b"3"), None, False, None)
+        stream.cancel()
+        assert (stream.stream_id, stream.over, stream.error, stream.ready, found) == (0, False, None, False, [])
+        async with stream:
+            assert [item.data async for item in stream] == [b"0", b"1", b"2"]
+        assert len(found) == 1
+
+
+async def test_a_late_stream_that_finds_none_can_be_opened_later() -> None:
+    async with world() as w:
+        errors = [ConnectError("away")]
+
+        async def find() -> Driver:
+            if errors:
+                raise errors.pop()
+            return w.peer.stream("count")._driver
+
+        stream = LateStream(find, Settings(), Kind.STREAM, "count", Payload(b"1"), None, False, None)
+        with pytest.raises(ConnectError):
+            await stream.__aenter__()
+        assert [item.data async for item in stream] == [b"0"]
+
+
+def test_a_late_stream_checks_its_credit_at_once() -> None:
+    async def find() -> Driver:
+        raise AssertionError
+
+    with pytest.raises(LocalError, match="credit is 0"):
+        LateStream(find, Settings(), Kind.STREAM, "count", Payload(), 0, False, None)

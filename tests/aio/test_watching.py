@@ -157,7 +157,7 @@ async def test_requests_that_come_with_the_set_up_are_held() -> None:
         await reached.wait()
         assert seen == [b"fired"]
         session.receive(await reader.read(1000), 0.0)
-        (answer,) = session.take_events()
+        _, answer = session.take_events()
         assert isinstance(answer, ItemReceived)
         assert answer.payload.data == b"x"
         writer.close()

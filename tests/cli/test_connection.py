@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 import trustme
 
+from penstock import transports
+from penstock.aio.backoff import Backoff
 from penstock.cli.connection import request_of, tls_context
-from penstock.errors import LocalError
+from penstock.errors import ConnectError, LocalError
 from penstock.payload import Payload
 from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, command, serving
 
@@ -45,6 +47,34 @@ def test_trust(penstock: Penstock, tmp_path: Path) -> None:
     assert refused.code == 3
     assert "certificate" in refused.err
     assert_one_line(refused)
+
+
+def test_retry_waits_for_a_server_that_is_late(tmp_path: Path) -> None:
+    url = f"rsocket+unix://{tmp_path}/late.sock"
+    arguments = command("call", url, "echo", "-d", "hi", "--retry", "1000", "--timeout", f"{SECONDS}")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(arguments, stdout=pipe, stderr=pipe) as process:
+        with serving(f"{INTEROP}:service", url):
+            out, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out, err) == (0, b"hi\n", b"")
+
+
+@pytest.mark.parametrize("verb", ["call", "fire", "stream", "channel", "upload"])
+def test_retry_gives_up_in_the_end(
+    penstock: Penstock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    tries: list[int] = []
+
+    async def connect(*arguments: object) -> None:
+        tries.append(1)
+        raise ConnectError("cannot connect to nobody")
+
+    monkeypatch.setattr(transports, "connect", connect)
+    monkeypatch.setattr(Backoff, "next", lambda self: 0.0)
+    items = ("a line",) if verb in ("channel", "upload") else ()
+    result = penstock(verb, f"rsocket+unix://{tmp_path}/nobody", "echo", *items, "--retry", "2")
+    assert (result.code, result.out, result.err) == (3, b"", "penstock: cannot connect to nobody\n")
+    assert len(tries) == 3
 
 
 def test_interrupt_is_exit_code_130_and_quiet(server: str) -> None:

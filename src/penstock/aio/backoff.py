@@ -5,37 +5,46 @@ from __future__ import annotations
 import random
 from typing import Final
 
-__all__ = ["Backoff"]
+__all__ = ["FACTOR", "FIRST", "JITTER", "LONGEST", "Backoff"]
 
 FIRST: Final = 0.1
 """Seconds: a server that restarts is hardly faster."""
 LONGEST: Final = 10.0
 """Seconds: a person who watches waits no longer."""
+FACTOR: Final = 2.0
+"""Seven tries from the first time to the longest."""
+JITTER: Final = 0.5
+"""Enough that clients which lost one server do not come back as one, and no time is cut to nothing."""
 
 
 class Backoff:
-    """Waiting times that double, each cut by a random part, so that many clients do not come back at once.
+    """Waiting times that grow, each cut by a random part, so that many clients do not come back at once.
 
     Args:
         first: The first time at most, in seconds.
         longest: Any time at most, in seconds.
+        factor: How many times longer each time is than the one before, at least 1.
+        jitter: The part of each time, from 0 to 1, of which a random share is cut off.
 
     """
 
-    __slots__ = ("_first", "_longest", "_tries")
+    __slots__ = ("_factor", "_first", "_jitter", "_longest", "_whole")
 
-    def __init__(self, first: float = FIRST, longest: float = LONGEST) -> None:
+    def __init__(
+        self, first: float = FIRST, longest: float = LONGEST, factor: float = FACTOR, jitter: float = JITTER
+    ) -> None:
         self._first = first
         self._longest = longest
-        self._tries = 0
+        self._factor = factor
+        self._jitter = jitter
+        self._whole = min(first, longest)
 
     def next(self) -> float:
-        """Return how long to wait now, in seconds: between half and the whole of what is due."""
-        whole = min(self._longest, self._first * 2.0**self._tries)
-        # Beyond this, doubling changes nothing.
-        self._tries = min(self._tries + 1, 32)
-        return whole * random.uniform(0.5, 1.0)
+        """Return how long to wait now, in seconds: what is due, less its random part."""
+        whole = self._whole
+        self._whole = min(self._longest, whole * self._factor)
+        return whole * random.uniform(1.0 - self._jitter, 1.0)
 
     def reset(self) -> None:
         """Begin anew, after a success."""
-        self._tries = 0
+        self._whole = min(self._first, self._longest)

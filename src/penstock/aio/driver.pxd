@@ -13,6 +13,8 @@ cdef class Driver(Exchanges):
     cdef public bint closed
     cdef public object error
     cdef public object over
+    cdef public bint usable
+    cdef public object changed
     cdef public object gate
     cdef public object lessees
     cdef object _confirming

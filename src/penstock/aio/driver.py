@@ -9,7 +9,7 @@ from math import inf
 from typing import Final
 
 from ..errors import LimitExceeded, SessionError
-from ..events import Closed, Established, Event, LeaseGranted, Unlinked
+from ..events import Closed, Draining, Established, Event, LeaseGranted, Unlinked
 from ..session import Session
 from ..settings import Settings
 from ..transports import Discard, Link
@@ -55,6 +55,9 @@ class Driver(Exchanges):
         link: The link, while there is one.
         closed: The session is over.
         error: Why it is, unless this side closed it.
+        usable: Whoever makes connections anew has found that streams may be opened.
+        changed: Called when that is over, which may be long before a dead network lets go of its link, and when the
+            session has another link; None: nobody wants to know.
         gate: Holds what happens until the set-up is accepted; None: nothing does.
         lessees: Those who wait for a lease.
         over: Done when the session is over and its link is gone.
@@ -72,6 +75,7 @@ class Driver(Exchanges):
         "_unlinked",
         "_unsent",
         "_waiters",
+        "changed",
         "closed",
         "error",
         "gate",
@@ -79,6 +83,7 @@ class Driver(Exchanges):
         "link",
         "name",
         "over",
+        "usable",
     )
 
     def __init__(
@@ -94,6 +99,8 @@ class Driver(Exchanges):
         self.link: Link | None = None
         self.closed = False
         self.error: Exception | None = None
+        self.usable = False
+        self.changed: Callable[[Driver], None] | None = None
         self.gate: Gate | None = None
         self.lessees = Lessees(self)
         self._confirming: asyncio.Future[None] | None = None
@@ -113,6 +120,8 @@ class Driver(Exchanges):
         """Tell the session of its link."""
         self.session.link_up(self.loop.time())
         self.attach(link)
+        if self.usable and self.changed is not None:
+            self.changed(self)
 
     def attach(self, link: Link) -> None:
         """Go on over `link`, of which the session knows already. A link that was there before is dropped."""
@@ -285,6 +294,9 @@ class Driver(Exchanges):
                 self._timer = None
             if self.link is None:
                 self._end_link()
+            self._end_use()
+        elif isinstance(event, Draining):
+            self._end_use()
         elif isinstance(event, Unlinked):
             if self.link is not None:
                 self.link.abort()
@@ -294,6 +306,11 @@ class Driver(Exchanges):
             self._confirmed(None)
         else:
             super().session_event(event)
+
+    def _end_use(self) -> None:
+        self.usable = False
+        if self.changed is not None:
+            self.changed(self)
 
     async def confirm(self) -> None:
         """Wait until the server has accepted the set-up.

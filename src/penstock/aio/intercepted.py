@@ -2,52 +2,70 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ..connection import Connection
 from ..errors import LocalError
 from ..kinds import Kind
 from ..payload import Payload
-from .driver import Driver
+from ..settings import Settings
+from .dialer import Dialer
 from .inbound import Inbound
 from .intercept import Interceptor, Next, Request, chain
 from .peer import Addressable, Peer, addressed
 from .pump import Source
-from .streams import Stream
+from .streams import NoDriver, Stream
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from .driver import Driver
 
 __all__ = ["InterceptedPeer"]
 
 
 class InterceptedPeer(Peer):
-    """Asks the other side for things as :class:`Peer` does, through interceptors.
+    """Asks another peer for things, through interceptors.
 
     Args:
-        driver: Of the connection.
+        peer: The one that asks the other side.
         interceptors: The first is the outermost.
-        connection: What they are told of it.
+        dialer: Knows the connection that they are told of.
 
     """
 
-    def __init__(self, driver: Driver, interceptors: list[Interceptor], connection: Connection) -> None:
-        super().__init__(driver)
-        # The base keeps its own out of reach of Python where it is compiled.
-        self._of = driver
+    __slots__ = ("_dialer", "_interceptors", "_peer")
+
+    def __init__(self, peer: Peer, interceptors: list[Interceptor], dialer: Dialer) -> None:
+        # What a base class does with its driver is all done by the other peer.
+        super().__init__(cast("Driver", None))
+        self._peer = peer
         self._interceptors = interceptors
-        self._connection = connection
+        self._dialer = dialer
+
+    def __repr__(self) -> str:
+        return repr(self._peer)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection is closed for good."""
+        return self._peer.closed
+
+    @property
+    def outstanding(self) -> int:
+        """How many streams are open, calls included."""
+        return self._peer.outstanding
 
     async def call(
         self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
     ) -> Payload:
         """Send one item and return the one that comes back. See :meth:`Peer.call`."""
-        call = super().call
+        peer = self._peer
 
         async def last(request: Request) -> Payload:
-            return await call(request.route_beside, request.payload)
+            return await peer.call(request.route_beside, request.payload)
 
         return _one(await self._ask(Kind.CALL, route, data, metadata, None, last))
 
@@ -55,10 +73,10 @@ class InterceptedPeer(Peer):
         self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
     ) -> None:
         """Send one item. See :meth:`Peer.fire`."""
-        fire = super().fire
+        peer = self._peer
 
         async def last(request: Request) -> None:
-            await fire(request.route_beside, request.payload)
+            await peer.fire(request.route_beside, request.payload)
 
         await self._ask(Kind.FIRE, route, data, metadata, None, last)
 
@@ -66,10 +84,10 @@ class InterceptedPeer(Peer):
         self, route: str, data: bytes | str | Payload, outgoing: Source, *, metadata: bytes | Addressable | None = None
     ) -> Payload:
         """Send items and return the one that comes back for all of them. See :meth:`Peer.upload`."""
-        upload = super().upload
+        peer = self._peer
 
         async def last(request: Request) -> Payload:
-            return await upload(request.route_beside, request.payload, request.items)
+            return await peer.upload(request.route_beside, request.payload, request.items)
 
         return _one(await self._ask(Kind.UPLOAD, route, data, metadata, outgoing, last))
 
@@ -102,6 +120,30 @@ class InterceptedPeer(Peer):
         """Send items and take items at once. See :meth:`Peer.channel`."""
         return self._open(Kind.CHANNEL, route, data, metadata, credit, False, outgoing)
 
+    async def push(self, metadata: bytes) -> None:
+        """Send metadata that belongs to the connection as a whole; no interceptor sees it. See :meth:`Peer.push`."""
+        await self._peer.push(metadata)
+
+    async def close(self, grace: float | None = None) -> None:
+        """Close the connection. See :meth:`Peer.close`."""
+        await self._peer.close(grace)
+
+    def checkpoint(self, stream: Stream, count: int) -> bytes | None:
+        """Return what another process needs to resume this session. See :meth:`Peer.checkpoint`."""
+        return self._peer.checkpoint(stream, count)
+
+    def commit(self) -> None:
+        """Tell the peer that all the last checkpoint covers is safe. See :meth:`Peer.commit`."""
+        self._peer.commit()
+
+    def detach(self) -> None:
+        """Let go of the connection without ending the session. See :meth:`Peer.detach`."""
+        self._peer.detach()
+
+    def adopt(self) -> Stream | None:
+        """Return the stream that a resumed session has open; no interceptor sees it. See :meth:`Peer.adopt`."""
+        return self._peer.adopt()
+
     async def _ask(
         self,
         kind: Kind,
@@ -125,7 +167,7 @@ class InterceptedPeer(Peer):
         outgoing: Source | None,
     ) -> Stream:
         request = self._request(kind, route, data, metadata, outgoing)
-        return _Stream(self._of, request, self._interceptors, credit, manual)
+        return _Stream(self._peer, self._dialer.settings, request, self._interceptors, credit, manual)
 
     def _request(
         self,
@@ -139,7 +181,7 @@ class InterceptedPeer(Peer):
         if metadata is not None:
             beside, metadata = addressed(route, metadata)
         payload = data if isinstance(data, Payload) else Payload(data, metadata)
-        request = Request(kind, route, payload, self._connection, items)
+        request = Request(kind, route, payload, self._dialer.connection, items)
         request.routed = not beside
         return request
 
@@ -154,7 +196,8 @@ class _Stream(Stream):
     """A stream that is opened through interceptors, which may have put something around its items.
 
     Args:
-        driver: Of the connection.
+        peer: Opens it.
+        settings: Of the connection.
         request: What is asked for.
         interceptors: The first is the outermost.
         credit: As the user chose it.
@@ -162,12 +205,21 @@ class _Stream(Stream):
 
     """
 
-    __slots__ = ("_around", "_as_chosen", "_ask", "_plain", "_request")
+    __slots__ = ("_around", "_as_chosen", "_ask", "_peer", "_plain", "_request")
 
     def __init__(
-        self, driver: Driver, request: Request, interceptors: list[Interceptor], credit: int | None, manual: bool
+        self,
+        peer: Peer,
+        settings: Settings,
+        request: Request,
+        interceptors: list[Interceptor],
+        credit: int | None,
+        manual: bool,
     ) -> None:
+        # Before it is open, a stream asks its driver for nothing but the settings.
+        driver = cast("Driver", NoDriver(settings))
         super().__init__(driver, request.kind, request.route, request.payload, credit, manual, request.items)
+        self._peer = peer
         self._request = request
         self._as_chosen = (credit, manual)
         self._ask = chain(interceptors, self._open)
@@ -181,6 +233,11 @@ class _Stream(Stream):
         self.cancel()
         await self._close()
 
+    def cancel(self, metadata: bytes | None = None) -> None:
+        """Want no more items. See :meth:`Stream.cancel`."""
+        if self._plain is not None:
+            self._plain.cancel(metadata)
+
     async def arrival(self) -> bool:
         """Wait until there are items that nobody took yet. See :meth:`Items.arrival`."""
         await self._opened()
@@ -193,11 +250,15 @@ class _Stream(Stream):
         if self._plain is not None:
             raise LocalError(f"an interceptor asked twice for one {request.kind.name.lower()}; ask the peer anew")
         credit, manual = self._as_chosen
-        stream = Stream(
-            self._driver, request.kind, request.route_beside, request.payload, credit, manual, request.items
-        )
-        stream.endless, stream.on_push = self.endless, self.on_push
+        route, payload = request.route_beside, request.payload
+        if request.kind is Kind.STREAM:
+            stream = self._peer.stream(
+                route, payload, credit=credit, manual=manual, endless=self.endless, on_push=self.on_push
+            )
+        else:
+            stream = self._peer.channel(route, payload, request.items, credit=credit)
         self._plain = await stream.__aenter__()
+        self._driver = self._plain._driver
         return self._plain
 
     async def _opened(self) -> Inbound:
@@ -210,7 +271,7 @@ class _Stream(Stream):
                 if self._plain is not None:
                     self._plain.cancel()
                 raise
-            self._inbound = _nothing(self._driver) if self._plain is None else await self._plain._opened()
+            self._inbound = _nothing() if self._plain is None else await self._plain._opened()
         return self._inbound
 
     async def _items(self) -> AsyncGenerator[Payload, None]:
@@ -257,8 +318,14 @@ def _items_of(result: object) -> AsyncIterable[Payload]:
     return result
 
 
-def _nothing(driver: Driver) -> Inbound:
+def _nothing() -> Inbound:
     """Return the receiving half of a stream that was never opened, because an interceptor answered itself."""
-    inbound = Inbound(driver, 0, 1, 1, True)
+    inbound = Inbound(cast("Driver", _Nobody(asyncio.get_running_loop())), 0, 1, 1, True)
     inbound.ended(None)
     return inbound
+
+
+class _Nobody(NamedTuple):
+    """What such a receiving half has for a driver."""
+
+    loop: asyncio.AbstractEventLoop

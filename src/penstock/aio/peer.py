@@ -58,6 +58,11 @@ class Peer:
         """Whether the connection is closed for good."""
         return self._driver.closed
 
+    @property
+    def outstanding(self) -> int:
+        """How many streams are open, calls included, of both sides."""
+        return self._driver.session.open_streams
+
     async def call(
         self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
     ) -> Payload:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from operator import length_hint
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ..errors import LeaseMissing, LocalError
 from ..kinds import Kind
 from ..payload import Payload
+from ..settings import Settings
 from .inbound import NEVER, Inbound
 from .pump import Source, pump
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ..wire.columns import ColumnBuilder
     from .driver import Driver
 
-__all__ = ["Items", "Stream"]
+__all__ = ["Items", "LateStream", "NoDriver", "Stream"]
 
 PAUSE_TURNS: Final = 2
 """Turns of the loop without an item after which a batch is handed out: a read comes one turn after its poll."""
@@ -280,3 +281,42 @@ class Stream(Items):
                 pump(driver, stream_id, 0, outgoing)
             driver.wake()
         return self._inbound
+
+
+class LateStream(Stream):
+    """A stream of which is known only when it is opened, over which connection it goes.
+
+    Args:
+        find: Returns the driver of that connection, ready to send.
+        settings: The limits of all connections that `find` may return.
+
+    The other arguments are those of :class:`Stream`.
+    """
+
+    __slots__ = ("_find",)
+
+    def __init__(
+        self,
+        find: Callable[[], Awaitable[Driver]],
+        settings: Settings,
+        kind: Kind,
+        route: str,
+        payload: Payload,
+        credit: int | None,
+        manual: bool,
+        outgoing: Source | None,
+    ) -> None:
+        # Before it is open, a stream asks its driver for nothing but the settings.
+        super().__init__(cast("Driver", NoDriver(settings)), kind, route, payload, credit, manual, outgoing)
+        self._find = find
+
+    async def _opened(self) -> Inbound:
+        if self._inbound is None:
+            self._driver = await self._find()
+        return await super()._opened()
+
+
+class NoDriver(NamedTuple):
+    """What a stream has before its driver is known."""
+
+    settings: Settings

@@ -23,6 +23,7 @@ UNTOUCHED: Final = (
     "checkpoint",
     "close",
     "commit",
+    "confirm",
     "credit",
     "handle_timer",
     "link_down",
@@ -184,9 +185,11 @@ class TappedSession:
 
     # Verbs.
 
-    def open(self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False) -> int:
+    def open(
+        self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False, endless: bool = False
+    ) -> int:
         """Open a stream and return its id."""
-        stream_id = self._session.open(kind, route, payload, credit, done)
+        stream_id = self._session.open(kind, route, payload, credit, done, endless)
         self._begin(stream_id, kind, True, kind.sends_items and not done)
         return stream_id
 
@@ -214,9 +217,9 @@ class TappedSession:
         self._session.fail(stream_id, error)
         self._end(stream_id, outcome_of(error))
 
-    def cancel(self, stream_id: int) -> None:
+    def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
         """Want no more items."""
-        self._session.cancel(stream_id)
+        self._session.cancel(stream_id, metadata)
         stream = self._streams.get(stream_id)
         if stream is not None and stream.ours:
             # RSocket 1.0, Request Channel: the requester's CANCEL ends the stream.

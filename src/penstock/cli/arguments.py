@@ -21,6 +21,7 @@ __all__ = [
     "Json",
     "Lines",
     "Metadata",
+    "Retry",
     "Route",
     "Take",
     "Timeout",
@@ -37,6 +38,7 @@ Metadata = Annotated[str | None, typer.Option("--metadata", "-m", help="Metadata
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object an item.")]
 Take = Annotated[int | None, typer.Option("--take", min=1, help="Stop after so many items.")]
 Credit = Annotated[int | None, typer.Option("--credit", min=1, help="Items that may be under way.")]
+Retry = Annotated[int, typer.Option("--retry", metavar="N", min=0, help="Try so often again when nobody answers.")]
 Timeout = Annotated[float | None, typer.Option("--timeout", min=0, help="Seconds that all of it may take.")]
 CaFile = Annotated[str | None, typer.Option("--cafile", help="With +tls: trust the certificates in this file.")]
 Insecure = Annotated[bool, typer.Option("--insecure", help="With +tls: trust any certificate. For tests alone.")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .arguments import CaFile, Data, Insecure, Json, Metadata, Route, Timeout, Url
+from .arguments import CaFile, Data, Insecure, Json, Metadata, Retry, Route, Timeout, Url
 from .connection import request_of, with_peer
 from .output import Printer
 
@@ -18,6 +18,7 @@ def call(
     data: Data = "",
     metadata: Metadata = None,
     json: Json = False,
+    retry: Retry = 0,
     timeout: Timeout = None,
     cafile: CaFile = None,
     insecure: Insecure = False,
@@ -31,4 +32,4 @@ def call(
     async def use(peer: Peer) -> None:
         Printer(json).item(await peer.call(route, request))
 
-    with_peer(url, use, timeout=timeout, cafile=cafile, insecure=insecure)
+    with_peer(url, use, retry=retry, timeout=timeout, cafile=cafile, insecure=insecure)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .arguments import CaFile, Credit, Data, Insecure, Json, Lines, Metadata, Route, Take, Timeout, Url
+from .arguments import CaFile, Credit, Data, Insecure, Json, Lines, Metadata, Retry, Route, Take, Timeout, Url
 from .connection import print_items, request_of, with_peer
 from .lines import lines_of
 
@@ -21,6 +21,7 @@ def channel(
     json: Json = False,
     take: Take = None,
     credit: Credit = None,
+    retry: Retry = 0,
     timeout: Timeout = None,
     cafile: CaFile = None,
     insecure: Insecure = False,
@@ -34,4 +35,4 @@ def channel(
     async def use(peer: Peer) -> None:
         await print_items(peer.channel(route, request, lines, credit=credit), json, take)
 
-    with_peer(url, use, timeout=timeout, cafile=cafile, insecure=insecure)
+    with_peer(url, use, retry=retry, timeout=timeout, cafile=cafile, insecure=insecure)

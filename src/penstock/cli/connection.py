@@ -30,13 +30,20 @@ def request_of(data: str, metadata: str | None) -> Payload:
 
 
 def with_peer(
-    url: str, use: Callable[[Peer], Awaitable[None]], *, timeout: float | None, cafile: str | None, insecure: bool
+    url: str,
+    use: Callable[[Peer], Awaitable[None]],
+    *,
+    retry: int,
+    timeout: float | None,
+    cafile: str | None,
+    insecure: bool,
 ) -> None:
     """Connect, await `use` with the other side, and close.
 
     Args:
         url: Where to.
         use: What to do there.
+        retry: How often to try again when no connection can be made.
         timeout: Seconds that all of it may take; None: as long as it likes.
         cafile: A file of certificates to trust, for TLS.
         insecure: Trust any certificate.
@@ -48,11 +55,13 @@ def with_peer(
     """
     from ..aio.client import connect
     from ..aio.loop import run
+    from ..aio.reconnect import Reconnect
 
     context = tls_context(cafile, insecure)
+    policy = Reconnect(attempts=1 + retry, initial=True) if retry else None
 
     async def main() -> None:
-        async with asyncio.timeout(timeout), connect(url, ssl=context) as peer:
+        async with asyncio.timeout(timeout), connect(url, ssl=context, reconnect=policy) as peer:
             await use(peer)
 
     run(main())

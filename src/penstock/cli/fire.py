@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .arguments import CaFile, Data, Insecure, Metadata, Route, Timeout, Url
+from .arguments import CaFile, Data, Insecure, Metadata, Retry, Route, Timeout, Url
 from .connection import request_of, with_peer
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ def fire(
     route: Route,
     data: Data = "",
     metadata: Metadata = None,
+    retry: Retry = 0,
     timeout: Timeout = None,
     cafile: CaFile = None,
     insecure: Insecure = False,
@@ -29,4 +30,4 @@ def fire(
     async def use(peer: Peer) -> None:
         await peer.fire(route, request)
 
-    with_peer(url, use, timeout=timeout, cafile=cafile, insecure=insecure)
+    with_peer(url, use, retry=retry, timeout=timeout, cafile=cafile, insecure=insecure)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .arguments import CaFile, Credit, Data, Insecure, Json, Metadata, Route, Take, Timeout, Url
+from .arguments import CaFile, Credit, Data, Insecure, Json, Metadata, Retry, Route, Take, Timeout, Url
 from .connection import print_items, request_of, with_peer
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ def stream(
     json: Json = False,
     take: Take = None,
     credit: Credit = None,
+    retry: Retry = 0,
     timeout: Timeout = None,
     cafile: CaFile = None,
     insecure: Insecure = False,
@@ -32,4 +33,4 @@ def stream(
     async def use(peer: Peer) -> None:
         await print_items(peer.stream(route, request, credit=credit), json, take)
 
-    with_peer(url, use, timeout=timeout, cafile=cafile, insecure=insecure)
+    with_peer(url, use, retry=retry, timeout=timeout, cafile=cafile, insecure=insecure)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .arguments import CaFile, Data, Insecure, Json, Lines, Metadata, Route, Timeout, Url
+from .arguments import CaFile, Data, Insecure, Json, Lines, Metadata, Retry, Route, Timeout, Url
 from .connection import request_of, with_peer
 from .lines import lines_of
 from .output import Printer
@@ -20,6 +20,7 @@ def upload(
     data: Data = "",
     metadata: Metadata = None,
     json: Json = False,
+    retry: Retry = 0,
     timeout: Timeout = None,
     cafile: CaFile = None,
     insecure: Insecure = False,
@@ -33,4 +34,4 @@ def upload(
     async def use(peer: Peer) -> None:
         Printer(json).item(await peer.upload(route, request, lines))
 
-    with_peer(url, use, timeout=timeout, cafile=cafile, insecure=insecure)
+    with_peer(url, use, retry=retry, timeout=timeout, cafile=cafile, insecure=insecure)

@@ -1,0 +1,163 @@
+"""Sessions with one server, and links for them: the first one, and others where a session outlives its link."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import ssl as tls
+from collections.abc import Callable
+from typing import Final
+
+from .. import transports
+from ..connection import Connection
+from ..dialects import client_session
+from ..errors import ConnectError
+from ..payload import Payload
+from ..settings import Settings
+from ..urls import Url
+from .backoff import Backoff
+from .driver import Driver
+from .service import Service
+from .watching import Watchers, entered
+
+__all__ = ["Dialer"]
+
+logger = logging.getLogger("penstock.aio")
+
+TOKEN_BYTES: Final = 16
+"""RSocket 1.0, Identification Token Handling: nobody may guess it. These are 128 bits."""
+
+
+class Dialer:
+    """Knows a server, and all that its sessions begin with.
+
+    Args:
+        url: Where it is, and what it speaks.
+        service: What it may ask of us.
+        settings: Limits and timeouts.
+        setup: What to tell it about us.
+        ssl: For TLS; None: the system's certificate authorities are trusted.
+        backoff: Makes the waiting times between links of a session that is resumed.
+        checkpoint: Of a session that another process left: the first session goes on with it.
+        confirm: Wait until the server has accepted the set-up.
+        watchers: Of its connections.
+
+    Attributes:
+        connection: What is known of the newest one.
+
+    """
+
+    def __init__(
+        self,
+        url: Url,
+        service: Service,
+        settings: Settings,
+        setup: Payload,
+        ssl: tls.SSLContext | None,
+        backoff: Callable[[], Backoff],
+        checkpoint: bytes | None = None,
+        confirm: bool = False,
+        watchers: Watchers | None = None,
+    ) -> None:
+        self.url = url
+        self.settings = settings
+        self.backoff = backoff
+        self._service = service
+        self._setup = setup
+        self._ssl = ssl
+        self._checkpoint = checkpoint
+        self._confirm = confirm
+        self._watchers = watchers or Watchers()
+        self.connection = self._new_connection()
+
+    def _new_connection(self) -> Connection:
+        url, settings = self.url, self.settings
+        return Connection(url.protocol, url.place, True, self._setup, settings.metadata_mime, settings.data_mime)
+
+    def driver(self) -> Driver:
+        """Return the driver of a new session; it has no link yet."""
+        session = client_session(
+            self.url.protocol,
+            self.settings,
+            setup=self._setup,
+            random=os.urandom(TOKEN_BYTES),
+            checkpoint=self._checkpoint,
+            messages=transports.carries_messages(self.url),
+        )
+        resumption = _Resumption(self)
+        self.connection = connection = self._new_connection()
+        driver = self._watchers.driver(session, self.settings, self._service, connection, resumption.unlinked)
+        resumption.driver = driver
+        return driver
+
+    async def open(self, driver: Driver) -> None:
+        """Open the first link for `driver`, and do all that is due before it is used.
+
+        Raises:
+            ConnectError: No connection could be made.
+            SetupRejected: The server was asked to confirm the set-up, and has refused it.
+
+        """
+        await self.link(driver)
+        await entered(driver)
+        if self._confirm:
+            await self._confirmed(driver)
+
+    async def _confirmed(self, driver: Driver) -> None:
+        """Wait until the server has accepted the set-up, and leave nothing behind if it has not."""
+        limit = self.settings.connect_timeout
+        try:
+            async with asyncio.timeout(limit):
+                await driver.confirm()
+        except BaseException as error:
+            await driver.close(0)
+            if isinstance(error, TimeoutError):
+                raise ConnectError(f"{self.url.place} has not accepted the set-up within {limit:g} s") from None
+            raise
+
+    async def link(self, driver: Driver) -> None:
+        """Open a link for `driver`.
+
+        Raises:
+            ConnectError: No connection could be made.
+
+        """
+        try:
+            await transports.connect(self.url, driver, self.settings, self._ssl)
+        except BaseException:
+            # A cancellation may come when the link is there already.
+            if driver.link is not None:
+                driver.link.abort()
+            raise
+        self._checkpoint = None
+
+
+class _Resumption:
+    """Takes care of a session that has lost its link and wants another."""
+
+    def __init__(self, dialer: Dialer) -> None:
+        self.driver: Driver | None = None
+        self._dialer = dialer
+        self._task: asyncio.Task[None] | None = None
+
+    def unlinked(self) -> None:
+        """Look for another link."""
+        if self.driver is not None and (self._task is None or self._task.done()):
+            self._task = self.driver.loop.create_task(self._resume(self.driver))
+            self.driver.over.add_done_callback(self._stop)
+
+    async def _resume(self, driver: Driver) -> None:
+        """Try until there is a link, or the session gives up: its own timer ends it."""
+        backoff = self._dialer.backoff()
+        logger.info("%s: the connection broke; resuming", driver.name)
+        while driver.link is None and not driver.closed:
+            await asyncio.sleep(backoff.next())
+            try:
+                await self._dialer.link(driver)
+            except ConnectError as error:
+                logger.info("%s", error)
+
+    def _stop(self, over: asyncio.Future[None]) -> None:
+        if self._task is not None:
+            self._task.cancel()

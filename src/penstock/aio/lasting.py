@@ -1,0 +1,340 @@
+"""A peer that outlives its sessions: when one breaks, another is made behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from math import inf
+from typing import Final
+
+from ..errors import ConnectError, PenstockError, SessionClosed, SessionError
+from ..kinds import Kind
+from ..payload import Payload
+from .dialer import Dialer
+from .driver import Driver
+from .peer import Addressable, Peer, addressed
+from .pump import Source
+from .reconnect import Reconnect
+from .streams import LateStream, Stream
+
+__all__ = ["LastingPeer"]
+
+logger = logging.getLogger("penstock.aio")
+
+HELD: Final = 1.0
+"""Seconds after which a connection was a success. Some proxies accept one and drop it at once when there is no
+server behind them: such a try has failed."""
+LAST_WORDS: Final = 1.0
+"""Seconds that a task which is canceled gets."""
+
+
+class LastingPeer(Peer):
+    """A peer whose connection is made anew when it breaks; :func:`penstock.connect` with `reconnect` makes one.
+
+    Args:
+        dialer: The server.
+        policy: What its user wants.
+        changed: Called when there is a connection, or none any more, when a try has failed, and at the end.
+
+    Attributes:
+        trouble: Why there is no connection; None while there is one, or nothing has been tried.
+
+    """
+
+    __slots__ = (
+        "_again",
+        "_backoff",
+        "_changed",
+        "_dialer",
+        "_failed",
+        "_hook",
+        "_known",
+        "_made",
+        "_now",
+        "_opened",
+        "_over",
+        "_policy",
+        "_retired",
+        "trouble",
+    )
+
+    def __init__(self, dialer: Dialer, policy: Reconnect, changed: Callable[[], None] = lambda: None) -> None:
+        self._dialer = dialer
+        self._policy = policy
+        self._changed = changed
+        self._backoff = policy.backoff()
+        self._failed = 0
+        self._opened = False
+        self.trouble: Exception | None = None
+        # Why there will be no connection any more.
+        self._over: Exception | None = None
+        # Set while nobody needs to wait: there is a connection, or there will be none.
+        self._known = asyncio.Event()
+        self._again: asyncio.Task[None] | None = None
+        self._hook: asyncio.Task[None] | None = None
+        self._retired: set[asyncio.Task[None]] = set()
+        self._renew()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the peer is closed for good: by this side, or because it is tried no more."""
+        return self._over is not None
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection now."""
+        return self._now.usable and self._now.link is not None
+
+    @property
+    def free(self) -> bool:
+        """Whether what is asked for now is sent at once."""
+        return self._now.usable and not self._now.paused
+
+    # What its user asks for.
+
+    async def open(self) -> None:
+        """Make the first connection.
+
+        Raises:
+            SetupRejected: The server was asked to confirm the set-up, and has refused it.
+            ConnectError: None could be made; with `Reconnect.initial`, as often as the policy has it tried.
+
+        """
+        if not self._policy.initial:
+            try:
+                await self._dialer.open(self._now)
+            except BaseException as error:
+                self._end(error if isinstance(error, Exception) else SessionClosed("connecting was canceled"))
+                self._stop()
+                raise
+            self._linked()
+            return
+        self.begin()
+        try:
+            await self._known.wait()
+        except asyncio.CancelledError:
+            await self.close(0)
+            raise
+        if self._over is not None:
+            raise self._over
+
+    def begin(self) -> None:
+        """Make the first connection in the background."""
+        self._again = self._now.loop.create_task(self._mend(None))
+
+    async def ready(self) -> Driver:
+        """Return the driver of a connection that takes output now; wait for one, as far as the policy allows.
+
+        Raises:
+            ConnectError: There is none.
+            SessionError: There will be none any more.
+            SessionClosed: This side has closed the peer.
+
+        """
+        while True:
+            driver = self._now
+            if self._over is not None:
+                # It is raised again and again, and must not gather the frames of all who saw it.
+                raise self._over.with_traceback(None)
+            if not driver.usable:
+                await self._another()
+            elif driver.paused:
+                await driver.writable()
+            else:
+                return driver
+
+    async def call(
+        self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
+    ) -> Payload:
+        """Send one item and return the one that comes back. See :meth:`Peer.call`."""
+        if not self.free:
+            await self.ready()
+        return await Peer.call(self, route, data, metadata=metadata)
+
+    async def fire(
+        self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
+    ) -> None:
+        """Send one item, of which nobody learns what became. See :meth:`Peer.fire`."""
+        if not self.free:
+            await self.ready()
+        await Peer.fire(self, route, data, metadata=metadata)
+
+    async def upload(
+        self, route: str, data: bytes | str | Payload, outgoing: Source, *, metadata: bytes | Addressable | None = None
+    ) -> Payload:
+        """Send items and return the one that comes back for all of them. See :meth:`Peer.upload`."""
+        if not self.free:
+            await self.ready()
+        return await Peer.upload(self, route, data, outgoing, metadata=metadata)
+
+    async def push(self, metadata: bytes) -> None:
+        """Send metadata that belongs to the connection as a whole, which is the present one."""
+        if not self.free:
+            await self.ready()
+        await Peer.push(self, metadata)
+
+    async def close(self, grace: float | None = None) -> None:
+        """Close the connection, or try no more for one. See :meth:`Peer.close`."""
+        self._end(SessionClosed("this side closed the connection"))
+        tasks = self._stop()
+        if tasks:
+            await asyncio.wait(tasks, timeout=LAST_WORDS)
+        await Peer.close(self, grace)
+        if self._retired:
+            await asyncio.wait(self._retired)
+
+    def detach(self) -> None:
+        """Let go of the connection without ending the session. See :meth:`Peer.detach`."""
+        self._end(SessionClosed("this side let go of the session"))
+        self._stop()
+        Peer.detach(self)
+
+    def _stream(
+        self,
+        kind: Kind,
+        route: str,
+        data: bytes | str | Payload,
+        metadata: bytes | Addressable | None,
+        credit: int | None,
+        manual: bool,
+        outgoing: Source | None,
+    ) -> Stream:
+        if metadata is not None:
+            route, metadata = addressed(route, metadata)
+        payload = data if isinstance(data, Payload) else Payload(data, metadata)
+        return LateStream(self.ready, self._dialer.settings, kind, route, payload, credit, manual, outgoing)
+
+    # One connection after another.
+
+    async def _another(self) -> None:
+        """Wait until there is another connection, or none any more."""
+        policy = self._policy
+        why = self.trouble or f"{self._now.name} has not been reached yet"
+        if policy.new_calls == "fail":
+            raise ConnectError(f"there is no connection at the moment ({why}); another one is being made")
+        try:
+            async with asyncio.timeout(policy.wait_timeout):
+                await self._known.wait()
+        except TimeoutError:
+            why = self.trouble or why
+            raise ConnectError(f"there was no connection for wait_timeout ({policy.wait_timeout} s): {why}") from None
+
+    def _renew(self) -> None:
+        """Begin a session, which has no link yet."""
+        self._now = self._dialer.driver()
+        self._now.changed = self._driver_changed
+        self._made = inf
+        # Peer's own methods speak with the driver that it was made with.
+        super().__init__(self._now)
+
+    def _linked(self) -> None:
+        """Let everybody use the session's first link, unless it has broken already."""
+        driver = self._now
+        if driver.closed:
+            return
+        self._made = driver.loop.time()
+        driver.usable = self._opened = True
+        self.trouble = None
+        self._known.set()
+        if self._policy.on_connect is not None:
+            self._hook = driver.loop.create_task(self._tell())
+        self._changed()
+
+    def _driver_changed(self, driver: Driver) -> None:
+        """Take note of what became of `driver`; once it is closed, see to another one."""
+        if driver is not self._now or self._over is not None:
+            return
+        if not driver.usable:
+            self._known.clear()
+            self.trouble = driver.error or SessionError("the server is closing the connection")
+            # A first link that breaks as it is made is the business of the one who makes it.
+            if driver.closed and (self._again is None or self._again.done()):
+                logger.info("%s: %s; connecting anew", driver.name, self.trouble)
+                if self._hook is not None:
+                    self._hook.cancel()
+                self._again = driver.loop.create_task(self._mend(self.trouble))
+        self._changed()
+
+    async def _mend(self, broken: Exception | None) -> None:
+        """Make sessions until one has a link, or it is no use.
+
+        Args:
+            broken: What ended the last one; None where there was none.
+
+        """
+        try:
+            if broken is not None:
+                self._judge(broken, failed=self._now.loop.time() - self._made < HELD)
+                await self._pause()
+            while self._over is None:
+                try:
+                    await self._dialer.open(self._now)
+                except SessionError as error:
+                    logger.info("%s", error)
+                    self._judge(error, failed=True)
+                else:
+                    self._linked()
+                    if not self._now.closed:
+                        return
+                    self._judge(self._now.error or SessionError("the server closed the connection"), failed=True)
+                await self._pause()
+        except PenstockError as error:
+            # What no other try can mend, such as an option that the transport does not know.
+            self._end(error)
+        except Exception as error:
+            logger.exception("%s: connecting anew failed", self._now.name)
+            self._end(SessionError(f"connecting anew failed, with a {type(error).__name__} of Reconnect.retry, maybe"))
+
+    async def _pause(self) -> None:
+        """Have another session, and wait before it is tried."""
+        if self._over is None:
+            if self._now.closed:
+                # Its link may be dead, and its handlers alive.
+                task = self._now.loop.create_task(self._now.close(0))
+                self._retired.add(task)
+                task.add_done_callback(self._retired.discard)
+                self._renew()
+            await asyncio.sleep(self._backoff.next())
+
+    def _judge(self, error: Exception, failed: bool) -> None:
+        """Decide whether to go on after `error`; `failed`: it was one more try in a row that came to nothing."""
+        self.trouble = error
+        if failed:
+            self._failed += 1
+        else:
+            self._failed = 0
+            self._backoff.reset()
+        if self._failed == self._policy.attempts or not self._policy.retry(error):
+            # Before the first connection somebody waits for it, and is told.
+            level = logging.WARNING if self._opened else logging.INFO
+            logger.log(level, "%s: %s; it is tried no more", self._now.name, error)
+            self._end(error)
+        else:
+            self._changed()
+
+    async def _tell(self) -> None:
+        """Run the hook for a new connection."""
+        assert self._policy.on_connect is not None
+        try:
+            await self._policy.on_connect(self)
+        except Exception:
+            logger.exception("%s: on_connect failed", self._now.name)
+
+    # The end.
+
+    def _end(self, error: Exception) -> None:
+        """Take nothing more; whoever waits is told `error`. Only the first end counts."""
+        if self._over is None:
+            self._over = self.trouble = error
+            self._now.usable = False
+            self._known.set()
+            self._changed()
+
+    def _stop(self) -> set[asyncio.Task[None]]:
+        """Cancel what goes on in the background, and return it; not who calls this."""
+        tasks = {task for task in (self._again, self._hook) if task is not None and not task.done()}
+        tasks -= {task for task in tasks if task is asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        return tasks

@@ -1,0 +1,491 @@
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import penstock
+from penstock import (
+    ApplicationError,
+    Balancer,
+    ConnectError,
+    LocalError,
+    Payload,
+    PeerClosed,
+    Reconnect,
+    Rejected,
+    SessionClosed,
+    Settings,
+    UrlError,
+)
+from penstock.aio.strategies import Candidate
+from tests.aio.serving import alone, make_service
+from tests.waiting import turns, until
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+AT_ONCE = Reconnect(first_delay=0.0, longest_delay=0.0)
+FAIL = replace(AT_ONCE, new_calls="fail")
+
+
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Cluster:
+    """Servers that each tell their number, are killed, and come back.
+
+    Attributes:
+        urls: Where they are.
+        asked: How often each was asked for its number.
+        takes: Seconds that each takes to tell it, by the clock.
+        full: Those that reject what they are asked.
+
+    """
+
+    def __init__(self, count: int, scheme: str) -> None:
+        self.clock = Clock()
+        self.urls = [f"rsocket+{scheme}{number if scheme.startswith('memory') else ''}" for number in range(count)]
+        self.asked: Counter[int] = Counter()
+        self.pushed: Counter[int] = Counter()
+        self.takes = [0.0] * count
+        self.full: set[int] = set()
+        self.seen: list[object] = []
+        self.reached = asyncio.Event()
+        self._servers: dict[int, penstock.Server] = {}
+
+    async def start(self, number: int) -> None:
+        service = make_service(self.seen, self.reached)
+
+        @service.call("number")
+        def tell(request: Payload) -> bytes:
+            self.asked[number] += 1
+            self.clock.now += self.takes[number]
+            if number in self.full:
+                raise Rejected(message="full")
+            if request.data == b"fail":
+                raise ApplicationError(0x301, "boom")
+            return b"%d" % number
+
+        @service.stream("numbers")
+        def tell_all(request: Payload) -> list[bytes]:
+            return [b"%d" % number] * int(request.data)
+
+        @service.push
+        def pushed(metadata: bytes) -> None:
+            self.pushed[number] += 1
+
+        self._servers[number] = await penstock.serve(service, self.urls[number])
+        self.urls[number] = self._servers[number].urls[0]
+
+    async def kill(self, number: int) -> None:
+        await self._servers.pop(number).close(0)
+
+    async def stop(self) -> None:
+        for number in list(self._servers):
+            await self.kill(number)
+
+
+@asynccontextmanager
+async def cluster(count: int, scheme: str = "memory://node") -> AsyncIterator[Cluster]:
+    it = Cluster(count, scheme)
+    try:
+        for number in range(count):
+            await it.start(number)
+        yield it
+    finally:
+        await it.stop()
+    await alone()
+
+
+async def numbers(balancer: Balancer, count: int) -> list[int]:
+    return [int((await balancer.call("number")).data) for _ in range(count)]
+
+
+async def all_up(balancer: Balancer) -> None:
+    await until(lambda: states(balancer) == ["up"] * len(balancer.nodes))
+
+
+def states(balancer: Balancer) -> list[str]:
+    return [node.state for node in balancer.nodes]
+
+
+# Who gets what.
+
+
+@pytest.mark.parametrize("scheme", ["memory://node", "tcp://127.0.0.1:0"])
+async def test_each_node_in_turn(scheme: str) -> None:
+    async with cluster(3, scheme) as it, penstock.balance(it.urls, reconnect=AT_ONCE) as balancer:
+        await all_up(balancer)
+        found = await numbers(balancer, 6)
+        assert found[:3] == found[3:]
+        assert sorted(found[:3]) == [0, 1, 2]
+
+
+async def test_the_faster_node_is_preferred_and_the_slow_one_gets_another_chance() -> None:
+    async with cluster(2) as it:
+        it.takes = [1.0, 0.1]
+        strategy = {"strategy": "least-loaded", "half_life": 10.0}
+        async with penstock.balance(it.urls, clock=it.clock, **strategy) as balancer:  # type: ignore[arg-type]
+            await all_up(balancer)
+            await numbers(balancer, 20)
+            assert it.asked == {0: 1, 1: 19}
+            latencies = [node.latency for node in balancer.nodes]
+            assert latencies[1] == pytest.approx(0.1)
+            assert 0.8 < latencies[0] < 1.0
+            # It is well again, and after three half-lives somebody notices.
+            it.takes[0] = 0.01
+            it.clock.now += 35.0
+            it.asked.clear()
+            await numbers(balancer, 1)
+            it.takes[1] = 0.1
+            await numbers(balancer, 20)
+            assert it.asked[0] > it.asked[1]
+
+
+async def test_requests_under_way_count() -> None:
+    async with cluster(2) as it:
+        async with penstock.balance(it.urls, strategy="least-loaded", clock=it.clock) as balancer:
+            await all_up(balancer)
+            it.takes = [0.1, 0.1]
+            await numbers(balancer, 4)
+            calls = [asyncio.create_task(balancer.call("never")) for _ in range(6)]
+            await until(lambda: sum(node.outstanding for node in balancer.nodes) == 6)
+            assert [node.outstanding for node in balancer.nodes] == [3, 3]
+            for call in calls:
+                call.cancel()
+
+
+async def test_a_call_that_is_given_up_tells_that_the_node_is_slow() -> None:
+    async with cluster(1) as it, penstock.balance(it.urls, clock=it.clock) as balancer:
+        call = asyncio.create_task(balancer.call("never"))
+        await it.reached.wait()
+        it.clock.now += 7.0
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert balancer.nodes[0].latency == 7.0
+
+
+async def test_a_strategy_may_be_ones_own() -> None:
+    class Last:
+        def pick(self, candidates: Sequence[Candidate], now: float) -> int:
+            return len(candidates) - 1
+
+    async with cluster(3) as it, penstock.balance(it.urls, strategy=Last()) as balancer:
+        await all_up(balancer)
+        assert await numbers(balancer, 3) == [2, 2, 2]
+
+
+async def test_a_balancer_does_what_a_peer_does() -> None:
+    async with cluster(2) as it, penstock.balance(it.urls) as balancer:
+        await all_up(balancer)
+        assert (await balancer.upload("sum", b"", [b"1", b"2"])).data == b"3"
+        async with balancer.channel("double", b"", [b"4"]) as answers:
+            assert [item.data async for item in answers] == [b"8"]
+        found = [[item.data async for item in balancer.stream("numbers", b"2")] for _ in range(2)]
+        assert sorted(found) == [[b"0", b"0"], [b"1", b"1"]]
+        await balancer.fire("log", b"fired")
+        await it.reached.wait()
+        assert it.seen == [b"fired"]
+        with pytest.raises(ApplicationError, match="boom"):
+            await balancer.call("fail")
+        await balancer.push(b"to all")
+        await until(lambda: it.pushed == {0: 1, 1: 1})
+
+
+# Nodes that go and come.
+
+
+@pytest.mark.parametrize("scheme", ["memory://node", "tcp://127.0.0.1:0"])
+async def test_a_node_that_is_away_gets_nothing_until_it_is_back(scheme: str) -> None:
+    async with cluster(2, scheme) as it, penstock.balance(it.urls, reconnect=AT_ONCE) as balancer:
+        await all_up(balancer)
+        await it.kill(0)
+        await until(lambda: states(balancer) == ["away", "up"])
+        assert await numbers(balancer, 3) == [1, 1, 1]
+        await it.start(0)
+        await all_up(balancer)
+        assert sorted(await numbers(balancer, 2)) == [0, 1]
+
+
+async def test_what_was_under_way_fails_and_is_sent_to_nobody_else() -> None:
+    async with cluster(2) as it, penstock.balance(it.urls, reconnect=AT_ONCE, retry_rejected=True) as balancer:
+        await all_up(balancer)
+        call = asyncio.create_task(balancer.call("never"))
+        await it.reached.wait()
+        busy = [node.outstanding for node in balancer.nodes].index(1)
+        it.reached.clear()
+        await it.kill(busy)
+        with pytest.raises(PeerClosed):
+            await call
+        await turns(5)
+        assert not it.reached.is_set()
+
+
+async def test_calls_wait_while_all_nodes_are_away() -> None:
+    async with cluster(2) as it, penstock.balance(it.urls, reconnect=AT_ONCE) as balancer:
+        await all_up(balancer)
+        await it.stop()
+        await until(lambda: states(balancer) == ["away", "away"])
+        calls = [asyncio.create_task(balancer.call("number")) for _ in range(3)]
+        stream = balancer.stream("numbers", b"1")
+        items = asyncio.create_task(stream.__aenter__())
+        await turns(10)
+        calls[0].cancel()
+        await it.start(1)
+        assert [(await call).data for call in calls[1:]] == [b"1", b"1"]
+        assert [item.data async for item in await items] == [b"1"]
+        with pytest.raises(asyncio.CancelledError):
+            await calls[0]
+
+
+async def test_calls_fail_at_once_where_the_policy_says_so_and_each_node_tells_why() -> None:
+    async with cluster(2) as it, penstock.balance(it.urls, reconnect=FAIL) as balancer:
+        await all_up(balancer)
+        await it.stop()
+        await until(lambda: states(balancer) == ["away", "away"])
+        with pytest.raises(ConnectError) as failed:
+            await balancer.call("number")
+        text = str(failed.value)
+        assert text.startswith("none of 2 nodes can be reached: ")
+        assert all(url in text for url in it.urls)
+        with pytest.raises(ConnectError):
+            await balancer.push(b"")
+
+
+async def test_calls_wait_no_longer_than_they_shall() -> None:
+    policy = replace(AT_ONCE, wait_timeout=0.01)
+    async with cluster(1) as it, penstock.balance(it.urls, reconnect=policy) as balancer:
+        await it.kill(0)
+        await until(lambda: states(balancer) == ["away"])
+        with pytest.raises(ConnectError, match="none of 1 nodes"):
+            await balancer.call("number")
+
+
+async def test_calls_do_not_wait_for_nodes_that_are_tried_no_more() -> None:
+    async with cluster(1) as it, penstock.balance(it.urls, reconnect=replace(AT_ONCE, attempts=2)) as balancer:
+        await it.kill(0)
+        await until(lambda: states(balancer) == ["gone"])
+        with pytest.raises(ConnectError, match="none of 1 nodes"):
+            await balancer.call("number")
+
+
+async def test_calls_wait_for_a_node_that_is_resumed() -> None:
+    async with cluster(1, "tcp://127.0.0.1:0") as it:
+        async with penstock.balance(it.urls, reconnect=AT_ONCE, settings=Settings(resume=True)) as balancer:
+            await numbers(balancer, 1)
+            peer = next(iter(balancer._nodes.values())).peer
+            assert peer._now.link is not None
+            session = peer._now.session
+            peer._now.link.abort()
+            await until(lambda: not peer.connected)
+            assert states(balancer) == ["away"]
+            assert await numbers(balancer, 1) == [0]
+            assert peer._now.session is session
+
+
+async def test_a_node_that_is_being_resumed_is_not_waited_for_while_there_are_others() -> None:
+    patient = Reconnect(first_delay=1000.0, longest_delay=1000.0)
+    async with cluster(2, "tcp://127.0.0.1:0") as it:
+        async with penstock.balance(it.urls, reconnect=patient, settings=Settings(resume=True)) as balancer:
+            await all_up(balancer)
+            await numbers(balancer, 2)
+            peer = balancer._nodes[it.urls[0]].peer
+            assert peer._now.link is not None
+            peer._now.link.abort()
+            await until(lambda: not peer.connected)
+            assert await numbers(balancer, 4) == [1] * 4
+
+
+# Nodes that refuse.
+
+
+async def test_a_node_that_refuses_too_often_is_spared_for_a_while() -> None:
+    policy = replace(AT_ONCE, first_delay=1000.0, longest_delay=1000.0)
+    async with cluster(2) as it, penstock.balance(it.urls, reconnect=policy, rejections=2) as balancer:
+        await all_up(balancer)
+        it.full = {0}
+        refused = 0
+        for _ in range(20):
+            try:
+                await balancer.call("number")
+            except Rejected:
+                refused += 1
+        assert refused == 2
+        assert it.asked == {0: 2, 1: 18}
+        assert sorted(states(balancer)) == ["resting", "up"]
+        # It is better than none.
+        await it.kill(1)
+        await until(lambda: "away" in states(balancer))
+        it.full = set()
+        assert await numbers(balancer, 1) == [0]
+
+
+async def test_a_node_that_was_spared_comes_back() -> None:
+    async with cluster(2) as it, penstock.balance(it.urls, reconnect=AT_ONCE, rejections=1) as balancer:
+        await all_up(balancer)
+        it.full = {0}
+        for _ in range(2):
+            with pytest.raises(Rejected):
+                while True:
+                    await balancer.call("number")
+            assert states(balancer) == ["resting", "up"]
+            await all_up(balancer)
+        it.full = set()
+        assert sorted(await numbers(balancer, 2)) == [0, 1]
+
+
+async def test_a_call_that_was_rejected_goes_to_another_node_where_its_caller_allows_it() -> None:
+    async with cluster(3) as it, penstock.balance(it.urls, retry_rejected=True) as balancer:
+        await all_up(balancer)
+        it.full = {0, 1}
+        assert await numbers(balancer, 3) == [2, 2, 2]
+        it.full = {0, 1, 2}
+        it.asked.clear()
+        with pytest.raises(Rejected, match="full"):
+            await balancer.call("number")
+        assert it.asked == {0: 1, 1: 1, 2: 1}
+
+
+async def test_a_call_that_failed_goes_to_nobody_else() -> None:
+    async with cluster(2) as it, penstock.balance(it.urls, retry_rejected=True, rejections=1) as balancer:
+        await all_up(balancer)
+        with pytest.raises(ApplicationError, match="boom"):
+            await balancer.call("number", b"fail")
+        assert it.asked.total() == 1
+        assert states(balancer) == ["up", "up"]
+
+
+async def test_an_unknown_route_takes_no_service_away() -> None:
+    async with cluster(2) as it, penstock.balance(it.urls, rejections=1) as balancer:
+        await all_up(balancer)
+        for _ in range(4):
+            with pytest.raises(Rejected, match="nobody"):
+                await balancer.call("nobody")
+        assert states(balancer) == ["resting", "resting"]
+        assert sorted(await numbers(balancer, 2)) == [0, 1]
+
+
+# Nodes that are added and removed.
+
+
+async def test_a_node_that_is_added_gets_its_share() -> None:
+    async with cluster(2) as it, penstock.balance(it.urls[:1]) as balancer:
+        balancer.add(it.urls[1])
+        await all_up(balancer)
+        assert sorted(await numbers(balancer, 2)) == [0, 1]
+        with pytest.raises(LocalError, match="a node already"):
+            balancer.add(it.urls[1])
+
+
+async def test_a_node_that_is_removed_ends_what_it_has_and_gets_no_more() -> None:
+    async with cluster(2) as it, penstock.balance(it.urls) as balancer:
+        await all_up(balancer)
+        async with balancer.stream("count", b"100", credit=4) as items:
+            taken = [await anext(aiter(items))]
+            busy = [node.outstanding for node in balancer.nodes].index(1)
+            removing = asyncio.create_task(balancer.remove(it.urls[busy]))
+            await until(lambda: "leaving" in states(balancer))
+            assert set(await numbers(balancer, 3)) == {1 - busy}
+            taken += [item async for item in items]
+            assert len(taken) == 100
+        await removing
+        assert [node.url for node in balancer.nodes] == [it.urls[1 - busy]]
+        with pytest.raises(LocalError, match="is no node; there are rsocket"):
+            await balancer.remove(it.urls[busy])
+        await balancer.remove(it.urls[1 - busy])
+        with pytest.raises(ConnectError, match="add"):
+            await balancer.call("number")
+
+
+# Beginning and end.
+
+
+async def test_one_node_is_enough_to_begin_with() -> None:
+    async with cluster(2) as it:
+        await it.kill(0)
+        async with penstock.balance(it.urls, reconnect=AT_ONCE) as balancer:
+            assert await numbers(balancer, 2) == [1, 1]
+            await it.start(0)
+            await all_up(balancer)
+
+
+async def test_none_is_not_and_each_tells_why() -> None:
+    with pytest.raises(ConnectError, match=r"none of 2 nodes can be reached: rsocket.*a: .*; rsocket.*b: "):
+        async with penstock.balance(["rsocket+memory://a", "rsocket+memory://b"]):
+            pass
+    await alone()
+
+
+async def test_the_first_connection_is_waited_for_where_the_policy_says_so() -> None:
+    async with cluster(1) as it:
+        await it.kill(0)
+        opening = asyncio.ensure_future(
+            penstock.balance(it.urls, reconnect=replace(AT_ONCE, initial=True)).__aenter__()
+        )
+        await turns(10)
+        assert not opening.done()
+        await it.start(0)
+        balancer = await opening
+        assert await numbers(balancer, 1) == [0]
+        await balancer.close()
+
+
+async def test_opening_can_be_canceled() -> None:
+    policy = replace(AT_ONCE, initial=True)
+    opening = asyncio.ensure_future(penstock.balance(["rsocket+memory://a"], reconnect=policy).__aenter__())
+    await turns(5)
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    await alone()
+
+
+async def test_closing_ends_the_tries_and_whoever_waits() -> None:
+    async with cluster(2) as it:
+        balancer = await penstock.balance(it.urls, reconnect=AT_ONCE)
+        await all_up(balancer)
+        await it.stop()
+        await until(lambda: states(balancer) == ["away", "away"])
+        call = asyncio.create_task(balancer.call("number"))
+        await turns(5)
+        await balancer.close()
+        with pytest.raises(SessionClosed, match="closed the balancer"):
+            await call
+        with pytest.raises(SessionClosed):
+            balancer.add("rsocket+memory://other")
+        assert balancer.closed
+        await alone()
+
+
+async def test_a_balancer_must_be_opened() -> None:
+    with pytest.raises(LocalError, match="not open"):
+        await penstock.balance(["rsocket+memory://a"]).call("number")
+
+
+@pytest.mark.parametrize(
+    ("urls", "options", "error", "part"),
+    [
+        ([], {}, LocalError, "at least one URL"),
+        (["rsocket+memory://a", "rsocket+memory://a"], {}, LocalError, "more than once"),
+        (["rsockt+memory://a"], {}, UrlError, "did you mean"),
+        (["rsocket+memory://a"], {"strategy": "best"}, LocalError, "unknown strategy 'best'"),
+        (["rsocket+memory://a"], {"rejections": 0}, LocalError, "rejections is 0"),
+        (["rsocket+memory://a"], {"half_life": 0}, LocalError, "half_life is 0"),
+    ],
+)
+def test_wrong_use_is_told_at_once(urls: list[str], options: dict[str, Any], error: type[Exception], part: str) -> None:
+    with pytest.raises(error, match=part):
+        penstock.balance(urls, **options)

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from penstock import ConnectError, Payload, Settings
+from penstock.aio import dialer as module
+from penstock.aio.backoff import Backoff
+from penstock.aio.dialer import Dialer
+from penstock.aio.driver import Driver
+from penstock.aio.service import Service
+from penstock.urls import parse_url
+from tests.aio.fakes import FakeLink
+from tests.aio.serving import alone
+from tests.waiting import turns, until
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+
+def dialer_of(
+    settings: Settings, delays: list[float] | None = None, checkpoint: bytes | None = None, delay: float = 0.0
+) -> Dialer:
+    """Return a dialer that waits for `delay` seconds each time; `delays` gets one entry a wait."""
+
+    class Noted(Backoff):
+        def next(self) -> float:
+            if delays is not None:
+                delays.append(delay)
+            return delay
+
+    return Dialer(parse_url("rsocket+memory://dialer"), Service(), settings, Payload(b"hello"), None, Noted, checkpoint)
+
+
+@pytest.fixture
+def connecting(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What becomes of each try to connect: a link, an exception, or by default a link that works."""
+    outcomes: list[Any] = []
+
+    async def connect(url: Any, driver: Driver, settings: Settings, ssl: Any) -> None:
+        outcome = outcomes.pop(0) if outcomes else FakeLink()
+        if isinstance(outcome, FakeLink):
+            driver.link_made(outcome)
+            return
+        raise outcome
+
+    monkeypatch.setattr(module.transports, "connect", connect)
+    return outcomes
+
+
+async def test_a_new_session_says_its_set_up_on_its_first_link(connecting: list[Any]) -> None:
+    dialer, link = dialer_of(Settings()), FakeLink()
+    connecting.append(link)
+    driver = dialer.driver()
+    assert driver.link is None
+    await dialer.link(driver)
+    assert driver.link is link
+    assert b"hello" in b"".join(link.written)
+    driver.detach()
+
+
+async def test_each_session_is_a_new_one_of_a_new_connection(connecting: list[Any]) -> None:
+    dialer = dialer_of(Settings())
+    before = dialer.connection
+    drivers = [dialer.driver(), dialer.driver()]
+    assert drivers[0].session is not drivers[1].session
+    assert dialer.connection is not before
+
+
+async def test_a_try_that_fails_leaves_a_session_that_can_be_tried_again(connecting: list[Any]) -> None:
+    dialer, link = dialer_of(Settings()), FakeLink()
+    connecting += [ConnectError("nobody there"), link]
+    driver = dialer.driver()
+    with pytest.raises(ConnectError, match="nobody there"):
+        await dialer.link(driver)
+    await dialer.link(driver)
+    assert driver.link is link
+    driver.detach()
+
+
+async def test_a_link_that_comes_as_the_try_is_canceled_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    link = FakeLink()
+
+    async def connect(url: Any, driver: Driver, settings: Settings, ssl: Any) -> None:
+        driver.link_made(link)
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(module.transports, "connect", connect)
+    dialer = dialer_of(Settings())
+    driver = dialer.driver()
+    with pytest.raises(asyncio.CancelledError):
+        await dialer.link(driver)
+    assert link.told == ["abort"]
+
+
+async def test_a_session_that_lost_its_link_gets_another(connecting: list[Any]) -> None:
+    delays: list[float] = []
+    dialer, link = dialer_of(Settings(resume=True), delays), FakeLink()
+    driver = dialer.driver()
+    await dialer.link(driver)
+    connecting += [ConnectError("one"), ConnectError("two"), link]
+    driver.link_lost(None)
+    await until(lambda: driver.link is link)
+    assert len(delays) == 3
+    assert not driver.closed
+    driver.detach()
+    await alone()
+
+
+async def test_a_session_that_is_over_gets_none(connecting: list[Any]) -> None:
+    dialer = dialer_of(Settings(resume=True), delay=1000.0)
+    driver = dialer.driver()
+    await dialer.link(driver)
+    driver.link_lost(None)
+    await turns(3)
+    driver.detach()
+    await alone()
+
+
+async def test_a_checkpoint_is_for_the_first_session_that_gets_a_link(connecting: list[Any]) -> None:
+    settings = Settings(resume=True)
+    before = dialer_of(settings)
+    left = before.driver()
+    await before.link(left)
+    checkpoint = left.session.checkpoint(0, 0)
+    left.detach()
+
+    dialer, links = dialer_of(settings, checkpoint=checkpoint), [FakeLink(), FakeLink()]
+    connecting += [ConnectError("away"), *links]
+    with pytest.raises(ConnectError):
+        await dialer.link(dialer.driver())
+    for _ in links:
+        driver = dialer.driver()
+        await dialer.link(driver)
+        driver.detach()
+    # The first one resumes; the other one says its set-up.
+    assert [b"hello" in b"".join(link.written) for link in links] == [False, True]

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import penstock
+from penstock import Payload, Reconnect, Settings
+from penstock.aio.dialer import Dialer
+from penstock.aio.nodes import Node
+from penstock.aio.service import Service
+from penstock.aio.strategies import PeakEwma
+from penstock.urls import parse_url
+from tests.aio.serving import alone, make_service
+from tests.waiting import until
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+URL = "rsocket+memory://node"
+
+
+def node_of(changes: list[int] | None = None, **policy: Any) -> Node:
+    url = parse_url(URL)
+    reconnect = Reconnect(**{"first_delay": 0.0, "longest_delay": 0.0, **policy})
+    dialer = Dialer(url, Service(), Settings(), Payload(), None, reconnect.backoff)
+    noted = changes if changes is not None else []
+    return Node(url, dialer, reconnect, PeakEwma(10.0), 2, lambda: noted.append(1))
+
+
+async def test_its_state_follows_its_connection() -> None:
+    changes: list[int] = []
+    node = node_of(changes)
+    node.peer.begin()
+    await until(lambda: node.peer.trouble is not None)
+    status = node.status(0.0)
+    assert (status.url, status.state, status.outstanding) == (URL, "away", 0)
+    assert "listens there" in str(status.error)
+    async with penstock.serve(make_service([], asyncio.Event()), URL):
+        await until(lambda: node.ready)
+        assert (node.status(0.0).state, node.status(0.0).error) == ("up", None)
+        call = asyncio.create_task(node.peer.call("never"))
+        await until(lambda: node.outstanding == 1)
+        call.cancel()
+        closing = asyncio.create_task(node.close(None))
+        await until(lambda: node.status(0.0).state == "leaving")
+        assert not node.ready
+        await closing
+    assert len(changes) >= 3
+    await alone()
+
+
+async def test_it_is_gone_when_it_is_tried_no_more() -> None:
+    node = node_of(attempts=2)
+    node.peer.begin()
+    await until(lambda: node.status(0.0).state == "gone")
+    assert "listens there" in str(node.status(0.0).error)
+    await node.close(0)
+
+
+async def test_it_rests_when_it_rejects_too_many_in_a_row() -> None:
+    changes: list[int] = []
+    node = node_of(changes)
+    async with penstock.serve(make_service([], asyncio.Event()), URL):
+        await node.peer.open()
+        node.rejected()
+        node.answered()
+        node.rejected()
+        assert not node.resting
+        node.rejected()
+        assert (node.resting, node.ready, node.status(0.0).state) == (True, True, "resting")
+        changes.clear()
+        await until(lambda: not node.resting)
+        assert changes
+        # One chance: it has to take the next one.
+        node.rejected()
+        assert node.resting
+        await until(lambda: not node.resting)
+        node.answered()
+        node.rejected()
+        assert not node.resting
+        await node.close(0)
+
+
+async def test_its_rests_grow_until_it_answers() -> None:
+    node = node_of(first_delay=100.0, longest_delay=1000.0, jitter=0.0)
+    delays = []
+    for _ in range(3):
+        node.rejected()
+        node.rejected()
+        assert node._rest is not None
+        delays.append(round(node._rest.when() - asyncio.get_running_loop().time(), -2))
+        node._rest.cancel()
+        node._rested()
+    assert delays == [100.0, 200.0, 400.0]
+    node.answered()
+    node.rejected()
+    node.rejected()
+    assert node._rest is not None
+    assert round(node._rest.when() - asyncio.get_running_loop().time(), -2) == 100.0
+    await node.close(0)
+    assert not node.resting

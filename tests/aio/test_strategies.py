@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pytest
+
+from penstock import LocalError
+from penstock.aio.strategies import LeastLoaded, PeakEwma, RoundRobin, strategy_named
+
+
+@dataclass
+class Node:
+    """A candidate that works on what a test says."""
+
+    outstanding: int = 0
+    latency: PeakEwma = field(default_factory=lambda: PeakEwma(10.0))
+
+    @classmethod
+    def that_takes(cls, seconds: float, outstanding: int = 0) -> Node:
+        node = cls(outstanding)
+        node.latency.observe(seconds, 0.0)
+        return node
+
+
+# The average.
+
+
+def test_nothing_is_known_at_first() -> None:
+    assert PeakEwma(10.0).seconds(1e9) == 0.0
+
+
+def test_a_slower_answer_counts_at_once() -> None:
+    latency = PeakEwma(10.0)
+    latency.observe(0.001, 0.0)
+    latency.observe(2.0, 0.1)
+    assert latency.seconds(0.1) == 2.0
+
+
+def test_faster_answers_pull_it_down_by_half_within_the_half_life() -> None:
+    latency = PeakEwma(10.0)
+    latency.observe(2.0, 0.0)
+    latency.observe(1.0, 10.0)
+    assert latency.seconds(10.0) == pytest.approx(1.5)
+    for second in range(11, 200):
+        latency.observe(1.0, float(second))
+    assert latency.seconds(199.0) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_while_nothing_is_asked_it_sinks() -> None:
+    latency = PeakEwma(10.0)
+    latency.observe(2.0, 0.0)
+    assert latency.seconds(20.0) == pytest.approx(0.5)
+    assert latency.seconds(1e9) == 0.0
+
+
+def test_what_was_given_up_can_only_raise_it() -> None:
+    latency = PeakEwma(10.0)
+    latency.observe(1.0, 0.0)
+    latency.exceed(0.1, 0.0)
+    assert latency.seconds(0.0) == 1.0
+    latency.exceed(5.0, 0.0)
+    assert latency.seconds(0.0) == 5.0
+
+
+def test_a_clock_that_goes_back_does_no_harm() -> None:
+    latency = PeakEwma(10.0)
+    latency.observe(1.0, 100.0)
+    assert latency.seconds(0.0) == 1.0
+
+
+# The strategies.
+
+
+def test_round_robin_takes_each_in_turn() -> None:
+    strategy, nodes = RoundRobin(), [Node(), Node(), Node()]
+    assert [strategy.pick(nodes, 0.0) for _ in range(7)] == [0, 1, 2, 0, 1, 2, 0]
+
+
+def test_round_robin_takes_nodes_that_come_and_go() -> None:
+    strategy, nodes = RoundRobin(), [Node(), Node(), Node()]
+    for _ in range(3):
+        strategy.pick(nodes, 0.0)
+    assert strategy.pick(nodes[:1], 0.0) == 0
+    assert [strategy.pick(nodes[:2], 0.0) for _ in range(3)] == [1, 0, 1]
+
+
+def test_least_loaded_takes_the_faster_node() -> None:
+    strategy, nodes = LeastLoaded(), [Node.that_takes(0.1), Node.that_takes(0.01), Node.that_takes(0.2)]
+    assert [strategy.pick(nodes, 0.0) for _ in range(6)] == [1] * 6
+
+
+def test_least_loaded_weighs_latency_by_what_is_under_way() -> None:
+    strategy, nodes = LeastLoaded(), [Node.that_takes(0.1), Node.that_takes(0.03)]
+    picked = []
+    for _ in range(8):
+        picked.append(strategy.pick(nodes, 0.0))
+        nodes[picked[-1]].outstanding += 1
+    # 0.03 times 1, 2, 3 is less than 0.1; then they share as 3 to 1.
+    assert picked[:4] == [1, 1, 1, 0]
+    assert Counter(picked) == {1: 6, 0: 2}
+
+
+def test_least_loaded_lets_equals_take_turns() -> None:
+    strategy, nodes = LeastLoaded(), [Node.that_takes(0.1), Node.that_takes(0.1)]
+    assert [strategy.pick(nodes, 0.0) for _ in range(4)] == [0, 1, 0, 1]
+
+
+def test_a_stranger_is_asked_once_and_not_again_before_it_answers() -> None:
+    strategy, nodes = LeastLoaded(), [Node.that_takes(0.1, outstanding=5), Node()]
+    assert strategy.pick(nodes, 0.0) == 1
+    nodes[1].outstanding = 1
+    assert [strategy.pick(nodes, 0.0) for _ in range(3)] == [0, 0, 0]
+
+
+def test_a_slow_node_gets_another_chance() -> None:
+    strategy, slow, fast = LeastLoaded(), Node.that_takes(1.0), Node.that_takes(0.1)
+    now = 0.0
+    while strategy.pick([slow, fast], now) != 0:
+        now += 1.0
+        fast.latency.observe(0.1, now)
+    assert 30.0 < now < 40.0  # more than three half-lives are a tenth
+
+
+def test_strategies_have_names() -> None:
+    assert isinstance(strategy_named("round-robin"), RoundRobin)
+    assert isinstance(strategy_named("least-loaded"), LeastLoaded)
+    with pytest.raises(LocalError, match="'fastest'; known are round-robin, least-loaded"):
+        strategy_named("fastest")
