@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 
-__all__ = ["ANSWER_TIMEOUT", "CHECK_TIMEOUT", "MEGABYTES_20", "Check", "check", "expect", "numbers", "run_all"]
+__all__ = ["ANSWER_TIMEOUT", "CHECK_TIMEOUT", "MEGABYTES_20", "Check", "Place", "check", "expect", "numbers", "run_all"]
 
 MEGABYTES_20 = 20 * 1024 * 1024
 """More than one frame can hold, so that it must travel in fragments."""
@@ -15,13 +17,36 @@ ANSWER_TIMEOUT = 3.0
 CHECK_TIMEOUT = 10.0
 """Seconds that a whole check may take."""
 
-Check = Callable[[str, int], Awaitable[None]]
+
+@dataclass(frozen=True)
+class Place:
+    """Where a server listens.
+
+    Args:
+        transport: "tcp" or "ws".
+        host: Its address.
+        port: Its port.
+        cut_port: The port at which connections to it do not last.
+
+    """
+
+    transport: str
+    host: str
+    port: int
+    cut_port: int
+
+    def cut(self) -> Place:
+        """Return the same server where connections do not last."""
+        return replace(self, port=self.cut_port)
+
+
+Check = Callable[[Place], Awaitable[None]]
 
 _checks: dict[str, Check] = {}
 
 
 def check(name: str) -> Callable[[Check], Check]:
-    """Register a check: it gets the server's host and port, and raises when something is not as it must be."""
+    """Register a check: it is told where the server is, and raises when something is not as it must be."""
 
     def register(function: Check) -> Check:
         _checks[name] = function
@@ -41,9 +66,9 @@ def numbers(start: int, stop: int) -> list[bytes]:
     return [b"%d" % number for number in range(start, stop)]
 
 
-async def _result_of(run: Check, host: str, port: int) -> str:
+async def _result_of(run: Check, place: Place) -> str:
     try:
-        await asyncio.wait_for(run(host, port), CHECK_TIMEOUT)
+        await asyncio.wait_for(run(place), CHECK_TIMEOUT)
     except TimeoutError:
         return f"not done within {CHECK_TIMEOUT:.0f} s"
     except Exception as error:
@@ -51,13 +76,15 @@ async def _result_of(run: Check, host: str, port: int) -> str:
     return "ok"
 
 
-async def run_all(peer: str, host: str, port: int) -> int:
-    """Run every check, one after another, and print the JSON object.
+async def run_all(peer: str) -> int:
+    """Run every check, one after another, against the place that the command line names; print the JSON object.
 
     Returns:
         The exit code: 0 when all are ok, else 1.
 
     """
-    results = {name: await _result_of(run, host, port) for name, run in _checks.items()}
+    transport, host, port, cut_port = sys.argv[1:]
+    place = Place(transport, host, int(port), int(cut_port))
+    results = {name: await _result_of(run, place) for name, run in _checks.items()}
     print(json.dumps({"peer": peer, "role": "client", "checks": results}), flush=True)
     return 0 if set(results.values()) == {"ok"} else 1

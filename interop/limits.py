@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from .peers import TRANSPORTS
 
 __all__ = ["LIMITS", "Limit"]
 
@@ -18,6 +21,7 @@ class Limit:
         checks: What fails for this reason.
         seen: A pattern that the check's result must match, whole.
         reason: Why, for people.
+        transports: Over what it is so; by default over any.
 
     """
 
@@ -26,10 +30,11 @@ class Limit:
     checks: tuple[str, ...]
     seen: re.Pattern[str]
     reason: str
+    transports: frozenset[str]
 
 
-def _limit(peer: str, role: str, checks: str, seen: str, reason: str) -> Limit:
-    return Limit(peer, role, tuple(checks.split()), re.compile(seen, re.DOTALL), reason)
+def _limit(peer: str, role: str, checks: str, seen: str, reason: str, transports: Iterable[str] = TRANSPORTS) -> Limit:
+    return Limit(peer, role, tuple(checks.split()), re.compile(seen, re.DOTALL), reason, frozenset(transports))
 
 
 LIMITS = (

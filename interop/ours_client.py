@@ -1,7 +1,7 @@
-"""The interop checks on Penstock: ``python -m interop.ours_client HOST PORT CUT_PORT`` prints one JSON object.
+"""The interop checks on Penstock: ``python -m interop.ours_client TRANSPORT HOST PORT CUT_PORT``.
 
-It exits 0 when all are ok. What each check demands is told in ``interop/README.md``. Every check has a
-connection of its own.
+It prints one JSON object, and exits 0 when all are ok. What each check demands is told in ``interop/README.md``.
+Every check has a connection of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import penstock
 from penstock import ApplicationError, Payload, Settings
 
-from .harness import ANSWER_TIMEOUT, CHECK_TIMEOUT, MEGABYTES_20, check, expect, numbers, run_all
+from .harness import ANSWER_TIMEOUT, CHECK_TIMEOUT, MEGABYTES_20, Place, check, expect, numbers, run_all
 
 SETTINGS = Settings(close_grace=0.2)
 RESUMING = Settings(resume=True, keepalive_interval=0.5, keepalive_lifetime=5.0)
@@ -27,13 +27,17 @@ Peer = penstock.Peer
 Run = Callable[[Peer], Awaitable[None]]
 
 
+def url_of(place: Place) -> str:
+    return f"rsocket+{place.transport}://{place.host}:{place.port}/"
+
+
 def connected(name: str, settings: Settings = SETTINGS) -> Callable[[Run], Run]:
     """Register a check that gets a connection."""
 
     def register(function: Run) -> Run:
         @check(name)
-        async def run(host: str, port: int) -> None:
-            async with penstock.connect(f"rsocket+tcp://{host}:{port}", settings=settings) as peer:
+        async def run(place: Place) -> None:
+            async with penstock.connect(url_of(place), settings=settings) as peer:
                 await function(peer)
 
         return function
@@ -237,9 +241,9 @@ async def keepalive(peer: Peer) -> None:
 
 
 @check("resume")
-async def resume(host: str, port: int) -> None:
+async def resume(place: Place) -> None:
     items = []
-    url = f"rsocket+tcp://{host}:{sys.argv[3]}"
+    url = url_of(place.cut())
     async with penstock.connect(url, settings=RESUMING) as peer, peer.stream("count", b"3000", credit=20) as stream:
         async for item in stream:
             items.append(item.data)
@@ -249,4 +253,4 @@ async def resume(host: str, port: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(run_all("penstock", sys.argv[1], int(sys.argv[2]))))
+    sys.exit(asyncio.run(run_all("penstock")))

@@ -11,10 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["OURS", "PEERS", "ROOT", "Peer", "PeerMissing", "runtime_version"]
+__all__ = ["OURS", "PEERS", "ROOT", "TRANSPORTS", "Peer", "PeerMissing", "runtime_version"]
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
+TRANSPORTS = {"tcp": "TCP", "ws": "WebSocket"}
+"""What carries the frames, as the programs call it, and as the report does."""
 INSTALL_TIMEOUT = 600.0
 """Seconds for npm or Maven: the first run fetches everything."""
 
@@ -34,8 +36,9 @@ class Peer:
     Args:
         name: What ``--peer`` calls it.
         title: What the report calls it.
-        server: The command that prints where it listens, ending with the port, run in `folder`.
-        client: The command that takes a host and a port and prints the checks, run in `folder`.
+        server: The command that prints where it listens, ending with the port, run in `folder`; "{transport}" in it
+            stands for what carries the frames.
+        client: The command that takes a transport, a host and two ports and prints the checks, run in `folder`.
         folder: Where both run.
         version: Returns which version it is.
         install: Makes it ready; raises PeerMissing when that fails.
@@ -78,7 +81,15 @@ def _javascript(name: str, version: str) -> Peer:
         package = folder / "node_modules" / "rsocket-core" / "package.json"
         return str(json.loads(package.read_text())["version"])
 
-    return Peer(name, f"rsocket-js {version}", ["node", "server.js"], ["node", "client.js"], folder, installed, install)
+    return Peer(
+        name,
+        f"rsocket-js {version}",
+        ["node", "server.js", "{transport}"],
+        ["node", "client.js"],
+        folder,
+        installed,
+        install,
+    )
 
 
 def _java() -> Peer:
@@ -94,7 +105,15 @@ def _java() -> Peer:
         jar = next((folder / "target" / "dependency").glob("rsocket-core-*.jar"))
         return jar.stem.removeprefix("rsocket-core-")
 
-    return Peer("java", "rsocket-java", [*JAVA, "interop.Server"], [*JAVA, "interop.Client"], HERE, installed, install)
+    return Peer(
+        "java",
+        "rsocket-java",
+        [*JAVA, "interop.Server", "{transport}"],
+        [*JAVA, "interop.Client"],
+        HERE,
+        installed,
+        install,
+    )
 
 
 def _python(name: str, title: str, distribution: str, server: str, client: str) -> Peer:
@@ -124,12 +143,12 @@ def runtime_version(*command: str) -> str:
     return found.group() if found else "unknown"
 
 
-SERVE = "penstock serve examples/interop.py:service rsocket+tcp://127.0.0.1:0"
+SERVE = "penstock serve examples/interop.py:service rsocket+{transport}://127.0.0.1:0/"
 OURS = _python("penstock", "Penstock", "penstock", SERVE, "interop.ours_client")
 PEERS = {
     peer.name: peer
     for peer in (
-        _python("py", "rsocket-py", "rsocket", "interop.py.server", "interop.py.client"),
+        _python("py", "rsocket-py", "rsocket", "interop.py.server {transport}", "interop.py.client"),
         _javascript("js-0.0.27", "0.0"),
         _javascript("js-1.0", "1.0"),
         _java(),

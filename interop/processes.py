@@ -24,7 +24,7 @@ CLIENT_TIMEOUT = 150.0
 """Seconds for all checks of a client."""
 END_TIMEOUT = 5.0
 """Seconds that a process has to end when it is asked to."""
-LISTENING = re.compile(rb"listening .*?(\d+)$", re.IGNORECASE)
+LISTENING = re.compile(rb"listening .*?(\d+)/?$", re.IGNORECASE)
 NAMES_ERROR = re.compile(r"^Error|\w(Error|Exception)\b")
 
 
@@ -76,8 +76,8 @@ async def _port_of(process: Process) -> int | None:
 
 
 @asynccontextmanager
-async def serving(peer: Peer) -> AsyncIterator[int]:
-    """Run a peer's server while the block lasts.
+async def serving(peer: Peer, transport: str) -> AsyncIterator[int]:
+    """Run a peer's server over `transport` while the block lasts.
 
     Yields:
         The port of 127.0.0.1 on which it listens.
@@ -86,7 +86,8 @@ async def serving(peer: Peer) -> AsyncIterator[int]:
         ProcessFailed: It did not tell a port in time.
 
     """
-    async with _started(peer.server, peer.folder) as (process, errors):
+    command = [part.format(transport=transport) for part in peer.server]
+    async with _started(command, peer.folder) as (process, errors):
         try:
             port = await asyncio.wait_for(_port_of(process), START_TIMEOUT)
         except TimeoutError:
@@ -96,7 +97,7 @@ async def serving(peer: Peer) -> AsyncIterator[int]:
         yield port
 
 
-async def run_client(peer: Peer, port: int, cut_port: int) -> dict[str, str]:
+async def run_client(peer: Peer, transport: str, port: int, cut_port: int) -> dict[str, str]:
     """Run a peer's checks against the server on `port` of 127.0.0.1; connections to `cut_port` do not last.
 
     Returns:
@@ -106,7 +107,8 @@ async def run_client(peer: Peer, port: int, cut_port: int) -> dict[str, str]:
         ProcessFailed: It ended without results, or took too long.
 
     """
-    async with _started([*peer.client, "127.0.0.1", str(port), str(cut_port)], peer.folder) as (process, errors):
+    command = [*peer.client, transport, "127.0.0.1", str(port), str(cut_port)]
+    async with _started(command, peer.folder) as (process, errors):
         try:
             output, _ = await asyncio.wait_for(process.communicate(), CLIENT_TIMEOUT)
         except TimeoutError:

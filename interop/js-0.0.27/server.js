@@ -1,4 +1,5 @@
-// The interop service on rsocket-js 0.0.27: prints `LISTENING port` and serves until it is killed.
+// The interop service on rsocket-js 0.0.27: `node server.js TRANSPORT` prints `LISTENING port` and serves until it is
+// killed.
 // What each procedure does is told in interop/README.md.
 'use strict';
 
@@ -6,6 +7,8 @@ const net = require('net');
 const {BufferEncoders, RSocketServer, MESSAGE_RSOCKET_ROUTING, decodeCompositeMetadata, decodeRoutes} = require('rsocket-core');
 const {Flowable, Single} = require('rsocket-flowable');
 const RSocketTCPServer = require('rsocket-tcp-server').default;
+const RSocketWebSocketServer = require('rsocket-websocket-server').default;
+const WebSocket = require('ws');
 
 const WINDOW = 8; // items that a channel asks for at a time
 
@@ -130,15 +133,23 @@ function channel(payloads) {
   });
 }
 
-function listen(onConnection) {
-  const server = net.createServer(onConnection);
+function telling(server) {
   server.on('listening', () => console.log(`LISTENING ${server.address().port}`));
   return server;
 }
 
+const place = {host: '127.0.0.1', port: 0};
+const transports = {
+  tcp: () => {
+    const serverFactory = (onConnection) => telling(net.createServer(onConnection));
+    return new RSocketTCPServer({...place, serverFactory}, BufferEncoders);
+  },
+  ws: () => new RSocketWebSocketServer(place, BufferEncoders, (options) => telling(new WebSocket.Server(options))),
+};
+
 console.error = () => {}; // the library writes refused requests to the console
 new RSocketServer({
-  transport: new RSocketTCPServer({host: '127.0.0.1', port: 0, serverFactory: listen}, BufferEncoders),
+  transport: transports[process.argv[2]](),
   getRequestHandler: () => ({
     requestResponse: (payload) => find(calls, payload)(payload),
     requestStream: (payload) => find(streams, payload)(payload),

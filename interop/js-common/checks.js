@@ -1,6 +1,6 @@
 // The interop checks, for every version of rsocket-js: what each demands is told in interop/README.md.
 //
-// A version gives `connect({host, port, keepAlive, lifetime, mtu, resume})`, a promise of an object with
+// A version gives `connect({transport, host, port, keepAlive, lifetime, mtu, resume})`, a promise of an object with
 //   call(payload)                     -> {answer: promise of a payload, cancel()}
 //   stream(payload, collector)        -> nothing; the collector gets items
 //   channel(payload, items, collector)-> nothing; `items` (an array of Buffers) goes out as the other side asks
@@ -85,13 +85,14 @@ const buffers = (texts) => texts.map((text) => Buffer.from(text));
 
 // Builds the checks from `connect` and `encode(route, note)`, which makes composite metadata. The connections of
 // `cutPort` are cut again and again.
-function makeChecks(connect, encode, host, port, cutPort) {
+function makeChecks(connect, encode, transport, host, port, cutPort) {
   const request = (route, data = '', note = undefined) => ({
     data: Buffer.from(data),
     metadata: encode(route, note),
   });
   const connected = async (run, options = {}) => {
-    const peer = await connect({host, port, keepAlive: 10000, lifetime: 60000, mtu: FRAGMENT_BYTES, resume: false, ...options});
+    const defaults = {transport, host, port, keepAlive: 10000, lifetime: 60000, mtu: FRAGMENT_BYTES, resume: false};
+    const peer = await connect({...defaults, ...options});
     try {
       await run(peer);
     } finally {
@@ -236,9 +237,9 @@ async function main(peer, connect, encode) {
   // A library that drops its listeners from a socket which then breaks would take the whole process down.
   let crash;
   process.on('uncaughtException', (error) => crash(error));
-  const [host, port, cutPort] = [process.argv[2], Number(process.argv[3]), Number(process.argv[4])];
+  const [transport, host, ...ports] = process.argv.slice(2);
   const checks = {};
-  for (const [name, run] of Object.entries(makeChecks(connect, encode, host, port, cutPort))) {
+  for (const [name, run] of Object.entries(makeChecks(connect, encode, transport, host, ...ports.map(Number)))) {
     try {
       const crashed = new Promise((_, reject) => { crash = reject; });
       await within(Promise.race([run(), crashed]), CHECK_TIMEOUT_MS, 'not done');

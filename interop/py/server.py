@@ -1,4 +1,4 @@
-"""The interop service on rsocket-py: prints ``LISTENING port`` and serves until it is killed.
+"""The interop service on rsocket-py: ``server.py TRANSPORT`` prints ``LISTENING port`` and serves until it is killed.
 
 What each procedure does is told in ``interop/README.md``.
 """
@@ -6,6 +6,7 @@ What each procedure does is told in ``interop/README.md``.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable
 
 from reactivestreams.publisher import Publisher
@@ -17,7 +18,9 @@ from rsocket.routing.request_router import RequestRouter
 from rsocket.routing.routing_request_handler import RoutingRequestHandler
 from rsocket.rsocket_server import RSocketServer
 from rsocket.streams.stream_from_async_generator import StreamFromAsyncGenerator
-from rsocket.transports.tcp import TransportTCP
+from rsocket.transports.transport import Transport
+
+from .transports import listening
 
 FRAGMENT_BYTES = 64 * 1024
 WINDOW = 8
@@ -143,19 +146,15 @@ async def slow(payload: Payload):
     return asyncio.ensure_future(answer())
 
 
-async def main() -> None:
-    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        RSocketServer(
-            TransportTCP(reader, writer, read_buffer_size=64 * 1024),
-            handler_factory=lambda: RoutingRequestHandler(router),
-            fragment_size_bytes=FRAGMENT_BYTES,
-        )
+def serve(transport: Transport) -> None:
+    RSocketServer(transport, handler_factory=lambda: RoutingRequestHandler(router), fragment_size_bytes=FRAGMENT_BYTES)
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    print(f"LISTENING {server.sockets[0].getsockname()[1]}", flush=True)
-    async with server:
-        await server.serve_forever()
+
+async def main(transport: str) -> None:
+    async with listening(transport, serve) as port:
+        print(f"LISTENING {port}", flush=True)
+        await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(main(sys.argv[1]))

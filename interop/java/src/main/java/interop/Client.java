@@ -8,7 +8,6 @@ import io.rsocket.RSocketErrorException;
 import io.rsocket.core.RSocketConnector;
 import io.rsocket.core.Resume;
 import io.rsocket.metadata.WellKnownMimeType;
-import io.rsocket.transport.netty.client.TcpClientTransport;
 import io.rsocket.util.DefaultPayload;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -28,8 +27,8 @@ import reactor.core.publisher.Mono;
 import reactor.util.retry.Retry;
 
 /**
- * The interop checks on rsocket-java: {@code Client HOST PORT CUT_PORT} prints one JSON object; exits 0 when all are ok. What
- * each check demands is told in interop/README.md. Every check has a connection of its own.
+ * The interop checks on rsocket-java: {@code Client TRANSPORT HOST PORT CUT_PORT} prints one JSON object; exits 0 when
+ * all are ok. What each check demands is told in interop/README.md. Every check has a connection of its own.
  */
 public final class Client {
   private static final int FRAGMENT_BYTES = 64 * 1024;
@@ -37,11 +36,13 @@ public final class Client {
   private static final Duration ANSWER_TIMEOUT = Duration.ofSeconds(3);
   private static final Duration CHECK_TIMEOUT = Duration.ofSeconds(10);
 
+  private final String transport;
   private final String host;
   private final int port;
   private final int cutPort;
 
-  private Client(String host, int port, int cutPort) {
+  private Client(String transport, String host, int port, int cutPort) {
+    this.transport = transport;
     this.host = host;
     this.port = port;
     this.cutPort = cutPort;
@@ -53,7 +54,9 @@ public final class Client {
   }
 
   public static void main(String[] arguments) {
-    System.exit(new Client(arguments[0], Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2])).runAll() ? 0 : 1);
+    int port = Integer.parseInt(arguments[2]);
+    int cutPort = Integer.parseInt(arguments[3]);
+    System.exit(new Client(arguments[0], arguments[1], port, cutPort).runAll() ? 0 : 1);
   }
 
   private Map<String, Check> checks() {
@@ -128,7 +131,7 @@ public final class Client {
       }
       default -> connector.keepAlive(Duration.ofSeconds(10), Duration.ofSeconds(60));
     }
-    return connector.connect(TcpClientTransport.create(host, to)).block(ANSWER_TIMEOUT);
+    return connector.connect(Transports.client(transport, host, to)).block(ANSWER_TIMEOUT);
   }
 
   private void echo(RSocket peer) {

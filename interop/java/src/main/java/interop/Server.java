@@ -7,7 +7,6 @@ import io.rsocket.core.RSocketServer;
 import io.rsocket.core.Resume;
 import io.rsocket.exceptions.CustomRSocketException;
 import io.rsocket.transport.netty.server.CloseableChannel;
-import io.rsocket.transport.netty.server.TcpServerTransport;
 import io.rsocket.util.DefaultPayload;
 import java.time.Duration;
 import org.reactivestreams.Publisher;
@@ -15,8 +14,8 @@ import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
 /**
- * The interop service on rsocket-java: prints {@code LISTENING port} and serves until it is killed. What each
- * procedure does is told in interop/README.md.
+ * The interop service on rsocket-java: {@code Server TRANSPORT} prints {@code LISTENING port} and serves until it is
+ * killed. What each procedure does is told in interop/README.md.
  */
 public final class Server implements RSocket {
   private static final int FRAGMENT_BYTES = 64 * 1024;
@@ -29,7 +28,7 @@ public final class Server implements RSocket {
         RSocketServer.create(SocketAcceptor.with(new Server()))
             .fragment(FRAGMENT_BYTES)
             .resume(new Resume().sessionDuration(Duration.ofSeconds(30)))
-            .bindNow(TcpServerTransport.create("127.0.0.1", 0));
+            .bindNow(Transports.server(arguments[0]));
     System.out.println("LISTENING " + server.address().getPort());
     server.onClose().block();
   }
