@@ -61,6 +61,8 @@ async def main(options: argparse.Namespace) -> int:
     transports = [options.transport] if options.transport else TRANSPORTS
     outcomes: list[Outcome] = []
     for transport, peer, role in product(transports, chosen, roles):
+        if transport not in peer.transports:
+            continue
         outcomes.append(await meet(peer, role, transport, others[options.versus]))
         print(summary(outcomes[-1]), flush=True)
     wrong = failures(outcomes)

@@ -22,6 +22,7 @@ class Limit:
         seen: A pattern that the check's result must match, whole.
         reason: Why, for people.
         transports: Over what it is so; by default over any.
+        by_chance: Whether it shows only now and then, so that "ok" is no surprise.
 
     """
 
@@ -31,10 +32,20 @@ class Limit:
     seen: re.Pattern[str]
     reason: str
     transports: frozenset[str]
+    by_chance: bool
 
 
-def _limit(peer: str, role: str, checks: str, seen: str, reason: str, transports: Iterable[str] = TRANSPORTS) -> Limit:
-    return Limit(peer, role, tuple(checks.split()), re.compile(seen, re.DOTALL), reason, frozenset(transports))
+def _limit(
+    peer: str,
+    role: str,
+    checks: str,
+    seen: str,
+    reason: str,
+    transports: Iterable[str] = TRANSPORTS,
+    by_chance: bool = False,
+) -> Limit:
+    pattern = re.compile(seen, re.DOTALL)
+    return Limit(peer, role, tuple(checks.split()), pattern, reason, frozenset(transports), by_chance)
 
 
 LIMITS = (
@@ -98,5 +109,65 @@ LIMITS = (
         r"not done within .*",
         "Its server ignores its own option for fragments; a frame of more than 16 MiB makes its encoder throw "
         "when the request counts as answered already, so that no answer ever comes.",
+    ),
+    _limit(
+        "rust",
+        "client",
+        "count-window",
+        r"the library asks for everything at once",
+        "It always asks for 2^31-1 items, and has no way to ask for fewer.",
+    ),
+    _limit(
+        "rust",
+        "client",
+        "sum sum-late double double-cancel",
+        r"INVALID: stream \d+ brought more items than were asked for",
+        "It ignores REQUEST_N, and sends all items of a channel at once; whether more is asked for in time is chance.",
+        by_chance=True,
+    ),
+    _limit(
+        "rust",
+        "client",
+        "count-cancel",
+        r"no answer within 3s",
+        "It asked for everything: what is under way of the canceled stream comes first, and may take it seconds.",
+        by_chance=True,
+    ),
+    _limit("rust", "client", "resume", r"the library cannot resume", "It does not know resuming."),
+    _limit(
+        "rust",
+        "server",
+        "echo-100kB echo-20MB",
+        r"AssertionError: size: 65521 instead of .*",
+        "It sets COMPLETE on the first fragment of an answer, which by the protocol overrules that more follow.",
+    ),
+    _limit(
+        "rust",
+        "server",
+        "count-cancel",
+        r"ProtocolError: stream \d+ brought more items than were asked for",
+        "It ignores REQUEST_N, and sends all items at once.",
+    ),
+    _limit(
+        "rust",
+        "server",
+        "count count-window double double-cancel",
+        r"ProtocolError: stream \d+ brought more items than were asked for",
+        "It ignores REQUEST_N, and sends all items at once; whether more is asked for in time is chance.",
+        by_chance=True,
+    ),
+    _limit(
+        "rust",
+        "server",
+        "resume",
+        r"ProtocolError: stream \d+ brought more items than were asked for",
+        "It does not know resuming, nor REQUEST_N: it sends all items at once.",
+    ),
+    _limit(
+        "rust",
+        "server",
+        "fail",
+        r"AssertionError: code and text: 0x201 boom instead of 0x301 boom",
+        "Its handlers can fail with one code only, APPLICATION_ERROR.",
     ),
 )

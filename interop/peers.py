@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,10 @@ ROOT = HERE.parent
 TRANSPORTS = {"tcp": "TCP", "ws": "WebSocket"}
 """What carries the frames, as the programs call it, and as the report does."""
 INSTALL_TIMEOUT = 600.0
-"""Seconds for npm or Maven: the first run fetches everything."""
+"""Seconds for npm, Maven or Cargo: the first run fetches everything."""
 
 NPM = "npm ci --omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund --loglevel=error".split()
+CARGO = "cargo build --quiet".split()
 MAVEN = "mvn -q -B -Dstyle.color=never compile dependency:copy-dependencies".split()
 JAVA = "java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp java/target/classes:java/target/dependency/*".split()
 
@@ -42,6 +44,7 @@ class Peer:
         folder: Where both run.
         version: Returns which version it is.
         install: Makes it ready; raises PeerMissing when that fails.
+        transports: What its programs speak over.
 
     """
 
@@ -52,6 +55,7 @@ class Peer:
     folder: Path
     version: Callable[[], str]
     install: Callable[[], None]
+    transports: tuple[str, ...] = tuple(TRANSPORTS)
 
 
 def _run_installer(command: list[str], folder: Path) -> None:
@@ -116,6 +120,23 @@ def _java() -> Peer:
     )
 
 
+def _rust() -> Peer:
+    folder = HERE / "rust"
+    built = folder / "target" / "debug"
+
+    def install() -> None:
+        sources = [folder / "Cargo.toml", *sorted(folder.glob("src/**/*.rs"))]
+        if not _is_newer(built / "client", sources):
+            _run_installer(CARGO, folder)
+
+    def installed() -> str:
+        pinned = tomllib.loads((folder / "Cargo.toml").read_text())["dependencies"]["rsocket_rust"]
+        return str(pinned).removeprefix("=")
+
+    server, client = [str(built / "server")], [str(built / "client")]
+    return Peer("rust", "rsocket-rust", server, client, folder, installed, install, ("tcp",))
+
+
 def _python(name: str, title: str, distribution: str, server: str, client: str) -> Peer:
     """Return a peer of this interpreter; `server` and `client` are modules and their arguments."""
 
@@ -152,5 +173,6 @@ PEERS = {
         _javascript("js-0.0.27", "0.0"),
         _javascript("js-1.0", "1.0"),
         _java(),
+        _rust(),
     )
 }

@@ -50,9 +50,9 @@ class Outcome:
         limit = self.limit(check)
         if limit is None:
             return result
-        if result == "ok":
+        if result == "ok" and not limit.by_chance:
             return f"ok, where this was a known limit: {limit.reason}"
-        return "limit" if limit.seen.fullmatch(result) else result
+        return "limit" if result == "ok" or limit.seen.fullmatch(result) else result
 
 
 def _checks(outcomes: list[Outcome]) -> list[str]:
