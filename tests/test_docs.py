@@ -25,7 +25,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 def shown(value: object) -> str:
     """Return a default as the page shows it."""
-    if isinstance(value, bool):
+    if isinstance(value, bool | tuple):
         return str(value)
     if isinstance(value, str):
         return f'"{value}"'

@@ -48,4 +48,41 @@ def test_limits_hold_each_other() -> None:
     assert settings.max_setup_frame_bytes <= settings.max_frame_bytes
     assert settings.keepalive_interval < settings.keepalive_lifetime
     assert settings.credit <= settings.max_credit
-    assert all(isinstance(getattr(settings, field.name), int | float | str) for field in fields(settings))
+    assert all(isinstance(getattr(settings, field.name), int | float | str | tuple) for field in fields(settings))
+
+
+@pytest.mark.parametrize("origin", ["https://app.example", "http://[::1]:8080", "null", "*"])
+def test_origins_are_as_browsers_write_them(origin: str) -> None:
+    assert Settings(origins=(origin,)).origins == (origin,)
+
+
+@pytest.mark.parametrize("origin", ["", "app.example", "https://app.example/", "https://a b", "https://*.example/x"])
+def test_an_origin_that_no_browser_would_write_is_refused(origin: str) -> None:
+    with pytest.raises(LocalError, match=r"Settings.origins has .*; write https://host, with no path, or \*"):
+        Settings(origins=(origin,))
+
+
+@pytest.mark.parametrize("value", ["", "Bearer abc", "a\tb", "x"])
+def test_headers_are_printable_and_not_shown(value: str) -> None:
+    settings = Settings(headers=(("X-Secret", value),))
+    assert settings.headers == (("X-Secret", value),)
+    assert "X-Secret" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("A", "b\r\nHost: x"),
+        ("A", "b\n"),
+        ("A", "\0"),
+        ("A", " b"),
+        ("A", "\xe9"),
+        ("A\r\nB", "x"),
+        ("", "x"),
+        ("A:", "x"),
+    ],
+)
+def test_a_header_cannot_be_more_than_one(name: str, value: str) -> None:
+    with pytest.raises(LocalError, match=r"Settings.headers") as refused:
+        Settings(headers=((name, value),))
+    assert "Host: x" not in str(refused.value)

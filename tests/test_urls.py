@@ -16,6 +16,8 @@ from penstock.urls import TRANSPORTS, Url, parse_url
         ("rsocket+tls://h:1?ca=a%20b.pem", Url("rsocket", "tls", "h", 1, options={"ca": "a b.pem"})),
         ("rsocket+unix:///tmp/a%20b.sock", Url("rsocket", "unix", path="/tmp/a b.sock")),
         ("rsocket+unix://here.sock", Url("rsocket", "unix", path="here.sock")),
+        ("rsocket+ws://h:80", Url("rsocket", "ws", "h", 80)),
+        ("rsocket+wss://h:443/a%20b?ca=x", Url("rsocket", "wss", "h", 443, "/a b", {"ca": "x"})),
         ("rsocket+memory://name", Url("rsocket", "memory", path="name")),
     ],
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 
 from .errors import LocalError
 
@@ -10,6 +11,12 @@ __all__ = ["DEFAULT_SETTINGS", "Settings"]
 
 KIB = 1024
 MIB = 1024 * KIB
+
+# RFC 9110, sections 5.1 and 5.5: what a header may be. Above all, no line breaks: they would begin another header.
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
+# RFC 6454, section 6.2: scheme, host and port, as browsers write them.
+_ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/\s]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +82,13 @@ class Settings:
     max_connections_per_address: int = 100
     """Connections of a server from one address: one client needs one, and many hide behind one address."""
 
+    # Opening requests, on transports that begin with HTTP.
+    origins: tuple[str, ...] = ()
+    """Whose web pages may open connections, such as "https://example.org"; "*": anybody's. A server refuses browsers
+    on any other page, which would act for whoever looks at it; what is no browser names no origin and is let in."""
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Names and values that a client adds to its opening request, such as Authorization; they are never shown."""
+
     # Resuming.
     resume: bool = False
     """A client asks for a session that outlives its links. A server that cannot resume refuses the set-up."""
@@ -120,6 +134,14 @@ class Settings:
                 raise LocalError(
                     f"Settings.{name} is {getattr(self, name)}; it must lie between 0.001 and 2147483 seconds"
                 )
+        for origin in self.origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise LocalError(f"Settings.origins has {origin!r}; write https://host, with no path, or *")
+        for name, value in self.headers:
+            if not _HEADER_NAME.fullmatch(name):
+                raise LocalError(f"Settings.headers has the name {name!r}; it must be letters, digits and hyphens")
+            if not _HEADER_VALUE.fullmatch(value):
+                raise LocalError(f"Settings.headers: the value of {name} must be printable ASCII on one line")
 
 
 DEFAULT_SETTINGS = Settings()

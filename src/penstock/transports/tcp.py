@@ -36,6 +36,9 @@ OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, 
 ALL_INTERFACES: Final = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """Hosts that a server listens on and nobody can connect to: whoever names them means this machine."""
 
+ENCRYPTED: Final = {"tcp": "tls", "unix": "tls", "ws": "wss"}
+"""For each transport over sockets, the one that is encrypted. Those that say more than bytes are built on these."""
+
 _read_buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, ReadBuffer] = WeakKeyDictionary()
 
 
@@ -316,10 +319,11 @@ def _tls(context: tls.SSLContext | None, settings: Settings) -> dict[str, Any]:
 
 
 def _client_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
-    if url.transport != "tls":
+    if url.transport in ENCRYPTED:
         check_options(url, frozenset())
         if ssl is not None:
-            raise UrlError(f"ssl is given, but '{url}' is not encrypted; write {url.protocol}+tls://")
+            encrypted = f"{url.protocol}+{ENCRYPTED[url.transport]}://"
+            raise UrlError(f"ssl is given, but '{url}' is not encrypted; write {encrypted}")
         return None
     check_options(url, frozenset({"ca"}))
     if ssl is not None:
@@ -329,7 +333,7 @@ def _client_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | No
 
 
 def _server_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
-    if url.transport != "tls":
+    if url.transport in ENCRYPTED:
         # One context serves all places of a server, and not each of them needs it.
         check_options(url, frozenset())
         return None

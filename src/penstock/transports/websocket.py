@@ -1,0 +1,344 @@
+"""WebSocket: each frame of a session is one binary message, over the link of a socket.
+
+What this file makes stands between two others: for the socket's link of :mod:`.tcp` it is the receiver, and for
+whoever the WebSocket belongs to it is the link. So sockets, TLS and accepting are those of `tcp`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl as tls
+from typing import Final
+
+from websockets.frames import OK_CLOSE_CODES, Close, CloseCode, Opcode
+
+from ..errors import LimitExceeded, LinkLost, PenstockError, ProtocolError
+from ..settings import Settings
+from ..urls import Url
+from . import tcp
+from .base import Accept, Link, Listener, Receiver, connect_errors
+from .messages import PREFIX_BYTES, MessageCutter
+from .websocket_frames import FrameReader, control_frame, message_frames
+from .websocket_handshake import ClientHandshake, ServerHandshake
+
+__all__ = ["WebSocketLink", "WebSocketListener", "connect", "listen"]
+
+logger = logging.getLogger("penstock.transports")
+
+LINGER: Final = 1.0
+"""Seconds that a peer may take to answer our Close."""
+
+
+class WebSocketLink:
+    """A link of messages.
+
+    Args:
+        link: The socket's link, whose handshake is done.
+        receiver: Whose link this is.
+        url: What is spoken, for the width of its length prefix.
+        settings: For `max_frame_bytes`, and on a server `max_setup_frame_bytes`.
+        client: Which side this is.
+
+    """
+
+    __slots__ = (
+        "_client",
+        "_closing",
+        "_cutter",
+        "_ending",
+        "_link",
+        "_paused",
+        "_reader",
+        "pause_reading",
+        "receiver",
+        "resume_reading",
+    )
+
+    def __init__(self, link: Link, receiver: Receiver, url: Url, settings: Settings, *, client: bool) -> None:
+        self.receiver = receiver
+        self._link = link
+        self._client = client
+        width = PREFIX_BYTES[url.protocol]
+        self._cutter = MessageCutter(width)
+        self._reader = FrameReader(
+            masked=not client,
+            max_bytes=settings.max_frame_bytes,
+            width=width,
+            # Nobody has said yet who they are.
+            first_max_bytes=None if client else settings.max_setup_frame_bytes,
+        )
+        self._paused = False
+        # Our Close is sent, or the link aborted; and the time that what is to follow may take.
+        self._closing = False
+        self._ending: asyncio.TimerHandle | None = None
+        self.pause_reading = link.pause_reading
+        self.resume_reading = link.resume_reading
+
+    # For whom the link belongs to.
+
+    def write(self, data: bytes) -> None:
+        """Send the messages that are whole with `data`; what is written to a link that is closing is dropped."""
+        messages = self._cutter.cut(data)
+        if messages and not self._closing:
+            for chunk in message_frames(messages, self._client):
+                self._link.write(chunk)
+
+    def get_write_buffer_size(self) -> int:
+        """Return how many bytes the network has not taken yet."""
+        return self._link.get_write_buffer_size() + self._cutter.pending
+
+    def close(self) -> None:
+        """Close once everything is written and the peer has said that it closes, too. What it still sends is read."""
+        self._say_close(Close(CloseCode.NORMAL_CLOSURE, ""))
+
+    def abort(self) -> None:
+        """Close now, without a word."""
+        self._closing = True
+        self._link.abort()
+
+    # What the socket's link tells.
+
+    def link_made(self, link: Link) -> None:
+        """Nothing: it was made before its handshake."""
+
+    def received(self, data: bytes) -> None:
+        """Take one read."""
+        reader = self._reader
+        messages = reader.feed(data)
+        if messages:
+            self.receiver.received(messages)
+        if reader.ping is not None:
+            self._answer_ping()
+        if reader.breach is not None or reader.close is not None:
+            self._end(reader.breach or reader.close)
+
+    def writing_paused(self) -> None:
+        """Tell that the link is full."""
+        self._paused = True
+        self.receiver.writing_paused()
+
+    def writing_resumed(self) -> None:
+        """Tell that the link has room again."""
+        self._paused = False
+        self._answer_ping()
+        self.receiver.writing_resumed()
+
+    def link_lost(self, error: Exception | None) -> None:
+        """Tell that the link is gone, and why."""
+        if self._ending is not None:
+            self._ending.cancel()
+        self.receiver.link_lost(self._reason(error))
+
+    # Control frames.
+
+    def _answer_ping(self) -> None:
+        """Answer the last ping of a read, or of all the time that the peer does not read (RFC 6455, 5.5.3).
+
+        So a flood of pings, which THREATS 8 tells of, costs no memory.
+        """
+        ping = self._reader.ping
+        if ping is not None and not self._paused and not self._closing:
+            self._reader.ping = None
+            self._link.write(control_frame(Opcode.PONG, ping, self._client))
+
+    def _say_close(self, close: Close) -> None:
+        if not self._closing:
+            self._closing = True
+            # A Close without a code is answered in kind: 1005 never travels (RFC 6455, 7.4.1).
+            payload = b"" if close.code == CloseCode.NO_STATUS_RCVD else close.serialize()
+            self._link.write(control_frame(Opcode.CLOSE, payload, self._client))
+            self._ending = asyncio.get_running_loop().call_later(LINGER, self._link.abort)
+
+    def _end(self, close: Close | None) -> None:
+        """End the link with the peer's Close, or the one that it has deserved."""
+        if close is not None:
+            self._say_close(close)
+        # RFC 6455, 7.1.1: the server closes the connection first, and the client waits for that.
+        if not self._client:
+            self._link.close()
+
+    def _reason(self, error: Exception | None) -> Exception | None:
+        """Return why the link is lost, when the socket's link gives `error`."""
+        breach, close = self._reader.breach, self._reader.close
+        if breach is not None:
+            kind = LimitExceeded if breach.code == CloseCode.MESSAGE_TOO_BIG else ProtocolError
+            return kind(f"the peer broke the WebSocket protocol: {breach.reason}")
+        if close is not None and close.code not in OK_CLOSE_CODES:
+            return LinkLost(f"the peer closed the WebSocket with {close.code}: {close.reason!r}")
+        if error is None and close is None and not self._closing:
+            return LinkLost("the connection ended without the closing handshake of WebSocket")
+        return error
+
+
+class _Connecting:
+    """The receiver of a client's socket until the handshake is done.
+
+    Attributes:
+        done: Done when it is, or when it has failed.
+
+    """
+
+    def __init__(self, handshake: ClientHandshake, receiver: Receiver, url: Url, settings: Settings) -> None:
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._handshake = handshake
+        self._receiver = receiver
+        self._url = url
+        self._settings = settings
+        self._link: Link | None = None
+
+    def link_made(self, link: Link) -> None:
+        """Send the request."""
+        self._link = link
+        link.write(self._handshake.request)
+
+    def received(self, data: bytes) -> None:
+        """Look whether the handshake is done, and make the link of it."""
+        link = self._link
+        if link is None or self.done.done():
+            return
+        try:
+            if not self._handshake.feed(data):
+                return
+        except PenstockError as error:
+            self.done.set_exception(error)
+            return
+        self.done.set_result(None)
+        _hand_over(WebSocketLink(link, self._receiver, self._url, self._settings, client=True), self._handshake.rest)
+
+    def writing_paused(self) -> None:
+        """The request waits in the link."""
+
+    def writing_resumed(self) -> None:
+        """The request is sent."""
+
+    def link_lost(self, error: Exception | None) -> None:
+        """There will be no link."""
+        if not self.done.done():
+            self.done.set_exception(ConnectionResetError())
+
+    def give_up(self) -> None:
+        """Drop the connection."""
+        if self._link is not None:
+            self._link.abort()
+
+
+class _Accepted:
+    """The receiver of a server's socket until the handshake is done.
+
+    Attributes:
+        handshakes: Where it is listed until then.
+
+    """
+
+    def __init__(self, receiver: Receiver, url: Url, settings: Settings, handshakes: set[_Accepted]) -> None:
+        self._handshake = ServerHandshake(url, settings)
+        self._receiver = receiver
+        self._url = url
+        self._settings = settings
+        self._handshakes = handshakes
+        self._link: Link | None = None
+        self._error: Exception | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def link_made(self, link: Link) -> None:
+        """Wait for the request, for some time."""
+        self._link = link
+        self._handshakes.add(self)
+        self._timer = asyncio.get_running_loop().call_later(self._settings.connect_timeout, self.give_up)
+
+    def received(self, data: bytes) -> None:
+        """Look whether the request is whole, answer it, and make the link."""
+        link = self._link
+        if link is None or self._error is not None:
+            return
+        try:
+            if not self._handshake.feed(data):
+                return
+        except ProtocolError as error:
+            self._error = error
+            link.write(self._handshake.answer)
+            link.close()
+            return
+        link.write(self._handshake.answer)
+        self._stop()
+        server = WebSocketLink(link, self._receiver, self._url, self._settings, client=False)
+        _hand_over(server, self._handshake.rest)
+
+    def writing_paused(self) -> None:
+        """The answer waits in the link."""
+
+    def writing_resumed(self) -> None:
+        """The answer is sent."""
+
+    def link_lost(self, error: Exception | None) -> None:
+        """Tell that there will be no link."""
+        self._stop()
+        if self._error is not None:
+            logger.info("%s: a peer is refused: %s", self._url.place, self._error)
+        self._receiver.link_lost(self._error or error)
+
+    def give_up(self) -> None:
+        """Drop a connection whose request does not come."""
+        if self._link is not None:
+            if self._error is None:
+                self._error = LinkLost("no WebSocket handshake")
+            self._link.abort()
+
+    def _stop(self) -> None:
+        self._handshakes.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def _hand_over(link: WebSocketLink, rest: bytes) -> None:
+    """Make `link` the receiver of its socket, and tell its own receiver of it."""
+    link._link.receiver = link
+    link.receiver.link_made(link)
+    if rest:
+        link.received(rest)
+
+
+class WebSocketListener:
+    """Accepts connections, and makes links of those that open a WebSocket."""
+
+    def __init__(self, listener: Listener, handshakes: set[_Accepted]) -> None:
+        self.url = listener.url
+        self._listener = listener
+        self._handshakes = handshakes
+
+    async def close(self) -> None:
+        """Accept no more links, and give up those that are still in their handshake."""
+        await self._listener.close()
+        for accepted in list(self._handshakes):
+            accepted.give_up()
+
+
+async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
+    """Open a WebSocket. See :func:`penstock.transports.connect`.
+
+    Raises:
+        LocalError: `Settings.headers` has one that belongs to the handshake.
+
+    """
+    host = tcp.ALL_INTERFACES.get(url.host, url.host)
+    connecting = _Connecting(ClientHandshake(url, host, settings), receiver, url, settings)
+    try:
+        with connect_errors(url, settings):
+            async with asyncio.timeout(settings.connect_timeout):
+                await tcp.connect(url, connecting, settings, ssl)
+                await connecting.done
+    except BaseException:
+        connecting.give_up()
+        raise
+
+
+async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> WebSocketListener:
+    """Accept WebSockets. See :func:`penstock.transports.listen`."""
+    handshakes: set[_Accepted] = set()
+
+    def accept_socket(address: str) -> _Accepted | None:
+        receiver = accept(address)
+        return None if receiver is None else _Accepted(receiver, url, settings, handshakes)
+
+    return WebSocketListener(await tcp.listen(url, accept_socket, settings, ssl), handshakes)

@@ -1,0 +1,229 @@
+"""The opening handshake of WebSocket: RFC 6455, section 4, without sockets."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+from urllib.parse import quote, unquote
+
+from websockets.client import ClientProtocol
+from websockets.exceptions import NegotiationError
+from websockets.http11 import Request, Response
+from websockets.server import ServerProtocol
+from websockets.typing import Subprotocol
+from websockets.uri import WebSocketURI
+
+from ..errors import ConnectError, LocalError, ProtocolError
+from ..settings import Settings
+from ..urls import Url
+
+__all__ = ["ClientHandshake", "ServerHandshake"]
+
+SUBPROTOCOLS: Final = {"rsocket": "rsocket"}
+"""What each protocol is called in the handshake; one that is not here has no name there."""
+HEAD_BYTES: Final = 16_384
+"""The longest request or response: some large cookies."""
+HEAD_END: Final = b"\r\n\r\n"
+
+WHAT_TO_DO: Final = {
+    401: "give credentials with Settings.headers",
+    403: "are the credentials right (Settings.headers), and is the origin allowed?",
+    404: "is the path of the URL right?",
+    426: "does it speak WebSocket there?",
+    429: "it has too many connections; try later",
+    503: "it has no room, or is starting; try later",
+}
+ELSEWHERE: Final = "it is elsewhere; connect to where it is"
+OTHERWISE: Final = "does it speak WebSocket there?"
+
+# At its level DEBUG, the library logs all headers, with whatever secrets they hold.
+_quiet = logging.getLogger("penstock.transports.handshake")
+_quiet.setLevel(logging.WARNING)
+
+
+class _Head:
+    """Gathers what stands before the first empty line.
+
+    Attributes:
+        rest: What came behind it.
+
+    """
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self.rest = b""
+
+    def feed(self, data: bytes) -> bytes | None:
+        """Return the head once it is whole.
+
+        Raises:
+            ProtocolError: It is too long.
+
+        """
+        seen = max(0, len(self._data) - len(HEAD_END))
+        self._data += data
+        end = self._data.find(HEAD_END, seen)
+        if (end if end >= 0 else len(self._data)) > HEAD_BYTES:
+            raise ProtocolError(f"the head of its opening handshake is longer than {HEAD_BYTES} bytes")
+        if end < 0:
+            return None
+        end += len(HEAD_END)
+        self.rest = bytes(self._data[end:])
+        return bytes(self._data[:end])
+
+
+class ClientHandshake:
+    """The client's side.
+
+    Args:
+        url: Where to.
+        host: The host as it is really connected to.
+        settings: For `headers`.
+
+    Attributes:
+        request: What to send first.
+        rest: What came behind the response: the first frames.
+
+    Raises:
+        LocalError: `Settings.headers` has one that belongs to the handshake.
+
+    """
+
+    def __init__(self, url: Url, host: str, settings: Settings) -> None:
+        self._url = url
+        self._head = _Head()
+        path = quote(url.path or "/", safe="/:@!$&'()*+,;=~-._")
+        subprotocol = SUBPROTOCOLS.get(url.protocol)
+        self._protocol = ClientProtocol(
+            WebSocketURI(url.transport == "wss", host, url.port or 0, path, ""),
+            subprotocols=None if subprotocol is None else [Subprotocol(subprotocol)],
+            logger=_quiet,
+        )
+        request = self._protocol.connect()
+        own = {name.lower() for name in request.headers}
+        for name, value in settings.headers:
+            if name.lower() in own:
+                raise LocalError(
+                    f"Settings.headers has {name}, which the WebSocket handshake sets itself; leave it out"
+                )
+            request.headers[name] = value
+        self.request = request.serialize()
+
+    def feed(self, data: bytes) -> bool:
+        """Take what the server sent; return whether that is all.
+
+        Raises:
+            ConnectError: The server refuses, or does not speak WebSocket.
+
+        """
+        try:
+            head = self._head.feed(data)
+        except ProtocolError as error:
+            raise ConnectError(f"cannot connect to {self._url.place}: {error}") from None
+        if head is None:
+            return False
+        self._check_status(head)
+        self._protocol.receive_data(head)
+        problem = self._protocol.handshake_exc
+        if problem is not None:
+            raise ConnectError(
+                f"cannot connect to {self._url.place}: the server's opening handshake is wrong: {problem}"
+            ) from problem
+        return True
+
+    @property
+    def rest(self) -> bytes:
+        """What came behind the response: the first frames."""
+        return self._head.rest
+
+    def _check_status(self, head: bytes) -> None:
+        line = head.partition(b"\r\n")[0].decode("ascii", "replace")
+        version, _, status = line.partition(" ")
+        code = status[:3]
+        if not version.startswith("HTTP/") or not (code.isascii() and code.isdigit()):
+            raise ConnectError(f"cannot connect to {self._url.place}: the answer is no HTTP; {OTHERWISE}")
+        if code != "101":
+            todo = WHAT_TO_DO.get(int(code), ELSEWHERE if code.startswith("3") else OTHERWISE)
+            # Whatever the server says is shown as far as it can be printed.
+            shown = "".join(letter for letter in status[:80] if letter.isprintable())
+            raise ConnectError(f"cannot connect to {self._url.place}: the server answered {shown}; {todo}")
+
+
+class ServerHandshake:
+    """The server's side.
+
+    Args:
+        url: The place: its path, and the protocol that is spoken there.
+        settings: For `origins`.
+
+    Attributes:
+        answer: What to send, once `feed` has returned True or raised.
+        rest: What came behind the request: the first frames.
+
+    """
+
+    def __init__(self, url: Url, settings: Settings) -> None:
+        self._path = url.path or "/"
+        self._origins = settings.origins
+        self._head = _Head()
+        choose = _chooser(SUBPROTOCOLS.get(url.protocol))
+        self._protocol = ServerProtocol(select_subprotocol=choose, logger=_quiet)
+        self.answer = b""
+
+    @property
+    def rest(self) -> bytes:
+        """What came behind the request: the first frames."""
+        return self._head.rest
+
+    def feed(self, data: bytes) -> bool:
+        """Take what the client sent; return whether that is all.
+
+        Raises:
+            ProtocolError: The request is refused, and `answer` says why.
+
+        """
+        try:
+            head = self._head.feed(data)
+        except ProtocolError as error:
+            self.answer = self._protocol.reject(431, f"{error}.\n").serialize()
+            raise
+        if head is None:
+            return False
+        response = self._response(head)
+        self.answer = response.serialize()
+        if response.status_code != 101:
+            raise ProtocolError(
+                f"its opening request was answered with {response.status_code} {response.reason_phrase}"
+            )
+        return True
+
+    def _response(self, head: bytes) -> Response:
+        self._protocol.receive_data(head)
+        requests = self._protocol.events_received()
+        if not requests or not isinstance(requests[0], Request):
+            return self._protocol.reject(400, "This is no request that opens a WebSocket.\n")
+        request = requests[0]
+        if unquote(request.path.partition("?")[0]) != self._path:
+            return self._protocol.reject(404, "There is nothing here.\n")
+        # THREATS 76: a page of anybody's, in a browser, can open connections to wherever the browser can. Only the
+        # browser says so.
+        if not all(self._is_allowed(origin) for origin in request.headers.get_all("Origin")):
+            return self._protocol.reject(403, "This server takes no connections from pages of this origin.\n")
+        return self._protocol.accept(request)
+
+    def _is_allowed(self, origin: str) -> bool:
+        return "*" in self._origins or origin in self._origins
+
+
+def _chooser(subprotocol: str | None) -> Callable[[ServerProtocol, Sequence[Subprotocol]], Subprotocol | None]:
+    """Return what chooses a subprotocol. Many clients offer none, and are let in."""
+
+    def choose(protocol: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+        if subprotocol is None or not offered:
+            return None
+        if subprotocol in offered:
+            return Subprotocol(subprotocol)
+        raise NegotiationError(f"{subprotocol} is spoken here")
+
+    return choose

@@ -1,0 +1,353 @@
+"""What every transport must carry, with a real client and a real server. A new transport is a line in PLACES."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import tracemalloc
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+import penstock
+from penstock import ApplicationError, Items, LinkLost, Payload, PeerClosed, Service, Settings
+from penstock.aio.peer import Peer
+from penstock.transports import MODULES
+from tests.aio.serving import make_service
+from tests.waiting import turns, until
+
+PLACES = {
+    "tcp": "rsocket+tcp://localhost:0",
+    "tls": "rsocket+tls://localhost:0",
+    "unix": "rsocket+unix://{folder}/socket",
+    "memory": "rsocket+memory://every",
+    "ws": "rsocket+ws://localhost:0/feed",
+    "wss": "rsocket+wss://localhost:0/feed",
+}
+ENCRYPTED = {"tls", "wss"}
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+@dataclass
+class Place:
+    """Where to listen, and the certificates for it."""
+
+    url: str
+    server: ssl.SSLContext | None
+    client: ssl.SSLContext | None
+
+
+@dataclass
+class World:
+    """A client and its driver, its server, and what the handlers saw."""
+
+    peer: penstock.Peer
+    here: Any
+    server: penstock.Server
+    seen: list[object]
+    reached: asyncio.Event
+    place: Place
+
+    @property
+    def there(self) -> Any:
+        """The server's driver of its one session."""
+        [driver] = self.server._drivers.values()
+        return driver
+
+    def connect(self, **options: Any) -> Any:
+        """Another client."""
+        return penstock.connect(self.server.urls[0], ssl=self.place.client, **options)
+
+
+@pytest.fixture(scope="module")
+def certificates() -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    ca = trustme.CA()
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    ca.issue_cert("localhost").configure_cert(server)
+    client = ssl.create_default_context()
+    ca.configure_trust(client)
+    return server, client
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest, certificates: tuple[ssl.SSLContext, ssl.SSLContext], tmp_path: Path) -> Place:
+    """Each transport in turn."""
+    contexts = certificates if request.param in ENCRYPTED else (None, None)
+    return Place(PLACES[request.param].format(folder=tmp_path), *contexts)
+
+
+def more_handlers(service: Service, seen: list[object], reached: asyncio.Event) -> None:
+    """Add to the service what only these tests need."""
+
+    @service.channel("mirror")
+    async def mirror(request: Payload, items: Items) -> AsyncIterator[Payload]:
+        async for item in items:
+            yield item
+
+    @service.channel("last")
+    async def last(request: Payload, items: Items) -> AsyncIterator[bytes]:
+        count = 0
+        async for _ in items:
+            count += 1
+        seen.append("their half is closed")
+        for number in range(count):
+            yield b"%d" % number
+
+    @service.channel("enough")
+    async def enough(request: Payload, items: Items) -> AsyncIterator[Payload]:
+        async for item in items:
+            yield item
+            return
+
+    @service.stream("heavy")
+    def heavy(request: Payload) -> Iterator[bytes]:
+        for _ in range(int(request.data)):
+            seen.append("item")
+            yield bytes(10 * KIB)
+
+    @service.push
+    def pushed(metadata: bytes) -> None:
+        seen.append(metadata)
+        reached.set()
+
+
+@asynccontextmanager
+async def world(place: Place, settings: Settings | None = None, **options: Any) -> AsyncIterator[World]:
+    seen: list[object] = []
+    reached = asyncio.Event()
+    service = make_service(seen, reached)
+    more_handlers(service, seen, reached)
+    async with penstock.serve(service, place.url, settings=settings, ssl=place.server) as server:
+        connecting = penstock.connect(server.urls[0], settings=settings, ssl=place.client, **options)
+        async with connecting as peer:
+            yield World(peer, connecting._driver, server, seen, reached, place)
+
+
+def test_every_transport_is_here() -> None:
+    assert sorted(PLACES) == sorted(MODULES)
+
+
+# Interactions.
+
+
+async def test_all_kinds_of_interactions(place: Place) -> None:
+    async with world(place) as w:
+        answer = await w.peer.call("echo", b"data", metadata=None)
+        assert answer.data == b"data"
+        await w.peer.fire("log", b"fired")
+        await w.reached.wait()
+        assert w.seen == [b"fired"]
+        async with w.peer.stream("count", b"1000") as items:
+            assert [item.data async for item in items] == [b"%d" % number for number in range(1_000)]
+        assert (await w.peer.upload("sum", b"", [b"1", b"2", b"3"])).data == b"6"
+        async with w.peer.channel("double", b"", [b"1", b"2", b"3"]) as items:
+            assert [item.data async for item in items] == [b"2", b"4", b"6"]
+        w.reached.clear()
+        await w.peer.push(b"pushed")
+        await w.reached.wait()
+        assert w.seen[-1] == b"pushed"
+
+
+async def test_many_calls_at_once(place: Place) -> None:
+    async with world(place) as w:
+        data = [b"%d" % number for number in range(1_000)]
+        answers = await asyncio.gather(*(w.peer.call("later", each) for each in data))
+        assert [answer.data for answer in answers] == data
+
+
+async def test_an_error_of_a_handler_arrives_as_it_was(place: Place) -> None:
+    async with world(place) as w:
+        with pytest.raises(ApplicationError, match=r"\[0x301\] boom"):
+            await w.peer.call("fail")
+        assert (await w.peer.call("echo", b"still here")).data == b"still here"
+
+
+async def test_a_server_calls_its_client_back(place: Place) -> None:
+    answering = Service()
+
+    @answering.call("name")
+    def name(request: Payload) -> bytes:
+        return b"client"
+
+    @answering.stream("count")
+    def count(request: Payload) -> Iterator[bytes]:
+        return (b"%d" % number for number in range(int(request.data)))
+
+    async with world(place, service=answering) as w:
+        await w.peer.call("echo")
+        back = Peer(w.there)
+        assert (await back.call("name")).data == b"client"
+        async with back.stream("count", b"1000") as items:
+            assert len([item async for item in items]) == 1_000
+
+
+# Much.
+
+
+async def test_a_channel_of_200000_items_each_way(place: Place) -> None:
+    count = 200_000
+    async with world(place) as w:
+        taken = 0
+        async with w.peer.channel("mirror", b"", (b"%06d" % number for number in range(count))) as items:
+            async for item in items:
+                assert item.data == b"%06d" % taken
+                taken += 1
+        assert taken == count
+
+
+async def test_a_large_payload_travels_both_ways_in_fragments(place: Place) -> None:
+    data = bytes(range(256)) * (16 * MIB // 256)
+    async with world(place) as w:
+        assert (await w.peer.call("echo", data)).data == data
+
+
+@pytest.mark.slow
+async def test_a_very_large_payload_travels_both_ways(place: Place) -> None:
+    data = bytes(range(256)) * (100 * MIB // 256)
+    settings = Settings(max_payload_bytes=101 * MIB, max_output_bytes=128 * MIB)
+    async with world(place, settings) as w:
+        assert (await w.peer.call("echo", data)).data == data
+
+
+async def test_others_are_served_while_a_large_payload_travels(place: Place) -> None:
+    async with world(place) as w:
+        large = asyncio.create_task(w.peer.call("echo", bytes(16 * MIB)))
+        for number in range(20):
+            assert (await w.peer.call("echo", b"%d" % number)).data == b"%d" % number
+        assert len((await large).data) == 16 * MIB
+
+
+async def test_a_peer_that_does_not_read_costs_no_memory(place: Place) -> None:
+    count = 5_000
+    async with world(place) as w:
+        async with w.peer.stream("heavy", b"%d" % count, credit=count) as items:
+            first = await anext(aiter(items))
+            w.here.link.pause_reading()
+            tracemalloc.start()
+            try:
+                await until(lambda: w.there.paused)
+                await turns(100)
+                _, peak = tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
+            # What was produced lies in the network's own buffers, which hold some MiB, and no more is.
+            waiting = w.there.link.get_write_buffer_size()
+            assert waiting < 4 * w.there.settings.output_high_bytes
+            assert peak < 8 * MIB
+            assert len(w.seen) * 10 * KIB < 32 * MIB < count * 10 * KIB
+            w.here.link.resume_reading()
+            rest = [len(item.data) async for item in items]
+        assert [len(first.data), *rest] == [10 * KIB] * count
+
+
+# Ends of streams.
+
+
+async def test_a_half_that_is_closed_leaves_the_other_open(place: Place) -> None:
+    async with world(place) as w:
+        async with w.peer.channel("last", b"", [b"x"] * 1_000) as items:
+            taken = [item.data async for item in items]
+        assert w.seen == ["their half is closed"]
+        assert taken == [b"%d" % number for number in range(1_000)]
+
+
+async def test_a_server_that_has_enough_ends_both_halves(place: Place) -> None:
+    asked = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal asked
+        while True:
+            asked += 1
+            yield b"x"
+
+    async with world(place) as w:
+        async with w.peer.channel("enough", b"", endless()) as items:
+            assert [item.data async for item in items] == [b"x"]
+        await w.peer.call("echo")
+        before = asked
+        await turns(20)
+        assert asked == before
+
+
+async def test_a_stream_that_is_canceled_ends_its_handler(place: Place) -> None:
+    async with world(place) as w:
+        async with w.peer.stream("acount", b"1000000", credit=10) as items:
+            await anext(aiter(items))
+        await w.reached.wait()
+        assert w.seen == ["closed"]
+
+
+async def test_a_call_that_is_canceled_ends_its_handler(place: Place) -> None:
+    async with world(place) as w:
+        call = asyncio.create_task(w.peer.call("never"))
+        await w.reached.wait()
+        call.cancel()
+        await until(lambda: w.seen == ["never ended"])
+
+
+# Ends of links.
+
+
+async def test_a_client_that_closes_is_gone_in_order(place: Place) -> None:
+    async with world(place) as w:
+        await w.peer.call("echo")
+        driver = w.there
+        call = asyncio.create_task(w.peer.call("later", b"in flight"))
+        await turns(1)
+        await w.peer.close()
+        # What was in flight has come back, and each side closed in order.
+        assert (await call).data == b"in flight"
+        assert (w.peer.closed, w.here.error) == (True, None)
+        await until(lambda: w.server.connections == 0)
+        assert isinstance(driver.error, PeerClosed)
+        async with w.connect() as other:
+            assert (await other.call("echo", b"x")).data == b"x"
+
+
+async def test_a_server_that_closes_lets_its_client_know(place: Place) -> None:
+    async with world(place) as w:
+        call = asyncio.create_task(w.peer.call("later", b"in flight"))
+        await w.peer.call("echo")
+        driver = w.there
+        await w.server.close()
+        assert (await call).data == b"in flight"
+        await until(lambda: w.peer.closed)
+        assert driver.error is None and w.server.connections == 0
+        with pytest.raises(penstock.PenstockError):
+            await w.peer.call("echo")
+
+
+@pytest.mark.parametrize("by", ["client", "server"])
+async def test_a_link_that_is_aborted_fails_what_is_open(place: Place, by: str) -> None:
+    async with world(place) as w:
+        call = asyncio.create_task(w.peer.call("never"))
+        await w.reached.wait()
+        driver = w.there
+        (w.here if by == "client" else driver).link.abort()
+        with pytest.raises(LinkLost):
+            await call
+        await until(lambda: w.server.connections == 0)
+        await until(lambda: w.seen == ["never ended"])
+        assert isinstance(driver.error, LinkLost)
+
+
+async def test_a_session_is_resumed_when_its_link_is_cut(place: Place) -> None:
+    count = 3_000
+    async with world(place, Settings(resume=True)) as w:
+        taken = 0
+        async with w.peer.stream("count", b"%d" % count, credit=50) as items:
+            async for item in items:
+                assert int(item.data) == taken
+                taken += 1
+                if taken in (100, 700, 1_500):
+                    await until(lambda: w.here.link is not None and w.there.link is not None)
+                    (w.here if taken == 700 else w.there).link.abort()
+        assert taken == count
+        assert w.server.connections == 1

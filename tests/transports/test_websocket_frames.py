@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from websockets.frames import Close, CloseCode, Frame, Opcode
+from websockets.protocol import OPEN, Protocol, Side
+
+from penstock.transports.websocket_frames import FrameReader, control_frame, message_frames
+from tests.sim.pair import CUTS, Cut
+
+BOTH = pytest.mark.parametrize("masked", [True, False], ids=["from a client", "from a server"])
+LIMIT = 100_000
+
+
+def reader(masked: bool = False, max_bytes: int = LIMIT, **more: int) -> FrameReader:
+    return FrameReader(masked=masked, max_bytes=max_bytes, width=3, **more)
+
+
+def frame(opcode: int, data: bytes = b"", masked: bool = False, fin: bool = True) -> bytes:
+    """A frame as the library makes it."""
+    return Frame(Opcode(opcode), data, fin).serialize(mask=masked)
+
+
+def prefixed(*messages: bytes) -> bytes:
+    return b"".join(len(message).to_bytes(3, "big") + message for message in messages)
+
+
+MESSAGES = [b"", b"a", b"x" * 125, b"y" * 126, b"z" * 0xFFFF, b"long" * 20_000]
+
+
+# Messages, against the library.
+
+
+@BOTH
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+def test_messages_of_the_library_are_read_with_their_lengths(masked: bool, cut: Cut) -> None:
+    sent = b"".join(frame(Opcode.BINARY, message, masked) for message in MESSAGES)
+    frames = reader(masked)
+    assert b"".join(frames.feed(piece) for piece in cut(sent)) == prefixed(*MESSAGES)
+    assert not frames.over()
+
+
+@BOTH
+def test_the_library_reads_our_messages(masked: bool) -> None:
+    peer = Protocol(Side.SERVER if masked else Side.CLIENT, state=OPEN)
+    for chunk in message_frames(MESSAGES, masked):
+        peer.receive_data(chunk)
+    assert [event.data for event in peer.events_received() if isinstance(event, Frame)] == MESSAGES
+    assert peer.state is OPEN
+
+
+@given(st.data())
+def test_what_comes_in_many_frames_and_cut_anywhere_is_read(data: st.DataObject) -> None:
+    masked = data.draw(st.booleans())
+    messages = data.draw(st.lists(st.lists(st.binary(max_size=200), min_size=1, max_size=4), max_size=6))
+    sent = b""
+    pings: list[bytes] = []
+    for parts in messages:
+        for number, part in enumerate(parts):
+            opcode = Opcode.CONT if number else Opcode.BINARY
+            sent += frame(opcode, part, masked, fin=number == len(parts) - 1)
+            # Control frames come between those of a message, too.
+            if data.draw(st.booleans()):
+                pings.append(b"%d" % len(pings))
+                sent += frame(Opcode.PING, pings[-1], masked) + frame(Opcode.PONG, b"", masked)
+    frames = reader(masked)
+    got = b""
+    answered: list[bytes] = []
+    while sent:
+        size = data.draw(st.integers(1, len(sent)))
+        got += frames.feed(sent[:size])
+        sent = sent[size:]
+        if frames.ping is not None:
+            answered.append(frames.ping)
+            frames.ping = None
+    assert got == prefixed(*(b"".join(parts) for parts in messages))
+    assert answered[-1:] == pings[-1:] and set(answered) <= set(pings)
+
+
+def test_each_frame_of_a_client_has_a_key_of_its_own() -> None:
+    keys = {message_frames([bytes(4)], True)[0][2:6] for _ in range(20)}
+    [both] = message_frames([bytes(4), bytes(4)], True)
+    assert len({*keys, both[2:6], both[12:16]}) == 22
+
+
+def test_small_messages_are_written_together_and_large_ones_alone() -> None:
+    large = bytes(100_000)
+    chunks = message_frames([b"a", b"b", large, b"c"], False)
+    assert [len(chunk) for chunk in chunks] == [3 + 3 + 10, len(large), 3]
+    # Where nothing is masked it is not even copied.
+    assert chunks[1] is large
+
+
+# What a peer must not do.
+
+
+def head(first: int, length: int, masked: bool = False) -> bytes:
+    """The head of a frame of 64-bit length."""
+    return bytes((first, 0xFF if masked else 0x7F)) + length.to_bytes(8, "big")
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (frame(Opcode.TEXT, b"x"), 1003),
+        (frame(Opcode.BINARY, b"x", masked=True), 1002),
+        (b"\xc2\x01x", 1002),
+        (b"\x83\x00", 1002),
+        (b"\x8b\x00", 1002),
+        (frame(Opcode.CONT, b"x"), 1002),
+        (frame(Opcode.BINARY, b"x", fin=False) + frame(Opcode.BINARY, b"x"), 1002),
+        (b"\x09\x00", 1002),
+        (b"\x89\x7e\x00\x7e", 1002),
+        (b"\x88\x01\x00", 1002),
+        (b"\x88\x02\x03\xed", 1002),
+        (b"\x88\x04\x03\xe8\xff\xff", 1007),
+        (head(0x82, LIMIT + 1), 1009),
+        (head(0x82, 2**64 - 1), 1009),
+        (frame(Opcode.BINARY, bytes(LIMIT), fin=False) + b"\x80\x01", 1009),
+    ],
+    ids=[
+        "text", "masked by a server", "compressed", "unknown data", "unknown control", "a continuation of nothing",
+        "a message within another", "control in parts", "long control", "short close", "close with 1005",
+        "close in no text", "too long", "absurdly long", "too long in parts",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+def test_a_mistake_is_named_by_its_code_and_ends_the_reading(sent: bytes, code: int, cut: Cut) -> None:
+    frames = reader()
+    good = frame(Opcode.BINARY, b"good")
+    got = b"".join(frames.feed(piece) for piece in cut(good + sent + good))
+    # What came before it is good.
+    assert got == prefixed(b"good")
+    assert frames.breach is not None and frames.breach.code == code
+    assert frames.breach.serialize()
+    assert frames.feed(good) == b""
+
+
+def test_a_client_that_does_not_mask_is_told() -> None:
+    frames = reader(masked=True)
+    assert frames.feed(frame(Opcode.BINARY, b"x")) == b""
+    assert frames.breach is not None and frames.breach.code == CloseCode.PROTOCOL_ERROR
+
+
+def test_a_message_that_is_too_long_is_refused_by_its_head_alone() -> None:
+    # THREATS 8
+    frames = reader(max_bytes=10)
+    frames.feed(frame(Opcode.BINARY, bytes(10)))
+    assert frames.breach is None
+    frames.feed(b"\x82\x0b")
+    assert frames.breach == Close(CloseCode.MESSAGE_TOO_BIG, "a message has at most 10 bytes here")
+
+
+def test_parts_that_are_too_long_together_are_refused_by_the_head_of_the_last() -> None:
+    frames = reader(max_bytes=10)
+    frames.feed(frame(Opcode.BINARY, bytes(6), fin=False) + b"\x00\x05")
+    assert frames.breach == Close(CloseCode.MESSAGE_TOO_BIG, "a message has at most 10 bytes here")
+
+
+def test_the_first_message_may_have_a_limit_of_its_own() -> None:
+    frames = reader(max_bytes=10, first_max_bytes=5)
+    assert frames.feed(frame(2, b"12345") + frame(2, b"1234567890")) == prefixed(b"12345", b"1234567890")
+    frames = reader(max_bytes=10, first_max_bytes=5)
+    frames.feed(frame(2, b"12", fin=False) + frame(0, b"345") + frame(2, b"123456"))
+    assert frames.breach is None
+    frames = reader(max_bytes=10, first_max_bytes=5)
+    frames.feed(frame(2, b"123456"))
+    assert frames.breach is not None
+
+
+def test_no_message_is_longer_than_its_length_can_say() -> None:
+    frames = reader(max_bytes=1 << 30)
+    frames.feed(head(0x82, 1 << 24))
+    assert frames.breach is not None and frames.breach.code == CloseCode.MESSAGE_TOO_BIG
+
+
+# Control frames.
+
+
+@BOTH
+def test_a_flood_of_pings_leaves_one_to_answer(masked: bool) -> None:
+    # THREATS 8
+    frames = reader(masked)
+    frames.feed(b"".join(frame(Opcode.PING, b"%d" % number, masked) for number in range(1_000)))
+    assert frames.ping == b"999"
+
+
+@BOTH
+def test_the_library_reads_our_control_frames(masked: bool) -> None:
+    peer = Protocol(Side.SERVER if masked else Side.CLIENT, state=OPEN)
+    peer.receive_data(control_frame(Opcode.PONG, b"data", masked))
+    peer.receive_data(control_frame(Opcode.CLOSE, Close(CloseCode.NORMAL_CLOSURE, "bye").serialize(), masked))
+    assert peer.close_rcvd == Close(CloseCode.NORMAL_CLOSURE, "bye")
+
+
+def test_nothing_is_read_after_a_close() -> None:
+    frames = reader()
+    close = Close(CloseCode.GOING_AWAY, "bye")
+    got = frames.feed(frame(2, b"before") + frame(Opcode.CLOSE, close.serialize()) + frame(2, b"after"))
+    assert (got, frames.close, frames.breach) == (prefixed(b"before"), close, None)
+    assert frames.feed(frame(2, b"after")) == b""
+
+
+def test_a_close_may_have_no_code() -> None:
+    frames = reader()
+    frames.feed(frame(Opcode.CLOSE))
+    assert frames.close == Close(CloseCode.NO_STATUS_RCVD, "")
