@@ -21,7 +21,7 @@ class Limit:
         checks: What fails for this reason.
         seen: A pattern that the check's result must match, whole.
         reason: Why, for people.
-        transports: Over what it is so; by default over any.
+        steps: In which steps of a run it is so; by default in any.
         by_chance: Whether it shows only now and then, so that "ok" is no surprise.
 
     """
@@ -31,7 +31,7 @@ class Limit:
     checks: tuple[str, ...]
     seen: re.Pattern[str]
     reason: str
-    transports: frozenset[str]
+    steps: frozenset[str]
     by_chance: bool
 
 
@@ -41,11 +41,11 @@ def _limit(
     checks: str,
     seen: str,
     reason: str,
-    transports: Iterable[str] = TRANSPORTS,
+    steps: Iterable[str] = (*TRANSPORTS, "lease"),
     by_chance: bool = False,
 ) -> Limit:
     pattern = re.compile(seen, re.DOTALL)
-    return Limit(peer, role, tuple(checks.split()), pattern, reason, frozenset(transports), by_chance)
+    return Limit(peer, role, tuple(checks.split()), pattern, reason, frozenset(steps), by_chance)
 
 
 LIMITS = (
@@ -80,6 +80,32 @@ LIMITS = (
         "echo-20MB",
         r'The value of "value" is out of range\..*',
         "It sends no fragments; a frame of more than 16 MiB makes its encoder throw, and the connection closes.",
+        ["tcp"],
+    ),
+    _limit(
+        "js-0.0.27",
+        "client",
+        "echo-20MB",
+        r"a message has at most 16777215 bytes here",
+        "It sends no fragments, and over WebSocket even frames that are longer than the protocol's 24 bits allow.",
+        ["ws"],
+    ),
+    _limit(
+        "js-0.0.27",
+        "server",
+        "echo-20MB blob-20MB",
+        r"LimitExceeded: .* a message has at most 16777215 bytes here",
+        "It sends no fragments, and over WebSocket even frames that are longer than the protocol's 24 bits allow.",
+        ["ws"],
+    ),
+    _limit(
+        "js-1.0",
+        "server",
+        "echo-20MB blob-20MB",
+        r"LimitExceeded: .* a message has at most 16777215 bytes here",
+        "Its server ignores its own option for fragments, "
+        "and sends frames over WebSocket that are longer than the protocol's 24 bits allow.",
+        ["ws"],
     ),
     _limit(
         "js-0.0.27",
@@ -94,6 +120,7 @@ LIMITS = (
         "echo-20MB blob-20MB",
         r"LinkLost: .*",
         "It sends no fragments; a frame of more than 16 MiB makes its encoder throw, and the connection closes.",
+        ["tcp"],
     ),
     _limit(
         "js-0.0.27",
@@ -109,6 +136,7 @@ LIMITS = (
         r"not done within .*",
         "Its server ignores its own option for fragments; a frame of more than 16 MiB makes its encoder throw "
         "when the request counts as answered already, so that no answer ever comes.",
+        ["tcp"],
     ),
     _limit(
         "rust",

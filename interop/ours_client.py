@@ -14,7 +14,19 @@ from collections.abc import Awaitable, Callable, Iterator
 import penstock
 from penstock import ApplicationError, Payload, Settings
 
-from .harness import ANSWER_TIMEOUT, CHECK_TIMEOUT, MEGABYTES_20, Place, check, expect, numbers, run_all
+from .harness import (
+    ANSWER_TIMEOUT,
+    CHECK_TIMEOUT,
+    LEASE,
+    LEASE_CALLS,
+    LEASE_SECONDS,
+    MEGABYTES_20,
+    Place,
+    check,
+    expect,
+    numbers,
+    run_all,
+)
 
 SETTINGS = Settings(close_grace=0.2)
 RESUMING = Settings(resume=True, keepalive_interval=0.5, keepalive_lifetime=5.0)
@@ -232,6 +244,17 @@ async def slow_cancel(peer: Peer) -> None:
     await asyncio.sleep(0.05)
     answer.cancel()
     await still_alive(peer)
+
+
+@check(LEASE)
+async def lease(place: Place) -> None:
+    started = time.monotonic()
+    async with penstock.connect(url_of(place), settings=Settings(lease=True)) as peer:
+        for number in numbers(0, LEASE_CALLS):
+            # A call waits for its lease by itself.
+            expect((await answered(peer.call("echo", number))).data, number, "data")
+    took = time.monotonic() - started
+    expect(took >= LEASE_SECONDS, True, f"the calls took {took:.1f} s, as long as the leases demand")
 
 
 @connected("keepalive", Settings(keepalive_interval=0.2, keepalive_lifetime=1.2))

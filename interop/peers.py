@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["OURS", "PEERS", "ROOT", "TRANSPORTS", "Peer", "PeerMissing", "runtime_version"]
+__all__ = ["DRAFT", "OURS", "PEERS", "ROOT", "TRANSPORTS", "Peer", "PeerMissing", "runtime_version"]
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -38,9 +38,8 @@ class Peer:
     Args:
         name: What ``--peer`` calls it.
         title: What the report calls it.
-        server: The command that prints where it listens, ending with the port, run in `folder`; "{transport}" in it
-            stands for what carries the frames.
-        client: The command that takes a transport, a host and two ports and prints the checks, run in `folder`.
+        server: The command that takes a transport and prints where it listens, ending with the port.
+        client: The command that takes a transport, a host and two ports and prints the checks.
         folder: Where both run.
         version: Returns which version it is.
         install: Makes it ready; raises PeerMissing when that fails.
@@ -88,7 +87,7 @@ def _javascript(name: str, version: str) -> Peer:
     return Peer(
         name,
         f"rsocket-js {version}",
-        ["node", "server.js", "{transport}"],
+        ["node", "server.js"],
         ["node", "client.js"],
         folder,
         installed,
@@ -112,7 +111,7 @@ def _java() -> Peer:
     return Peer(
         "java",
         "rsocket-java",
-        [*JAVA, "interop.Server", "{transport}"],
+        [*JAVA, "interop.Server"],
         [*JAVA, "interop.Client"],
         HERE,
         installed,
@@ -138,7 +137,7 @@ def _rust() -> Peer:
 
 
 def _python(name: str, title: str, distribution: str, server: str, client: str) -> Peer:
-    """Return a peer of this interpreter; `server` and `client` are modules and their arguments."""
+    """Return a peer of this interpreter; `server` and `client` are modules."""
 
     def installed() -> str:
         return importlib.metadata.version(distribution)
@@ -149,9 +148,28 @@ def _python(name: str, title: str, distribution: str, server: str, client: str) 
         except importlib.metadata.PackageNotFoundError:
             raise PeerMissing(f"{distribution} is not installed: run make install") from None
 
-    return Peer(
-        name, title, [sys.executable, "-m", *server.split()], [sys.executable, "-m", client], ROOT, installed, install
-    )
+    run = [sys.executable, "-m"]
+    return Peer(name, title, [*run, server], [*run, client], ROOT, installed, install)
+
+
+def _draft() -> Peer:
+    """Return rsocket-py of 2018, which has an environment of its own, and no server here."""
+    folder = HERE / "py-0.2.0"
+    python = folder / ".venv" / "bin" / "python"
+    wanted = folder / "requirements.txt"
+    done = folder / ".venv" / "installed"
+
+    def install() -> None:
+        if not _is_newer(done, [wanted]):
+            _run_installer([sys.executable, "-m", "venv", ".venv"], folder)
+            _run_installer([str(python), "-m", "pip", "install", "--quiet", "--requirement", wanted.name], folder)
+            done.touch()
+
+    def installed() -> str:
+        return wanted.read_text().strip().partition("==")[2]
+
+    client = [str(python), "client.py"]
+    return Peer("py-0.2.0", "rsocket-py 0.2.0", [], client, folder, installed, install, ("tcp",))
 
 
 def runtime_version(*command: str) -> str:
@@ -164,12 +182,12 @@ def runtime_version(*command: str) -> str:
     return found.group() if found else "unknown"
 
 
-SERVE = "penstock serve examples/interop.py:service rsocket+{transport}://127.0.0.1:0/"
-OURS = _python("penstock", "Penstock", "penstock", SERVE, "interop.ours_client")
+OURS = _python("penstock", "Penstock", "penstock", "interop.ours_server", "interop.ours_client")
+DRAFT = _draft()
 PEERS = {
     peer.name: peer
     for peer in (
-        _python("py", "rsocket-py", "rsocket", "interop.py.server {transport}", "interop.py.client"),
+        _python("py", "rsocket-py", "rsocket", "interop.py.server", "interop.py.client"),
         _javascript("js-0.0.27", "0.0"),
         _javascript("js-1.0", "1.0"),
         _java(),

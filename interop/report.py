@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from .limits import LIMITS, Limit
 from .peers import TRANSPORTS, Peer
 
-__all__ = ["Outcome", "failures", "page", "summary"]
+__all__ = ["STEPS", "Outcome", "failures", "page", "summary"]
+
+STEPS = {step: f"over {title}" for step, title in TRANSPORTS.items()} | {"lease": "with leases", "draft": "in a draft"}
+"""The steps of a run, and what is said of a pairing in each."""
 
 
 @dataclass
@@ -19,7 +22,7 @@ class Outcome:
     Args:
         peer: The peer.
         role: Which side it played, "client" or "server".
-        transport: What carried the frames.
+        step: In which step of the run: a transport, "lease" or "draft".
         results: Each check's result, as the client told it; empty when the run failed as a whole.
         failed: Why it failed as a whole; empty when it did not.
 
@@ -27,18 +30,18 @@ class Outcome:
 
     peer: Peer
     role: str
-    transport: str
+    step: str
     results: dict[str, str] = field(default_factory=dict)
     failed: str = ""
 
     def __str__(self) -> str:
-        return f"{self.peer.title} as {self.role} over {TRANSPORTS[self.transport]}"
+        return f"{self.peer.title} as {self.role} {STEPS[self.step]}"
 
     def limit(self, check: str) -> Limit | None:
         """Return the known limit that concerns `check` here."""
         for limit in LIMITS:
             same = (limit.peer, limit.role) == (self.peer.name, self.role)
-            if same and self.transport in limit.transports and check in limit.checks:
+            if same and self.step in limit.steps and check in limit.checks:
                 return limit
         return None
 
@@ -110,9 +113,9 @@ def page(outcomes: list[Outcome], versions: dict[str, str]) -> str:
         "server against our client, on one machine. What each check demands is told in `interop/README.md`.",
         "",
     ]
-    for transport, title in TRANSPORTS.items():
-        these = [outcome for outcome in outcomes if outcome.transport == transport]
-        lines += [f"## Over {title}", "", *_table(these, notes), ""]
+    for step, title in STEPS.items():
+        these = [outcome for outcome in outcomes if outcome.step == step]
+        lines += [f"## {title[0].upper()}{title[1:]}", "", *_table(these, notes), ""]
     lines += ["## Limits", ""]
     if notes:
         lines += ["Known limits of the peers; a run demands to see exactly these:", ""]

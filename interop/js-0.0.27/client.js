@@ -2,7 +2,7 @@
 'use strict';
 
 const {randomBytes} = require('crypto');
-const {BufferEncoders, RSocketClient, RSocketResumableTransport, TEXT_PLAIN, MESSAGE_RSOCKET_ROUTING, MESSAGE_RSOCKET_COMPOSITE_METADATA, encodeCompositeMetadata, encodeRoute} = require('rsocket-core');
+const {BufferEncoders, Leases, RSocketClient, RSocketResumableTransport, TEXT_PLAIN, MESSAGE_RSOCKET_ROUTING, MESSAGE_RSOCKET_COMPOSITE_METADATA, encodeCompositeMetadata, encodeRoute} = require('rsocket-core');
 const {Flowable} = require('rsocket-flowable');
 const RSocketTcpClient = require('rsocket-tcp-client').default;
 const RSocketWebSocketClient = require('rsocket-websocket-client').default;
@@ -91,7 +91,7 @@ const transports = {
   },
 };
 
-const connect = ({transport, host, port, keepAlive, lifetime, resume}) => new Promise((resolve, reject) => {
+const connect = ({transport, host, port, keepAlive, lifetime, resume, leases}) => new Promise((resolve, reject) => {
   const source = () => transports[transport](host, port);
   new RSocketClient({
     setup: {
@@ -100,6 +100,7 @@ const connect = ({transport, host, port, keepAlive, lifetime, resume}) => new Pr
       dataMimeType: 'application/octet-stream',
       metadataMimeType: MESSAGE_RSOCKET_COMPOSITE_METADATA.string,
     },
+    leases: leases ? () => new Leases() : undefined,
     transport: resume ? resumable(source) : source(),
   }).connect().subscribe({onComplete: (socket) => resolve(adapt(socket)), onError: reject});
 });

@@ -83,7 +83,8 @@ const transports = {
   ws: (host, port) => new WebsocketClientTransport({url: `ws://${host}:${port}/`, wsCreator: (url) => new WebSocket(url)}),
 };
 
-async function connect({transport, host, port, keepAlive, lifetime, mtu, resume}) {
+async function connect({transport, host, port, keepAlive, lifetime, mtu, resume, leases}) {
+  if (leases) throw new Error('the library has no leases');
   const rsocket = await new RSocketConnector({
     setup: {
       keepAlive,

@@ -23,7 +23,19 @@ from rsocket.payload import Payload
 from rsocket.rsocket_client import RSocketClient
 from rsocket.streams.stream_from_async_generator import StreamFromAsyncGenerator
 
-from ..harness import ANSWER_TIMEOUT, CHECK_TIMEOUT, MEGABYTES_20, Place, check, expect, numbers, run_all
+from ..harness import (
+    ANSWER_TIMEOUT,
+    CHECK_TIMEOUT,
+    LEASE,
+    LEASE_CALLS,
+    LEASE_SECONDS,
+    MEGABYTES_20,
+    Place,
+    check,
+    expect,
+    numbers,
+    run_all,
+)
 from .transports import dialed
 
 FRAGMENT_BYTES = 64 * 1024
@@ -35,7 +47,7 @@ def request(name: str, data: bytes = b"", *more) -> Payload:
 
 @asynccontextmanager
 async def connection(
-    place: Place, keepalive_ms: int = 10_000, lifetime_ms: int = 60_000, mtu: int = FRAGMENT_BYTES
+    place: Place, keepalive_ms: int = 10_000, lifetime_ms: int = 60_000, mtu: int = FRAGMENT_BYTES, leases: bool = False
 ) -> AsyncIterator[RSocketClient]:
     async with (
         dialed(place.transport, place.host, place.port) as transport,
@@ -46,6 +58,7 @@ async def connection(
             keep_alive_period=timedelta(milliseconds=keepalive_ms),
             max_lifetime_period=timedelta(milliseconds=lifetime_ms),
             fragment_size_bytes=mtu,
+            honor_lease=leases,
         ) as client,
     ):
         yield client
@@ -311,6 +324,17 @@ async def keepalive(place: Place) -> None:
     async with connection(place, keepalive_ms=200, lifetime_ms=1200) as client:
         await asyncio.sleep(3.0)
         await still_alive(client)
+
+
+@check(LEASE)
+async def lease(place: Place) -> None:
+    started = time.monotonic()
+    async with connection(place, leases=True) as client:
+        for number in numbers(0, LEASE_CALLS):
+            # A call waits for its lease by itself.
+            expect((await call(client, request("echo", number))).data, number, "data")
+    took = time.monotonic() - started
+    expect(took >= LEASE_SECONDS, True, f"the calls took {took:.1f} s, as long as the leases demand")
 
 
 @check("resume")

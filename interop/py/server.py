@@ -1,4 +1,4 @@
-"""The interop service on rsocket-py: ``server.py TRANSPORT`` prints ``LISTENING port`` and serves until it is killed.
+"""The interop service on rsocket-py: ``server.py TRANSPORT [--lease]`` prints ``LISTENING port`` and serves.
 
 What each procedure does is told in ``interop/README.md``.
 """
@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 
 from reactivestreams.publisher import Publisher
 from reactivestreams.subscriber import DefaultSubscriber
 from rsocket.exceptions import RSocketProtocolError
 from rsocket.helpers import create_error_future, create_response
+from rsocket.lease import DefinedLease, LeasePublisher
 from rsocket.payload import Payload
 from rsocket.routing.request_router import RequestRouter
 from rsocket.routing.routing_request_handler import RoutingRequestHandler
@@ -20,6 +22,7 @@ from rsocket.rsocket_server import RSocketServer
 from rsocket.streams.stream_from_async_generator import StreamFromAsyncGenerator
 from rsocket.transports.transport import Transport
 
+from ..harness import LEASE_INTERVAL, LEASE_REQUESTS
 from .transports import listening
 
 FRAGMENT_BYTES = 64 * 1024
@@ -146,15 +149,34 @@ async def slow(payload: Payload):
     return asyncio.ensure_future(answer())
 
 
-def serve(transport: Transport) -> None:
-    RSocketServer(transport, handler_factory=lambda: RoutingRequestHandler(router), fragment_size_bytes=FRAGMENT_BYTES)
+class Leases(LeasePublisher):
+    """Grants a lease now, and another one whenever that is over."""
+
+    def __init__(self) -> None:
+        self._granting: asyncio.Task[None] | None = None
+
+    def subscribe(self, subscriber) -> None:
+        self._granting = asyncio.create_task(self._grant(subscriber))
+
+    async def _grant(self, subscriber) -> None:
+        while True:
+            subscriber.on_next(DefinedLease(LEASE_REQUESTS, timedelta(seconds=LEASE_INTERVAL)))
+            await asyncio.sleep(LEASE_INTERVAL)
 
 
-async def main(transport: str) -> None:
+async def main(transport: str, *options: str) -> None:
+    def serve(accepted: Transport) -> None:
+        RSocketServer(
+            accepted,
+            handler_factory=lambda: RoutingRequestHandler(router),
+            fragment_size_bytes=FRAGMENT_BYTES,
+            lease_publisher=Leases() if "--lease" in options else None,
+        )
+
     async with listening(transport, serve) as port:
         print(f"LISTENING {port}", flush=True)
         await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(*sys.argv[1:]))
