@@ -198,4 +198,8 @@ LIMITS = (
         r"AssertionError: code and text: 0x201 boom instead of 0x301 boom",
         "Its handlers can fail with one code only, APPLICATION_ERROR.",
     ),
+    _limit("rust", "client", "lease", r"the library has no leases", "It has no leases."),
+    _limit("rust", "server", "lease", r"AssertionError: no answer within .*", "It has no leases; none ever comes."),
+    _limit("js-1.0", "client", "lease", r"the library has no leases", "It has no leases."),
+    _limit("js-1.0", "server", "lease", r"SetupRejected: .*Lease has to be disabled", "It has no leases."),
 )

@@ -69,7 +69,8 @@ def failures(outcomes: list[Outcome]) -> list[str]:
     """Return a line for each thing that is neither ok nor exactly a known limit."""
     lines = [f"{outcome}: {outcome.failed}" for outcome in outcomes if outcome.failed]
     for outcome in outcomes:
-        for check in _checks(outcomes) if not outcome.failed else []:
+        together = [other for other in outcomes if other.step == outcome.step]
+        for check in _checks(together) if not outcome.failed else []:
             verdict = outcome.verdict(check)
             if verdict not in ("ok", "limit"):
                 lines.append(f"{outcome}, {check}: {verdict}")
@@ -130,8 +131,8 @@ def page(outcomes: list[Outcome], versions: dict[str, str]) -> str:
         f"| Python | {platform.python_version()} |",
         "",
         "Run it again: `make interop`, or `.venv/bin/python -m interop --peer java --only server` for a part of it,",
-        "which prints and leaves this page alone. It needs Node 18, a Java 17 development kit and Maven; the first run",
-        "fetches the peers, later ones work offline.",
+        "which prints and leaves this page alone. It needs Node 18, a Java 17 development kit, Maven and Cargo 1.75; the",
+        "first run fetches the peers, later ones work offline.",
         "",
     ]
     return "\n".join(lines)
