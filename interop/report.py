@@ -131,8 +131,8 @@ def page(outcomes: list[Outcome], versions: dict[str, str]) -> str:
         f"| Python | {platform.python_version()} |",
         "",
         "Run it again: `make interop`, or `.venv/bin/python -m interop --peer java --only server` for a part of it,",
-        "which prints and leaves this page alone. It needs Node 18, a Java 17 development kit, Maven and Cargo 1.75; the",
-        "first run fetches the peers, later ones work offline.",
+        "which prints and leaves this page alone. It needs Node 18, a Java 17 development kit, Maven and Cargo 1.75;",
+        "the first run fetches the peers, later ones work offline.",
         "",
     ]
     return "\n".join(lines)
