@@ -158,7 +158,7 @@ LIMITS = (
         "client",
         "count-cancel",
         r"no answer within 3s",
-        "It asked for everything: what is under way of the canceled stream comes first, and may take it seconds.",
+        "It asked for everything: what is under way of a canceled stream comes first; whether for seconds is chance.",
         by_chance=True,
     ),
     _limit("rust", "client", "resume", r"the library cannot resume", "It does not know resuming."),

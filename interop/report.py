@@ -119,7 +119,10 @@ def page(outcomes: list[Outcome], versions: dict[str, str]) -> str:
         lines += [f"## {title[0].upper()}{title[1:]}", "", *_table(these, notes), ""]
     lines += ["## Limits", ""]
     if notes:
-        lines += ["Known limits of the peers; a run demands to see exactly these:", ""]
+        lines += [
+            "Known limits of the peers; a run demands to see exactly these, but for those of which chance decides:",
+            "",
+        ]
         lines += [f"{number}. {note}" for number, note in enumerate(notes.values(), 1)]
         lines.append("")
     wrong = failures(outcomes)
