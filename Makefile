@@ -43,7 +43,7 @@ bench: install ## Measure, next to other implementations; results go to benchmar
 docs: .venv/installed ## Build the documentation into build/docs
 	$(BIN)/mkdocs build --strict --site-dir build/docs
 
-interop: install ## Talk to implementations in other languages (needs Node and Java)
+interop: install ## Talk to implementations in other languages (needs Node, Java, Maven and Cargo)
 	$(BIN)/python -m interop
 
 lock: ## Write requirements.lock anew, with the newest versions that fit

@@ -1,15 +1,18 @@
-"""Runs every peer against us in both roles: ``python -m interop``, or a part of it with ``--peer`` and ``--only``."""
+"""Runs every peer against us in both roles: ``python -m interop``, or a part of it with the options."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import sys
+from collections.abc import AsyncIterator
+from itertools import product
 
 from .cutting import cutting
-from .peers import OURS, PEERS, ROOT, Peer, PeerMissing, runtime_version
+from .harness import LEASE
+from .peers import DRAFT, OURS, PEERS, ROOT, Peer, PeerMissing, runtime_version
 from .processes import ProcessFailed, run_client, serving
-from .report import Outcome, failures, page, summary
+from .report import STEPS, Outcome, failures, page, summary
 
 PAGE = ROOT / "docs" / "interop.md"
 MIN_CUTS = 2
@@ -21,24 +24,54 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m interop", description=__doc__)
     parser.add_argument("--peer", action="append", choices=[*PEERS, OURS.name], help="this peer, not all; repeatable")
     parser.add_argument("--only", choices=ROLES, help="this role of the peer, not both")
+    parser.add_argument("--step", choices=STEPS, help="this step, not all")
     parser.add_argument("--versus", choices=[*PEERS, OURS.name], default=OURS.name, help="the other side, if not ours")
     return parser.parse_args()
 
 
-async def meet(peer: Peer, role: str, other: Peer) -> Outcome:
+async def meet(peer: Peer, role: str, step: str, other: Peer) -> Outcome:
     """Run one pairing: `peer` in `role`, `other` in the other one."""
-    outcome = Outcome(peer, role)
+    outcome = Outcome(peer, role, step)
+    # Leases are the same whatever carries them.
+    transport, options = ("tcp", ["--lease"]) if step == LEASE else (step, [])
     try:
         for each in (peer, other):
             await asyncio.to_thread(each.install)
         client, server = (peer, other) if role == "client" else (other, peer)
-        async with serving(server) as port, cutting(port) as cutter:
-            outcome.results = await run_client(client, port, cutter.port)
+        async with serving(server, transport, *options) as served, cutting(served.port) as cutter:
+            outcome.results = await run_client(client, transport, served.port, cutter.port, *options)
         if outcome.results.get("resume") == "ok" and cutter.cuts < MIN_CUTS:
             outcome.results["resume"] = f"only {cutter.cuts} connections were cut: this proves nothing"
     except (PeerMissing, ProcessFailed) as error:
         outcome.failed = str(error)
     return outcome
+
+
+async def meet_draft() -> Outcome:
+    """Have the client of a draft call on us: we hang up, and our log says in one line why."""
+    outcome = Outcome(DRAFT, "client", "draft")
+    try:
+        await asyncio.to_thread(DRAFT.install)
+        async with serving(OURS, "tcp") as served:
+            outcome.results = await run_client(DRAFT, "tcp", served.port, served.port)
+            log = served.log()
+    except (PeerMissing, ProcessFailed) as error:
+        outcome.failed = str(error)
+    else:
+        named = [line for line in log if "draft" in line and "0.1" in line]
+        outcome.results["draft-log"] = "ok" if len(named) == len(log) == 1 else f"our log: {log}"
+    return outcome
+
+
+async def outcomes_of(steps: list[str], peers: list[Peer], roles: list[str], other: Peer) -> AsyncIterator[Outcome]:
+    """Yield the outcome of each pairing, one after another."""
+    for step in steps:
+        if step == "draft":
+            yield await meet_draft()
+            continue
+        for peer, role in product(peers, roles):
+            if step == LEASE or step in peer.transports:
+                yield await meet(peer, role, step, other)
 
 
 def versions(peers: list[Peer]) -> dict[str, str]:
@@ -49,23 +82,26 @@ def versions(peers: list[Peer]) -> dict[str, str]:
             found[peer.title] = peer.version()
         except PeerMissing as error:
             found[peer.title] = f"none: {error}"
-    return found | {"Node": runtime_version("node", "--version"), "Java": runtime_version("java", "-version")}
+    runtimes = {"Node": ["node", "--version"], "Java": ["java", "-version"], "Rust": ["rustc", "--version"]}
+    return found | {name: runtime_version(*command) for name, command in runtimes.items()}
 
 
 async def main(options: argparse.Namespace) -> int:
     others = {**PEERS, OURS.name: OURS}
     chosen = [others[name] for name in options.peer] if options.peer else list(PEERS.values())
-    roles = [options.only] if options.only else ROLES
-    outcomes: list[Outcome] = []
-    for peer in chosen:
-        for role in roles:
-            outcomes.append(await meet(peer, role, others[options.versus]))
-            print(summary(outcomes[-1]), flush=True)
+    roles = [options.only] if options.only else list(ROLES)
+    part = options.peer or options.only or options.versus != OURS.name
+    # The step of the draft has a peer of its own.
+    steps = [options.step] if options.step else [step for step in STEPS if not (part and step == "draft")]
+    outcomes = []
+    async for outcome in outcomes_of(steps, chosen, roles, others[options.versus]):
+        outcomes.append(outcome)
+        print(summary(outcome), flush=True)
     wrong = failures(outcomes)
     for line in wrong:
         print(line)
-    if not options.peer and not options.only and options.versus == OURS.name:
-        PAGE.write_text(page(outcomes, versions([*chosen, OURS])))
+    if not part and not options.step:
+        PAGE.write_text(page(outcomes, versions([*chosen, DRAFT, OURS])))
         print(f"written: {PAGE.relative_to(ROOT)}")
     return 1 if wrong else 0
 

@@ -1,7 +1,7 @@
-"""The interop checks on Penstock: ``python -m interop.ours_client HOST PORT CUT_PORT`` prints one JSON object.
+"""The interop checks on Penstock: ``python -m interop.ours_client TRANSPORT HOST PORT CUT_PORT``.
 
-It exits 0 when all are ok. What each check demands is told in ``interop/README.md``. Every check has a
-connection of its own.
+It prints one JSON object, and exits 0 when all are ok. What each check demands is told in ``interop/README.md``.
+Every check has a connection of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,19 @@ from collections.abc import Awaitable, Callable, Iterator
 import penstock
 from penstock import ApplicationError, Payload, Settings
 
-from .harness import ANSWER_TIMEOUT, CHECK_TIMEOUT, MEGABYTES_20, check, expect, numbers, run_all
+from .harness import (
+    ANSWER_TIMEOUT,
+    CHECK_TIMEOUT,
+    LEASE,
+    LEASE_CALLS,
+    LEASE_SECONDS,
+    MEGABYTES_20,
+    Place,
+    check,
+    expect,
+    numbers,
+    run_all,
+)
 
 SETTINGS = Settings(close_grace=0.2)
 RESUMING = Settings(resume=True, keepalive_interval=0.5, keepalive_lifetime=5.0)
@@ -27,13 +39,17 @@ Peer = penstock.Peer
 Run = Callable[[Peer], Awaitable[None]]
 
 
+def url_of(place: Place) -> str:
+    return f"rsocket+{place.transport}://{place.host}:{place.port}/"
+
+
 def connected(name: str, settings: Settings = SETTINGS) -> Callable[[Run], Run]:
     """Register a check that gets a connection."""
 
     def register(function: Run) -> Run:
         @check(name)
-        async def run(host: str, port: int) -> None:
-            async with penstock.connect(f"rsocket+tcp://{host}:{port}", settings=settings) as peer:
+        async def run(place: Place) -> None:
+            async with penstock.connect(url_of(place), settings=settings) as peer:
                 await function(peer)
 
         return function
@@ -230,6 +246,17 @@ async def slow_cancel(peer: Peer) -> None:
     await still_alive(peer)
 
 
+@check(LEASE)
+async def lease(place: Place) -> None:
+    started = time.monotonic()
+    async with penstock.connect(url_of(place), settings=Settings(lease=True)) as peer:
+        for number in numbers(0, LEASE_CALLS):
+            # A call waits for its lease by itself.
+            expect((await answered(peer.call("echo", number))).data, number, "data")
+    took = time.monotonic() - started
+    expect(took >= LEASE_SECONDS, True, f"the calls took {took:.1f} s, as long as the leases demand")
+
+
 @connected("keepalive", Settings(keepalive_interval=0.2, keepalive_lifetime=1.2))
 async def keepalive(peer: Peer) -> None:
     await asyncio.sleep(3.0)
@@ -237,9 +264,9 @@ async def keepalive(peer: Peer) -> None:
 
 
 @check("resume")
-async def resume(host: str, port: int) -> None:
+async def resume(place: Place) -> None:
     items = []
-    url = f"rsocket+tcp://{host}:{sys.argv[3]}"
+    url = url_of(place.cut())
     async with penstock.connect(url, settings=RESUMING) as peer, peer.stream("count", b"3000", credit=20) as stream:
         async for item in stream:
             items.append(item.data)
@@ -249,4 +276,4 @@ async def resume(host: str, port: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(run_all("penstock", sys.argv[1], int(sys.argv[2]))))
+    sys.exit(asyncio.run(run_all("penstock")))

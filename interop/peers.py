@@ -7,18 +7,22 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["OURS", "PEERS", "ROOT", "Peer", "PeerMissing", "runtime_version"]
+__all__ = ["DRAFT", "OURS", "PEERS", "ROOT", "TRANSPORTS", "Peer", "PeerMissing", "runtime_version"]
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
+TRANSPORTS = {"tcp": "TCP", "ws": "WebSocket"}
+"""What carries the frames, as the programs call it, and as the report does."""
 INSTALL_TIMEOUT = 600.0
-"""Seconds for npm or Maven: the first run fetches everything."""
+"""Seconds for npm, Maven or Cargo: the first run fetches everything."""
 
 NPM = "npm ci --omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund --loglevel=error".split()
+CARGO = "cargo build --quiet".split()
 MAVEN = "mvn -q -B -Dstyle.color=never compile dependency:copy-dependencies".split()
 JAVA = "java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp java/target/classes:java/target/dependency/*".split()
 
@@ -34,11 +38,12 @@ class Peer:
     Args:
         name: What ``--peer`` calls it.
         title: What the report calls it.
-        server: The command that prints where it listens, ending with the port, run in `folder`.
-        client: The command that takes a host and a port and prints the checks, run in `folder`.
+        server: The command that takes a transport and prints where it listens, ending with the port.
+        client: The command that takes a transport, a host and two ports and prints the checks.
         folder: Where both run.
         version: Returns which version it is.
         install: Makes it ready; raises PeerMissing when that fails.
+        transports: What its programs speak over.
 
     """
 
@@ -49,6 +54,7 @@ class Peer:
     folder: Path
     version: Callable[[], str]
     install: Callable[[], None]
+    transports: tuple[str, ...] = tuple(TRANSPORTS)
 
 
 def _run_installer(command: list[str], folder: Path) -> None:
@@ -78,7 +84,15 @@ def _javascript(name: str, version: str) -> Peer:
         package = folder / "node_modules" / "rsocket-core" / "package.json"
         return str(json.loads(package.read_text())["version"])
 
-    return Peer(name, f"rsocket-js {version}", ["node", "server.js"], ["node", "client.js"], folder, installed, install)
+    return Peer(
+        name,
+        f"rsocket-js {version}",
+        ["node", "server.js"],
+        ["node", "client.js"],
+        folder,
+        installed,
+        install,
+    )
 
 
 def _java() -> Peer:
@@ -94,11 +108,36 @@ def _java() -> Peer:
         jar = next((folder / "target" / "dependency").glob("rsocket-core-*.jar"))
         return jar.stem.removeprefix("rsocket-core-")
 
-    return Peer("java", "rsocket-java", [*JAVA, "interop.Server"], [*JAVA, "interop.Client"], HERE, installed, install)
+    return Peer(
+        "java",
+        "rsocket-java",
+        [*JAVA, "interop.Server"],
+        [*JAVA, "interop.Client"],
+        HERE,
+        installed,
+        install,
+    )
+
+
+def _rust() -> Peer:
+    folder = HERE / "rust"
+    built = folder / "target" / "debug"
+
+    def install() -> None:
+        sources = [folder / "Cargo.toml", *sorted(folder.glob("src/**/*.rs"))]
+        if not _is_newer(built / "client", sources):
+            _run_installer(CARGO, folder)
+
+    def installed() -> str:
+        pinned = tomllib.loads((folder / "Cargo.toml").read_text())["dependencies"]["rsocket_rust"]
+        return str(pinned).removeprefix("=")
+
+    server, client = [str(built / "server")], [str(built / "client")]
+    return Peer("rust", "rsocket-rust", server, client, folder, installed, install, ("tcp",))
 
 
 def _python(name: str, title: str, distribution: str, server: str, client: str) -> Peer:
-    """Return a peer of this interpreter; `server` and `client` are modules and their arguments."""
+    """Return a peer of this interpreter; `server` and `client` are modules."""
 
     def installed() -> str:
         return importlib.metadata.version(distribution)
@@ -109,9 +148,28 @@ def _python(name: str, title: str, distribution: str, server: str, client: str) 
         except importlib.metadata.PackageNotFoundError:
             raise PeerMissing(f"{distribution} is not installed: run make install") from None
 
-    return Peer(
-        name, title, [sys.executable, "-m", *server.split()], [sys.executable, "-m", client], ROOT, installed, install
-    )
+    run = [sys.executable, "-m"]
+    return Peer(name, title, [*run, server], [*run, client], ROOT, installed, install)
+
+
+def _draft() -> Peer:
+    """Return rsocket-py of 2018, which has an environment of its own, and no server here."""
+    folder = HERE / "py-0.2.0"
+    python = folder / ".venv" / "bin" / "python"
+    wanted = folder / "requirements.txt"
+    done = folder / ".venv" / "installed"
+
+    def install() -> None:
+        if not _is_newer(done, [wanted]):
+            _run_installer([sys.executable, "-m", "venv", ".venv"], folder)
+            _run_installer([str(python), "-m", "pip", "install", "--quiet", "--requirement", wanted.name], folder)
+            done.touch()
+
+    def installed() -> str:
+        return wanted.read_text().strip().partition("==")[2]
+
+    client = [str(python), "client.py"]
+    return Peer("py-0.2.0", "rsocket-py 0.2.0", [], client, folder, installed, install, ("tcp",))
 
 
 def runtime_version(*command: str) -> str:
@@ -124,8 +182,8 @@ def runtime_version(*command: str) -> str:
     return found.group() if found else "unknown"
 
 
-SERVE = "penstock serve examples/interop.py:service rsocket+tcp://127.0.0.1:0"
-OURS = _python("penstock", "Penstock", "penstock", SERVE, "interop.ours_client")
+OURS = _python("penstock", "Penstock", "penstock", "interop.ours_server", "interop.ours_client")
+DRAFT = _draft()
 PEERS = {
     peer.name: peer
     for peer in (
@@ -133,5 +191,6 @@ PEERS = {
         _javascript("js-0.0.27", "0.0"),
         _javascript("js-1.0", "1.0"),
         _java(),
+        _rust(),
     )
 }

@@ -11,12 +11,13 @@ import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from .peers import Peer
 
-__all__ = ["ProcessFailed", "run_client", "serving"]
+__all__ = ["ProcessFailed", "Serving", "run_client", "serving"]
 
 START_TIMEOUT = 30.0
 """Seconds until a server must listen; a JVM on a busy machine takes some."""
@@ -24,12 +25,31 @@ CLIENT_TIMEOUT = 150.0
 """Seconds for all checks of a client."""
 END_TIMEOUT = 5.0
 """Seconds that a process has to end when it is asked to."""
-LISTENING = re.compile(rb"listening .*?(\d+)$", re.IGNORECASE)
+LISTENING = re.compile(rb"listening .*?(\d+)/?$", re.IGNORECASE)
 NAMES_ERROR = re.compile(r"^Error|\w(Error|Exception)\b")
 
 
 class ProcessFailed(Exception):
     """A server did not start, or a client ended without its JSON object."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A server that runs.
+
+    Args:
+        port: Where it listens on 127.0.0.1.
+        errors: Its standard error.
+
+    """
+
+    port: int
+    errors: IO[str]
+
+    def log(self) -> list[str]:
+        """Return the lines of its standard error so far."""
+        self.errors.seek(0)
+        return self.errors.read().splitlines()
 
 
 async def _end(process: Process) -> None:
@@ -76,27 +96,24 @@ async def _port_of(process: Process) -> int | None:
 
 
 @asynccontextmanager
-async def serving(peer: Peer) -> AsyncIterator[int]:
-    """Run a peer's server while the block lasts.
-
-    Yields:
-        The port of 127.0.0.1 on which it listens.
+async def serving(peer: Peer, transport: str, *options: str) -> AsyncIterator[Serving]:
+    """Run a peer's server over `transport`, with `options`, while the block lasts.
 
     Raises:
         ProcessFailed: It did not tell a port in time.
 
     """
-    async with _started(peer.server, peer.folder) as (process, errors):
+    async with _started([*peer.server, transport, *options], peer.folder) as (process, errors):
         try:
             port = await asyncio.wait_for(_port_of(process), START_TIMEOUT)
         except TimeoutError:
             port = None
         if port is None:
             raise ProcessFailed(f"the server of {peer.title} does not listen: {_complaint(errors)}")
-        yield port
+        yield Serving(port, errors)
 
 
-async def run_client(peer: Peer, port: int, cut_port: int) -> dict[str, str]:
+async def run_client(peer: Peer, transport: str, port: int, cut_port: int, *options: str) -> dict[str, str]:
     """Run a peer's checks against the server on `port` of 127.0.0.1; connections to `cut_port` do not last.
 
     Returns:
@@ -106,7 +123,8 @@ async def run_client(peer: Peer, port: int, cut_port: int) -> dict[str, str]:
         ProcessFailed: It ended without results, or took too long.
 
     """
-    async with _started([*peer.client, "127.0.0.1", str(port), str(cut_port)], peer.folder) as (process, errors):
+    command = [*peer.client, transport, "127.0.0.1", str(port), str(cut_port), *options]
+    async with _started(command, peer.folder) as (process, errors):
         try:
             output, _ = await asyncio.wait_for(process.communicate(), CLIENT_TIMEOUT)
         except TimeoutError:

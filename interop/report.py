@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .limits import LIMITS, Limit
-from .peers import Peer
+from .peers import TRANSPORTS, Peer
 
-__all__ = ["Outcome", "failures", "page", "summary"]
+__all__ = ["STEPS", "Outcome", "failures", "page", "summary"]
+
+STEPS = {step: f"over {title}" for step, title in TRANSPORTS.items()} | {"lease": "with leases", "draft": "in a draft"}
+"""The steps of a run, and what is said of a pairing in each."""
 
 
 @dataclass
@@ -19,6 +22,7 @@ class Outcome:
     Args:
         peer: The peer.
         role: Which side it played, "client" or "server".
+        step: In which step of the run: a transport, "lease" or "draft".
         results: Each check's result, as the client told it; empty when the run failed as a whole.
         failed: Why it failed as a whole; empty when it did not.
 
@@ -26,13 +30,18 @@ class Outcome:
 
     peer: Peer
     role: str
+    step: str
     results: dict[str, str] = field(default_factory=dict)
     failed: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.peer.title} as {self.role} {STEPS[self.step]}"
 
     def limit(self, check: str) -> Limit | None:
         """Return the known limit that concerns `check` here."""
         for limit in LIMITS:
-            if (limit.peer, limit.role) == (self.peer.name, self.role) and check in limit.checks:
+            same = (limit.peer, limit.role) == (self.peer.name, self.role)
+            if same and self.step in limit.steps and check in limit.checks:
                 return limit
         return None
 
@@ -44,9 +53,9 @@ class Outcome:
         limit = self.limit(check)
         if limit is None:
             return result
-        if result == "ok":
+        if result == "ok" and not limit.by_chance:
             return f"ok, where this was a known limit: {limit.reason}"
-        return "limit" if limit.seen.fullmatch(result) else result
+        return "limit" if result == "ok" or limit.seen.fullmatch(result) else result
 
 
 def _checks(outcomes: list[Outcome]) -> list[str]:
@@ -58,24 +67,25 @@ def _checks(outcomes: list[Outcome]) -> list[str]:
 
 def failures(outcomes: list[Outcome]) -> list[str]:
     """Return a line for each thing that is neither ok nor exactly a known limit."""
-    lines = [f"{outcome.peer.title} as {outcome.role}: {outcome.failed}" for outcome in outcomes if outcome.failed]
+    lines = [f"{outcome}: {outcome.failed}" for outcome in outcomes if outcome.failed]
     for outcome in outcomes:
-        for check in _checks(outcomes) if not outcome.failed else []:
+        together = [other for other in outcomes if other.step == outcome.step]
+        for check in _checks(together) if not outcome.failed else []:
             verdict = outcome.verdict(check)
             if verdict not in ("ok", "limit"):
-                lines.append(f"{outcome.peer.title} as {outcome.role}, {check}: {verdict}")
+                lines.append(f"{outcome}, {check}: {verdict}")
     return lines
 
 
 def summary(outcome: Outcome) -> str:
     """Return one line about one pairing."""
     if outcome.failed:
-        return f"{outcome.peer.title} as {outcome.role}: FAILED: {outcome.failed}"
+        return f"{outcome}: FAILED: {outcome.failed}"
     verdicts = [outcome.verdict(check) for check in outcome.results]
     ok, limits = verdicts.count("ok"), verdicts.count("limit")
     wrong = len(verdicts) - ok - limits
     tail = f", {wrong} FAILED" if wrong else ""
-    return f"{outcome.peer.title} as {outcome.role}: {ok} ok, {limits} known limits of the peer{tail}"
+    return f"{outcome}: {ok} ok, {limits} known limits of the peer{tail}"
 
 
 def _table(outcomes: list[Outcome], notes: dict[Limit, str]) -> Iterator[str]:
@@ -101,26 +111,31 @@ def page(outcomes: list[Outcome], versions: dict[str, str]) -> str:
         "# Interoperability",
         "",
         "Written by `make interop`; do not edit. Each peer runs as a client against `examples/interop.py`, and as a",
-        "server against our client, over TCP on one machine. What each check demands is told in `interop/README.md`.",
-        "",
-        *_table(outcomes, notes),
+        "server against our client, on one machine. What each check demands is told in `interop/README.md`.",
         "",
     ]
+    for step, title in STEPS.items():
+        these = [outcome for outcome in outcomes if outcome.step == step]
+        lines += [f"## {title[0].upper()}{title[1:]}", "", *_table(these, notes), ""]
+    lines += ["## Limits", ""]
     if notes:
-        lines += ["Known limits of the peers; a run demands to see exactly these:", ""]
+        lines += [
+            "Known limits of the peers; a run demands to see exactly these, but for those of which chance decides:",
+            "",
+        ]
         lines += [f"{number}. {note}" for number, note in enumerate(notes.values(), 1)]
         lines.append("")
     wrong = failures(outcomes)
     if wrong:
-        lines += ["Failures:", "", *(f"* {line}" for line in wrong), ""]
-    lines += ["| what | version |", "|---|---|"]
+        lines += ["## Failures", "", *(f"* {line}" for line in wrong), ""]
+    lines += ["## Versions", "", "| what | version |", "|---|---|"]
     lines += [f"| {what} | {version} |" for what, version in versions.items()]
     lines += [
         f"| Python | {platform.python_version()} |",
         "",
         "Run it again: `make interop`, or `.venv/bin/python -m interop --peer java --only server` for a part of it,",
-        "which prints and leaves this page alone. It needs Node 20, a Java 17 development kit and Maven; the first run",
-        "fetches the peers, later ones work offline.",
+        "which prints and leaves this page alone. It needs Node 18, a Java 17 development kit, Maven and Cargo 1.75;",
+        "the first run fetches the peers, later ones work offline.",
         "",
     ]
     return "\n".join(lines)

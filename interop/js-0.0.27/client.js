@@ -1,10 +1,12 @@
-// The interop checks on rsocket-js 0.0.27: `node client.js HOST PORT CUT_PORT` prints one JSON object.
+// The interop checks on rsocket-js 0.0.27: `node client.js TRANSPORT HOST PORT CUT_PORT` prints one JSON object.
 'use strict';
 
 const {randomBytes} = require('crypto');
-const {BufferEncoders, RSocketClient, RSocketResumableTransport, TEXT_PLAIN, MESSAGE_RSOCKET_ROUTING, MESSAGE_RSOCKET_COMPOSITE_METADATA, encodeCompositeMetadata, encodeRoute} = require('rsocket-core');
+const {BufferEncoders, Leases, RSocketClient, RSocketResumableTransport, TEXT_PLAIN, MESSAGE_RSOCKET_ROUTING, MESSAGE_RSOCKET_COMPOSITE_METADATA, encodeCompositeMetadata, encodeRoute} = require('rsocket-core');
 const {Flowable} = require('rsocket-flowable');
 const RSocketTcpClient = require('rsocket-tcp-client').default;
+const RSocketWebSocketClient = require('rsocket-websocket-client').default;
+const WebSocket = require('ws');
 const {main} = require('../js-common/checks.js');
 
 function encode(route, note) {
@@ -81,8 +83,16 @@ function resumable(source) {
   return transport;
 }
 
-const connect = ({host, port, keepAlive, lifetime, resume}) => new Promise((resolve, reject) => {
-  const source = () => new RSocketTcpClient({host, port}, BufferEncoders);
+const transports = {
+  tcp: (host, port) => new RSocketTcpClient({host, port}, BufferEncoders),
+  ws: (host, port) => {
+    const wsCreator = (url) => new WebSocket(url);
+    return new RSocketWebSocketClient({url: `ws://${host}:${port}/`, wsCreator}, BufferEncoders);
+  },
+};
+
+const connect = ({transport, host, port, keepAlive, lifetime, resume, leases}) => new Promise((resolve, reject) => {
+  const source = () => transports[transport](host, port);
   new RSocketClient({
     setup: {
       keepAlive,
@@ -90,6 +100,7 @@ const connect = ({host, port, keepAlive, lifetime, resume}) => new Promise((reso
       dataMimeType: 'application/octet-stream',
       metadataMimeType: MESSAGE_RSOCKET_COMPOSITE_METADATA.string,
     },
+    leases: leases ? () => new Leases() : undefined,
     transport: resume ? resumable(source) : source(),
   }).connect().subscribe({onComplete: (socket) => resolve(adapt(socket)), onError: reject});
 });

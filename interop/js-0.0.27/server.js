@@ -1,13 +1,18 @@
-// The interop service on rsocket-js 0.0.27: prints `LISTENING port` and serves until it is killed.
+// The interop service on rsocket-js 0.0.27: `node server.js TRANSPORT [--lease]` prints `LISTENING port` and serves
+// until it is killed.
 // What each procedure does is told in interop/README.md.
 'use strict';
 
 const net = require('net');
-const {BufferEncoders, RSocketServer, MESSAGE_RSOCKET_ROUTING, decodeCompositeMetadata, decodeRoutes} = require('rsocket-core');
+const {BufferEncoders, Lease, Leases, RSocketServer, MESSAGE_RSOCKET_ROUTING, decodeCompositeMetadata, decodeRoutes} = require('rsocket-core');
 const {Flowable, Single} = require('rsocket-flowable');
 const RSocketTCPServer = require('rsocket-tcp-server').default;
+const RSocketWebSocketServer = require('rsocket-websocket-server').default;
+const WebSocket = require('ws');
 
 const WINDOW = 8; // items that a channel asks for at a time
+const LEASE_REQUESTS = 4;
+const LEASE_MS = 1000;
 
 function routeOf(payload) {
   for (const entry of decodeCompositeMetadata(payload.metadata || Buffer.alloc(0))) {
@@ -130,15 +135,37 @@ function channel(payloads) {
   });
 }
 
-function listen(onConnection) {
-  const server = net.createServer(onConnection);
+function telling(server) {
   server.on('listening', () => console.log(`LISTENING ${server.address().port}`));
   return server;
 }
 
+const place = {host: '127.0.0.1', port: 0};
+const transports = {
+  tcp: () => {
+    const serverFactory = (onConnection) => telling(net.createServer(onConnection));
+    return new RSocketTCPServer({...place, serverFactory}, BufferEncoders);
+  },
+  ws: () => new RSocketWebSocketServer(place, BufferEncoders, (options) => telling(new WebSocket.Server(options))),
+};
+
+// Grants a lease now, and another one whenever that is over.
+const leases = () => new Flowable((subscriber) => {
+  let timer;
+  subscriber.onSubscribe({
+    cancel: () => clearInterval(timer),
+    request: () => {
+      const grant = () => subscriber.onNext(new Lease(LEASE_MS, LEASE_REQUESTS));
+      timer = setInterval(grant, LEASE_MS);
+      grant();
+    },
+  });
+});
+
 console.error = () => {}; // the library writes refused requests to the console
 new RSocketServer({
-  transport: new RSocketTCPServer({host: '127.0.0.1', port: 0, serverFactory: listen}, BufferEncoders),
+  transport: transports[process.argv[2]](),
+  leases: process.argv[3] === '--lease' ? () => new Leases().sender(leases) : undefined,
   getRequestHandler: () => ({
     requestResponse: (payload) => find(calls, payload)(payload),
     requestStream: (payload) => find(streams, payload)(payload),

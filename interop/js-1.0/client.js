@@ -1,9 +1,12 @@
-// The interop checks on rsocket-js 1.0.0-alpha.3: `node client.js HOST PORT CUT_PORT` prints one JSON object.
+// The interop checks on rsocket-js 1.0.0-alpha.3: `node client.js TRANSPORT HOST PORT CUT_PORT` prints one
+// JSON object.
 'use strict';
 
 const {randomBytes} = require('crypto');
 const {RSocketConnector} = require('rsocket-core');
 const {TcpClientTransport} = require('rsocket-tcp-client');
+const {WebsocketClientTransport} = require('rsocket-websocket-client');
+const WebSocket = require('ws');
 const {WellKnownMimeType, encodeCompositeMetadata, encodeRoute} = require('rsocket-composite-metadata');
 const {main} = require('../js-common/checks.js');
 
@@ -75,7 +78,13 @@ const resuming = {
   reconnectFunction: () => new Promise((resolve) => setTimeout(resolve, 50)),
 };
 
-async function connect({host, port, keepAlive, lifetime, mtu, resume}) {
+const transports = {
+  tcp: (host, port) => new TcpClientTransport({connectionOptions: {host, port}}),
+  ws: (host, port) => new WebsocketClientTransport({url: `ws://${host}:${port}/`, wsCreator: (url) => new WebSocket(url)}),
+};
+
+async function connect({transport, host, port, keepAlive, lifetime, mtu, resume, leases}) {
+  if (leases) throw new Error('the library has no leases');
   const rsocket = await new RSocketConnector({
     setup: {
       keepAlive,
@@ -85,7 +94,7 @@ async function connect({host, port, keepAlive, lifetime, mtu, resume}) {
     },
     resume: resume ? resuming : undefined,
     fragmentation: {maxOutboundFragmentSize: mtu},
-    transport: new TcpClientTransport({connectionOptions: {host, port}}),
+    transport: transports[transport](host, port),
   }).connect();
   return adapt(rsocket);
 }

@@ -1,10 +1,13 @@
-// The interop service on rsocket-js 1.0.0-alpha.3: prints `LISTENING port` and serves until it is killed.
+// The interop service on rsocket-js 1.0.0-alpha.3: `node server.js TRANSPORT` prints `LISTENING port` and serves until
+// it is killed.
 // What each procedure does is told in interop/README.md.
 'use strict';
 
 const net = require('net');
 const {RSocketError, RSocketServer} = require('rsocket-core');
 const {TcpServerTransport} = require('rsocket-tcp-server');
+const {WebsocketServerTransport} = require('rsocket-websocket-server');
+const WebSocket = require('ws');
 const {WellKnownMimeType, decodeCompositeMetadata, decodeRoutes} = require('rsocket-composite-metadata');
 
 const FRAGMENT_BYTES = 64 * 1024;
@@ -125,15 +128,20 @@ function fire(payload) {
   return NOTHING;
 }
 
-function listen(options) {
-  const server = new net.Server(options);
+function telling(server) {
   server.on('listening', () => console.log(`LISTENING ${server.address().port}`));
   return server;
 }
 
+const place = {host: '127.0.0.1', port: 0};
+const transports = {
+  tcp: () => new TcpServerTransport({listenOptions: place, socketCreator: (options) => telling(new net.Server(options))}),
+  ws: () => new WebsocketServerTransport({...place, wsCreator: (options) => telling(new WebSocket.Server(options))}),
+};
+
 console.warn = () => {}; // the library writes closed streams to the console
 new RSocketServer({
-  transport: new TcpServerTransport({listenOptions: {host: '127.0.0.1', port: 0}, socketCreator: listen}),
+  transport: transports[process.argv[2]](),
   resume: {sessionTimeout: 30000},
   fragmentation: {maxOutboundFragmentSize: FRAGMENT_BYTES},
   acceptor: {

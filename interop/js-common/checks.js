@@ -1,11 +1,12 @@
 // The interop checks, for every version of rsocket-js: what each demands is told in interop/README.md.
 //
-// A version gives `connect({host, port, keepAlive, lifetime, mtu, resume})`, a promise of an object with
+// A version gives `connect({transport, host, port, keepAlive, lifetime, mtu, resume, leases})`, a promise of an object with
 //   call(payload)                     -> {answer: promise of a payload, cancel()}
 //   stream(payload, collector)        -> nothing; the collector gets items
 //   channel(payload, items, collector)-> nothing; `items` (an array of Buffers) goes out as the other side asks
 //   fire(payload)
 //   close()
+// and which fails calls for want of a lease, where it was made with `leases`,
 // where a payload is {data, metadata}, both Buffers, null or undefined, and errors have `code` and `text`.
 // Every check has a connection of its own.
 'use strict';
@@ -15,6 +16,8 @@ const ANSWER_TIMEOUT_MS = 3000;
 const FRAGMENT_BYTES = 64 * 1024;
 const MEGABYTES_20 = 20 * 1024 * 1024;
 const UNBOUNDED = 0x7fffffff;
+const LEASE_CALLS = 10; // three leases' worth
+const LEASE_MS = 1800; // how long these must take: two intervals, less what clocks and timers are apart
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -85,13 +88,14 @@ const buffers = (texts) => texts.map((text) => Buffer.from(text));
 
 // Builds the checks from `connect` and `encode(route, note)`, which makes composite metadata. The connections of
 // `cutPort` are cut again and again.
-function makeChecks(connect, encode, host, port, cutPort) {
+function makeChecks(connect, encode, transport, host, port, cutPort) {
   const request = (route, data = '', note = undefined) => ({
     data: Buffer.from(data),
     metadata: encode(route, note),
   });
   const connected = async (run, options = {}) => {
-    const peer = await connect({host, port, keepAlive: 10000, lifetime: 60000, mtu: FRAGMENT_BYTES, resume: false, ...options});
+    const defaults = {transport, host, port, keepAlive: 10000, lifetime: 60000, mtu: FRAGMENT_BYTES, resume: false, leases: false};
+    const peer = await connect({...defaults, ...options});
     try {
       await run(peer);
     } finally {
@@ -227,18 +231,30 @@ function makeChecks(connect, encode, host, port, cutPort) {
       collector.pause = () => sleep(10);
       expect(await collector.texts(), range(0, 3000), 'items');
     }, {port: cutPort, resume: true, keepAlive: 500, lifetime: 5000}),
+    lease: () => connected(async (peer) => {
+      const started = Date.now();
+      for (let calls = 0; calls < LEASE_CALLS;) {
+        const got = await answer(peer, request('echo', String(calls))).catch((error) => error);
+        if (!(got instanceof Error)) calls += 1;
+        // What has a code came from the other side: a client that honors leases sends nothing that is refused.
+        else if (got.code !== undefined || !/lease/i.test(got.message)) throw got;
+        else await sleep(20);
+      }
+      expect(Date.now() - started >= LEASE_MS, true, 'the calls took as long as the leases demand');
+    }, {leases: true}),
   };
 }
 
-// Runs the checks one after another, prints the JSON object and ends the process.
+// Runs the checks one after another (with `--lease` the one of leases, else all others), prints the JSON object and ends the process.
 async function main(peer, connect, encode) {
   console.warn = () => {}; // the libraries write their warnings to the console
   // A library that drops its listeners from a socket which then breaks would take the whole process down.
   let crash;
   process.on('uncaughtException', (error) => crash(error));
-  const [host, port, cutPort] = [process.argv[2], Number(process.argv[3]), Number(process.argv[4])];
+  const [transport, host, port, cutPort, option] = process.argv.slice(2);
   const checks = {};
-  for (const [name, run] of Object.entries(makeChecks(connect, encode, host, port, cutPort))) {
+  for (const [name, run] of Object.entries(makeChecks(connect, encode, transport, host, Number(port), Number(cutPort)))) {
+    if ((name === 'lease') !== (option === '--lease')) continue;
     try {
       const crashed = new Promise((_, reject) => { crash = reject; });
       await within(Promise.race([run(), crashed]), CHECK_TIMEOUT_MS, 'not done');

@@ -1,7 +1,7 @@
-"""The interop checks on rsocket-py: ``python -m interop.py.client HOST PORT CUT_PORT`` prints one JSON object.
+"""The interop checks on rsocket-py: ``python -m interop.py.client TRANSPORT HOST PORT CUT_PORT``.
 
-It exits 0 when all are ok. What each check demands is told in ``interop/README.md``. Every check has a
-connection of its own.
+It prints one JSON object, and exits 0 when all are ok. What each check demands is told in ``interop/README.md``.
+Every check has a connection of its own.
 """
 
 from __future__ import annotations
@@ -22,9 +22,21 @@ from rsocket.helpers import single_transport_provider
 from rsocket.payload import Payload
 from rsocket.rsocket_client import RSocketClient
 from rsocket.streams.stream_from_async_generator import StreamFromAsyncGenerator
-from rsocket.transports.tcp import TransportTCP
 
-from ..harness import ANSWER_TIMEOUT, CHECK_TIMEOUT, MEGABYTES_20, check, expect, numbers, run_all
+from ..harness import (
+    ANSWER_TIMEOUT,
+    CHECK_TIMEOUT,
+    LEASE,
+    LEASE_CALLS,
+    LEASE_SECONDS,
+    MEGABYTES_20,
+    Place,
+    check,
+    expect,
+    numbers,
+    run_all,
+)
+from .transports import dialed
 
 FRAGMENT_BYTES = 64 * 1024
 
@@ -35,17 +47,20 @@ def request(name: str, data: bytes = b"", *more) -> Payload:
 
 @asynccontextmanager
 async def connection(
-    host: str, port: int, keepalive_ms: int = 10_000, lifetime_ms: int = 60_000, mtu: int = FRAGMENT_BYTES
+    place: Place, keepalive_ms: int = 10_000, lifetime_ms: int = 60_000, mtu: int = FRAGMENT_BYTES, leases: bool = False
 ) -> AsyncIterator[RSocketClient]:
-    reader, writer = await asyncio.open_connection(host, port)
-    async with RSocketClient(
-        single_transport_provider(TransportTCP(reader, writer, read_buffer_size=64 * 1024)),
-        metadata_encoding=WellKnownMimeTypes.MESSAGE_RSOCKET_COMPOSITE_METADATA,
-        data_encoding=WellKnownMimeTypes.APPLICATION_OCTET_STREAM,
-        keep_alive_period=timedelta(milliseconds=keepalive_ms),
-        max_lifetime_period=timedelta(milliseconds=lifetime_ms),
-        fragment_size_bytes=mtu,
-    ) as client:
+    async with (
+        dialed(place.transport, place.host, place.port) as transport,
+        RSocketClient(
+            single_transport_provider(transport),
+            metadata_encoding=WellKnownMimeTypes.MESSAGE_RSOCKET_COMPOSITE_METADATA,
+            data_encoding=WellKnownMimeTypes.APPLICATION_OCTET_STREAM,
+            keep_alive_period=timedelta(milliseconds=keepalive_ms),
+            max_lifetime_period=timedelta(milliseconds=lifetime_ms),
+            fragment_size_bytes=mtu,
+            honor_lease=leases,
+        ) as client,
+    ):
         yield client
 
 
@@ -112,8 +127,8 @@ async def still_alive(client: RSocketClient) -> None:
 
 
 @check("echo")
-async def echo(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def echo(place: Place) -> None:
+    async with connection(place) as client:
         sent = request("echo", b"hello", metadata_item(b"note", b"text/plain"))
         answer = await call(client, sent)
         expect(answer.data, b"hello", "data")
@@ -122,8 +137,8 @@ async def echo(host: str, port: int) -> None:
 
 def echo_of(name: str, size: int) -> None:
     @check(name)
-    async def echo_size(host: str, port: int) -> None:
-        async with connection(host, port) as client:
+    async def echo_size(place: Place) -> None:
+        async with connection(place) as client:
             data = bytes(range(256)) * (size // 256) + bytes(size % 256)
             answer = await call(client, request("echo", data), CHECK_TIMEOUT)
             expect(len(answer.data), size, "size")
@@ -137,8 +152,8 @@ echo_of("echo-20MB", MEGABYTES_20)
 
 
 @check("echo-shreds")
-async def echo_shreds(host: str, port: int) -> None:
-    async with connection(host, port, mtu=64) as client:
+async def echo_shreds(place: Place) -> None:
+    async with connection(place, mtu=64) as client:
         sent = request("echo", bytes(10_000), metadata_item(b"note" * 250, b"text/plain"))
         answer = await call(client, sent)
         expect(len(answer.data), 10_000, "size")
@@ -146,28 +161,28 @@ async def echo_shreds(host: str, port: int) -> None:
 
 
 @check("count")
-async def count(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def count(place: Place) -> None:
+    async with connection(place) as client:
         items = await subscribe(client.request_stream(request("count", b"1000")), 2**31 - 1).all()
         expect(items, numbers(0, 1000), "items")
 
 
 @check("count-none")
-async def count_none(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def count_none(place: Place) -> None:
+    async with connection(place) as client:
         expect(await subscribe(client.request_stream(request("count", b"0")), 8).all(), [], "items")
 
 
 @check("count-window")
-async def count_window(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def count_window(place: Place) -> None:
+    async with connection(place) as client:
         items = await subscribe(client.request_stream(request("count", b"100")), 7).all()
         expect(items, numbers(0, 100), "items")
 
 
 @check("count-cancel")
-async def count_cancel(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def count_cancel(place: Place) -> None:
+    async with connection(place) as client:
         collector = subscribe(client.request_stream(request("count", b"1000000")), 16, stop=40)
         await collector.all()
         await still_alive(client)
@@ -176,67 +191,67 @@ async def count_cancel(host: str, port: int) -> None:
 
 
 @check("no-metadata")
-async def no_metadata(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def no_metadata(place: Place) -> None:
+    async with connection(place) as client:
         collector = subscribe(client.request_stream(request("count", b"1")), 8)
         await collector.all()
         expect(collector.items[0].metadata, None, "metadata")
 
 
 @check("blob")
-async def blob(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def blob(place: Place) -> None:
+    async with connection(place) as client:
         items = await subscribe(client.request_stream(request("blob", b"5,100000")), 2).all()
         expect([len(item) for item in items], [100_000] * 5, "sizes")
 
 
 @check("blob-empty")
-async def blob_empty(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def blob_empty(place: Place) -> None:
+    async with connection(place) as client:
         collector = subscribe(client.request_stream(request("blob", b"3,0")), 8)
         items = await asyncio.wait_for(collector.all(), ANSWER_TIMEOUT)
         expect([len(item) for item in items], [0] * 3, "sizes")
 
 
 @check("blob-20MB")
-async def blob_20mb(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def blob_20mb(place: Place) -> None:
+    async with connection(place) as client:
         items = await subscribe(client.request_stream(request("blob", b"1,%d" % MEGABYTES_20)), 1).all()
         expect([len(item) for item in items], [MEGABYTES_20], "sizes")
 
 
 @check("sum")
-async def sum_(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def sum_(place: Place) -> None:
+    async with connection(place) as client:
         items = outgoing(numbers(2, 101))
         expect(await subscribe(client.request_channel(request("sum", b"1"), items), 4).all(), [b"5050"], "sum")
 
 
 @check("sum-late")
-async def sum_late(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def sum_late(place: Place) -> None:
+    async with connection(place) as client:
         items = outgoing(numbers(1, 101))
         expect(await subscribe(client.request_channel(request("sum"), items), 4).all(), [b"5050"], "sum")
 
 
 @check("sum-one")
-async def sum_one(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def sum_one(place: Place) -> None:
+    async with connection(place) as client:
         collector = subscribe(client.request_channel(request("sum", b"7")), 4)
         expect(await asyncio.wait_for(collector.all(), ANSWER_TIMEOUT), [b"7"], "sum")
 
 
 @check("double")
-async def double(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def double(place: Place) -> None:
+    async with connection(place) as client:
         items = outgoing(numbers(1, 200))
         items = await subscribe(client.request_channel(request("double", b"0"), items), 5).all()
         expect(items, [b"%d" % (2 * n) for n in range(200)], "items")
 
 
 @check("double-cancel")
-async def double_cancel(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def double_cancel(place: Place) -> None:
+    async with connection(place) as client:
         items = outgoing(numbers(1, 100_000))
         collector = subscribe(client.request_channel(request("double", b"0"), items), 5, stop=10)
         await collector.all()
@@ -244,15 +259,15 @@ async def double_cancel(host: str, port: int) -> None:
 
 
 @check("log")
-async def log(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def log(place: Place) -> None:
+    async with connection(place) as client:
         await client.fire_and_forget(request("log", b"a line"))
         await still_alive(client)
 
 
 @check("fail")
-async def fail(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def fail(place: Place) -> None:
+    async with connection(place) as client:
         try:
             answer = await call(client, request("fail"))
         except RSocketProtocolError as error:
@@ -264,8 +279,8 @@ async def fail(host: str, port: int) -> None:
         await still_alive(client)
 
 
-async def refused(host: str, port: int, payload: Payload) -> None:
-    async with connection(host, port) as client:
+async def refused(place: Place, payload: Payload) -> None:
+    async with connection(place) as client:
         try:
             answer = await call(client, payload)
         except (RSocketProtocolError, RuntimeError):
@@ -275,18 +290,18 @@ async def refused(host: str, port: int, payload: Payload) -> None:
 
 
 @check("unknown")
-async def unknown(host: str, port: int) -> None:
-    await refused(host, port, request("no.such.procedure"))
+async def unknown(place: Place) -> None:
+    await refused(place, request("no.such.procedure"))
 
 
 @check("unrouted")
-async def unrouted(host: str, port: int) -> None:
-    await refused(host, port, Payload(b"data"))
+async def unrouted(place: Place) -> None:
+    await refused(place, Payload(b"data"))
 
 
 @check("slow")
-async def slow(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def slow(place: Place) -> None:
+    async with connection(place) as client:
         started = time.monotonic()
         answer = asyncio.ensure_future(call(client, request("slow", b"300")))
         await still_alive(client)
@@ -296,8 +311,8 @@ async def slow(host: str, port: int) -> None:
 
 
 @check("slow-cancel")
-async def slow_cancel(host: str, port: int) -> None:
-    async with connection(host, port) as client:
+async def slow_cancel(place: Place) -> None:
+    async with connection(place) as client:
         answer = asyncio.ensure_future(client.request_response(request("slow", b"10000")))
         await asyncio.sleep(0.05)
         answer.cancel()
@@ -305,17 +320,28 @@ async def slow_cancel(host: str, port: int) -> None:
 
 
 @check("keepalive")
-async def keepalive(host: str, port: int) -> None:
-    async with connection(host, port, keepalive_ms=200, lifetime_ms=1200) as client:
+async def keepalive(place: Place) -> None:
+    async with connection(place, keepalive_ms=200, lifetime_ms=1200) as client:
         await asyncio.sleep(3.0)
         await still_alive(client)
 
 
+@check(LEASE)
+async def lease(place: Place) -> None:
+    started = time.monotonic()
+    async with connection(place, leases=True) as client:
+        for number in numbers(0, LEASE_CALLS):
+            # A call waits for its lease by itself.
+            expect((await call(client, request("echo", number))).data, number, "data")
+    took = time.monotonic() - started
+    expect(took >= LEASE_SECONDS, True, f"the calls took {took:.1f} s, as long as the leases demand")
+
+
 @check("resume")
-async def resume(host: str, port: int) -> None:
+async def resume(place: Place) -> None:
     raise AssertionError("the library cannot resume")
 
 
 if __name__ == "__main__":
     logging.getLogger("pyrsocket").setLevel(logging.CRITICAL)
-    sys.exit(asyncio.run(run_all("py", sys.argv[1], int(sys.argv[2]))))
+    sys.exit(asyncio.run(run_all("py")))

@@ -1,4 +1,4 @@
-"""The interop service on rsocket-py: prints ``LISTENING port`` and serves until it is killed.
+"""The interop service on rsocket-py: ``server.py TRANSPORT [--lease]`` prints ``LISTENING port`` and serves.
 
 What each procedure does is told in ``interop/README.md``.
 """
@@ -6,18 +6,24 @@ What each procedure does is told in ``interop/README.md``.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 
 from reactivestreams.publisher import Publisher
 from reactivestreams.subscriber import DefaultSubscriber
 from rsocket.exceptions import RSocketProtocolError
 from rsocket.helpers import create_error_future, create_response
+from rsocket.lease import DefinedLease, LeasePublisher
 from rsocket.payload import Payload
 from rsocket.routing.request_router import RequestRouter
 from rsocket.routing.routing_request_handler import RoutingRequestHandler
 from rsocket.rsocket_server import RSocketServer
 from rsocket.streams.stream_from_async_generator import StreamFromAsyncGenerator
-from rsocket.transports.tcp import TransportTCP
+from rsocket.transports.transport import Transport
+
+from ..harness import LEASE_INTERVAL, LEASE_REQUESTS
+from .transports import listening
 
 FRAGMENT_BYTES = 64 * 1024
 WINDOW = 8
@@ -143,19 +149,34 @@ async def slow(payload: Payload):
     return asyncio.ensure_future(answer())
 
 
-async def main() -> None:
-    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+class Leases(LeasePublisher):
+    """Grants a lease now, and another one whenever that is over."""
+
+    def __init__(self) -> None:
+        self._granting: asyncio.Task[None] | None = None
+
+    def subscribe(self, subscriber) -> None:
+        self._granting = asyncio.create_task(self._grant(subscriber))
+
+    async def _grant(self, subscriber) -> None:
+        while True:
+            subscriber.on_next(DefinedLease(LEASE_REQUESTS, timedelta(seconds=LEASE_INTERVAL)))
+            await asyncio.sleep(LEASE_INTERVAL)
+
+
+async def main(transport: str, *options: str) -> None:
+    def serve(accepted: Transport) -> None:
         RSocketServer(
-            TransportTCP(reader, writer, read_buffer_size=64 * 1024),
+            accepted,
             handler_factory=lambda: RoutingRequestHandler(router),
             fragment_size_bytes=FRAGMENT_BYTES,
+            lease_publisher=Leases() if "--lease" in options else None,
         )
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    print(f"LISTENING {server.sockets[0].getsockname()[1]}", flush=True)
-    async with server:
-        await server.serve_forever()
+    async with listening(transport, serve) as port:
+        print(f"LISTENING {port}", flush=True)
+        await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(main(*sys.argv[1:]))

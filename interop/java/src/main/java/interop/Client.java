@@ -7,8 +7,8 @@ import io.rsocket.RSocket;
 import io.rsocket.RSocketErrorException;
 import io.rsocket.core.RSocketConnector;
 import io.rsocket.core.Resume;
+import io.rsocket.lease.MissingLeaseException;
 import io.rsocket.metadata.WellKnownMimeType;
-import io.rsocket.transport.netty.client.TcpClientTransport;
 import io.rsocket.util.DefaultPayload;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -28,8 +28,8 @@ import reactor.core.publisher.Mono;
 import reactor.util.retry.Retry;
 
 /**
- * The interop checks on rsocket-java: {@code Client HOST PORT CUT_PORT} prints one JSON object; exits 0 when all are ok. What
- * each check demands is told in interop/README.md. Every check has a connection of its own.
+ * The interop checks on rsocket-java: {@code Client TRANSPORT HOST PORT CUT_PORT [--lease]} prints one JSON object;
+ * exits 0 when all are ok; {@code --lease} makes the one check of leases, else all others are made. What each check demands is told in interop/README.md. Every check has a connection of its own.
  */
 public final class Client {
   private static final int FRAGMENT_BYTES = 64 * 1024;
@@ -37,11 +37,20 @@ public final class Client {
   private static final Duration ANSWER_TIMEOUT = Duration.ofSeconds(3);
   private static final Duration CHECK_TIMEOUT = Duration.ofSeconds(10);
 
+  /** Three leases' worth of calls, which must take two intervals, less what clocks and timers are apart. */
+  private static final int LEASE_CALLS = 10;
+
+  private static final Duration LEASE_TIME = Duration.ofMillis(1_800);
+
+  private final String transport;
   private final String host;
   private final int port;
   private final int cutPort;
+  private final boolean leases;
 
-  private Client(String host, int port, int cutPort) {
+  private Client(String transport, String host, int port, int cutPort, boolean leases) {
+    this.leases = leases;
+    this.transport = transport;
     this.host = host;
     this.port = port;
     this.cutPort = cutPort;
@@ -53,7 +62,10 @@ public final class Client {
   }
 
   public static void main(String[] arguments) {
-    System.exit(new Client(arguments[0], Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2])).runAll() ? 0 : 1);
+    int port = Integer.parseInt(arguments[2]);
+    int cutPort = Integer.parseInt(arguments[3]);
+    boolean leases = arguments.length > 4;
+    System.exit(new Client(arguments[0], arguments[1], port, cutPort, leases).runAll() ? 0 : 1);
   }
 
   private Map<String, Check> checks() {
@@ -85,6 +97,8 @@ public final class Client {
     checks.put("slow-cancel", this::slowCancel);
     checks.put("keepalive", this::keepalive);
     checks.put("resume", this::resume);
+    checks.put("lease", this::lease);
+    checks.keySet().removeIf(name -> name.equals("lease") != leases);
     return checks;
   }
 
@@ -120,6 +134,7 @@ public final class Client {
             .fragment(check.equals("echo-shreds") ? 64 : FRAGMENT_BYTES);
     int to = port;
     switch (check) {
+      case "lease" -> connector.lease();
       case "keepalive" -> connector.keepAlive(Duration.ofMillis(200), Duration.ofMillis(1_200));
       case "resume" -> {
         connector.keepAlive(Duration.ofMillis(500), Duration.ofSeconds(5));
@@ -128,7 +143,7 @@ public final class Client {
       }
       default -> connector.keepAlive(Duration.ofSeconds(10), Duration.ofSeconds(60));
     }
-    return connector.connect(TcpClientTransport.create(host, to)).block(ANSWER_TIMEOUT);
+    return connector.connect(Transports.client(transport, host, to)).block(ANSWER_TIMEOUT);
   }
 
   private void echo(RSocket peer) {
@@ -254,6 +269,21 @@ public final class Client {
     Flux<Payload> items = peer.requestStream(request("count", "3000")).limitRate(20);
     Flux<String> slowly = items.map(Payload::getDataUtf8).concatMap(Client::slowly, 0);
     expect(slowly.collectList().block(CHECK_TIMEOUT), range(0, 3000), "items");
+  }
+
+  private void lease(RSocket peer) throws InterruptedException {
+    long started = System.nanoTime();
+    for (int calls = 0; calls < LEASE_CALLS; ) {
+      try {
+        answer(peer, request("echo", Integer.toString(calls)));
+        calls++;
+      } catch (MissingLeaseException missing) {
+        // Raised on this side; what the other side refuses is another exception, and a failure.
+        Thread.sleep(20);
+      }
+    }
+    boolean slow = System.nanoTime() - started >= LEASE_TIME.toNanos();
+    expect(slow, true, "the calls took as long as the leases demand");
   }
 
   /** Every twentieth item takes 10 ms. */

@@ -6,17 +6,18 @@ import io.rsocket.SocketAcceptor;
 import io.rsocket.core.RSocketServer;
 import io.rsocket.core.Resume;
 import io.rsocket.exceptions.CustomRSocketException;
+import io.rsocket.lease.Lease;
 import io.rsocket.transport.netty.server.CloseableChannel;
-import io.rsocket.transport.netty.server.TcpServerTransport;
 import io.rsocket.util.DefaultPayload;
 import java.time.Duration;
+import java.util.List;
 import org.reactivestreams.Publisher;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
 /**
- * The interop service on rsocket-java: prints {@code LISTENING port} and serves until it is killed. What each
- * procedure does is told in interop/README.md.
+ * The interop service on rsocket-java: {@code Server TRANSPORT [--lease]} prints {@code LISTENING port} and serves until it is
+ * killed. What each procedure does is told in interop/README.md.
  */
 public final class Server implements RSocket {
   private static final int FRAGMENT_BYTES = 64 * 1024;
@@ -24,14 +25,24 @@ public final class Server implements RSocket {
   /** Items that a channel asks for at a time. */
   private static final int WINDOW = 8;
 
+  private static final int LEASE_REQUESTS = 4;
+  private static final Duration LEASE_TTL = Duration.ofSeconds(1);
+
   public static void main(String[] arguments) {
-    CloseableChannel server =
-        RSocketServer.create(SocketAcceptor.with(new Server()))
-            .fragment(FRAGMENT_BYTES)
-            .resume(new Resume().sessionDuration(Duration.ofSeconds(30)))
-            .bindNow(TcpServerTransport.create("127.0.0.1", 0));
+    RSocketServer builder = RSocketServer.create(SocketAcceptor.with(new Server())).fragment(FRAGMENT_BYTES);
+    if (List.of(arguments).contains("--lease")) {
+      builder.lease(leases -> leases.sender(Server::leases));
+    } else {
+      builder.resume(new Resume().sessionDuration(Duration.ofSeconds(30)));
+    }
+    CloseableChannel server = builder.bindNow(Transports.server(arguments[0]));
     System.out.println("LISTENING " + server.address().getPort());
     server.onClose().block();
+  }
+
+  /** A lease now, and another one whenever that is over. */
+  private static Flux<Lease> leases() {
+    return Flux.interval(Duration.ZERO, LEASE_TTL).map(at -> Lease.create(LEASE_TTL, LEASE_REQUESTS));
   }
 
   @Override

@@ -1,0 +1,39 @@
+"""The interop service on Penstock: ``python -m interop.ours_server TRANSPORT [--lease]``.
+
+It prints where it listens, as ``penstock serve`` does, and serves until it is killed. With ``--lease`` it grants
+leases, as ``interop/README.md`` tells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from dataclasses import replace
+
+from examples.interop import service
+
+import penstock
+from penstock import Settings
+
+from .harness import LEASE_INTERVAL, LEASE_REQUESTS
+
+
+def settings_for(leases: bool) -> Settings:
+    # The client of rsocket-java names an origin, as browsers do: that of the server itself.
+    settings = Settings(origins=("*",))
+    if not leases:
+        return settings
+    return replace(settings, lease=penstock.IntervalLease(LEASE_REQUESTS, LEASE_INTERVAL))
+
+
+async def main(transport: str, *options: str) -> None:
+    settings = settings_for("--lease" in options)
+    async with penstock.serve(service, f"rsocket+{transport}://127.0.0.1:0/", settings=settings) as server:
+        print(f"listening on {server.urls[0]}", flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    asyncio.run(main(*sys.argv[1:]))
