@@ -20,8 +20,7 @@ from .harness import LEASE_INTERVAL, LEASE_REQUESTS
 
 
 def settings_for(leases: bool) -> Settings:
-    # The client of rsocket-java names an origin, as browsers do: that of the server itself.
-    settings = Settings(origins=("*",))
+    settings = Settings()
     if not leases:
         return settings
     return replace(settings, lease=penstock.IntervalLease(LEASE_REQUESTS, LEASE_INTERVAL))

@@ -93,7 +93,8 @@ class Settings:
     # Opening requests, on transports that begin with HTTP.
     origins: tuple[str, ...] = ()
     """Whose web pages may open connections, such as "https://example.org"; "*": anybody's. A server refuses browsers
-    on any other page, which would act for whoever looks at it; what is no browser names no origin and is let in."""
+    on any other page, which would act for whoever looks at it; what names no origin, or the server's own address, is
+    let in."""
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Names and values that a client adds to its opening request, such as Authorization; they are never shown."""
 

@@ -214,6 +214,32 @@ def test_pages_of_others_are_refused(origins: tuple[str, ...], origin: str | Non
         assert answered(there, request)[0] == status
 
 
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        ("127.0.0.1:7878", "http://127.0.0.1:7878", 101),
+        ("localhost:7878", "http://localhost:7878", 101),
+        ("[::1]:7878", "http://[::1]:7878", 101),
+        ("127.0.0.1:7878", "http://127.0.0.1:80", 403),
+        ("127.0.0.1:7878", "http://localhost:7878", 403),
+        # DNS rebinding: the browser believes that this is the page's own server.
+        ("evil.example:7878", "http://evil.example:7878", 403),
+        ("localhost.evil.example:7878", "http://localhost.evil.example:7878", 403),
+        ("127.0.0.1:7878", "http://[", 403),
+    ],
+)
+def test_a_client_may_name_the_servers_own_address(host: str, origin: str, status: int) -> None:
+    request = (
+        f"GET /feed HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    there = server()
+    if status == 101:
+        assert there.feed(request.encode())
+    else:
+        assert answered(there, request.encode())[0] == status
+
+
 def test_one_good_origin_does_not_hide_another() -> None:
     request = opening(headers={"Origin": "https://app.example"}, origin=Origin("https://evil.example"))
     assert answered(server(Settings(origins=("https://app.example",))), request)[0] == 403

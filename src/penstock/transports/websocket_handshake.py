@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from ipaddress import ip_address
 from typing import Final
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlsplit
 
 from websockets.client import ClientProtocol
 from websockets.exceptions import NegotiationError
@@ -208,12 +209,25 @@ class ServerHandshake:
             return self._protocol.reject(404, "There is nothing here.\n")
         # THREATS 76: a page of anybody's, in a browser, can open connections to wherever the browser can. Only the
         # browser says so.
-        if not all(self._is_allowed(origin) for origin in request.headers.get_all("Origin")):
+        hosts = request.headers.get_all("Host")
+        if not all(self._is_allowed(origin, hosts) for origin in request.headers.get_all("Origin")):
             return self._protocol.reject(403, "This server takes no connections from pages of this origin.\n")
         return self._protocol.accept(request)
 
-    def _is_allowed(self, origin: str) -> bool:
-        return "*" in self._origins or origin in self._origins
+    def _is_allowed(self, origin: str, hosts: list[str]) -> bool:
+        """Whether pages of `origin` may connect: those that are listed, and those of this very address.
+
+        Clients of Java name the server itself, as a page of its would. A name may be made to lead here by whoever
+        owns it (DNS rebinding); an address, or this machine's own name, may not.
+        """
+        if "*" in self._origins or origin in self._origins:
+            return True
+        try:
+            parts = urlsplit(origin)
+            host = parts.hostname or ""
+            return hosts == [parts.netloc] and (host == "localhost" or bool(ip_address(host)))
+        except ValueError:
+            return False
 
 
 def _chooser(subprotocol: str | None) -> Callable[[ServerProtocol, Sequence[Subprotocol]], Subprotocol | None]:
