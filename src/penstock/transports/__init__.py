@@ -6,14 +6,26 @@ import ssl as tls
 from importlib import import_module
 from typing import Final, cast
 
+from ..errors import UrlError
 from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Discard, Link, Listener, Receiver, Transport
 
 __all__ = ["MODULES", "Accept", "Discard", "Link", "Listener", "Receiver", "connect", "listen"]
 
-MODULES: Final = {"tcp": "tcp", "tls": "tcp", "unix": "tcp", "memory": "memory"}
+MODULES: Final = {
+    "tcp": "tcp",
+    "tls": "tcp",
+    "unix": "tcp",
+    "memory": "memory",
+    "h2c": "http2",
+    "h2": "http2",
+    "quic": "quic",
+}
 """Which module knows each transport that URLs may name. It is imported when it is used."""
+
+EXTRAS: Final = {"http2": "http2", "quic": "quic"}
+"""Which extra installs what a module needs beside the standard library."""
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None = None) -> None:
@@ -27,7 +39,7 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
 
     Raises:
         ConnectError: No connection could be made; the message says what to do.
-        UrlError: The URL has options that its transport does not know.
+        UrlError: The URL has options that its transport does not know, or a package for it is not installed.
 
     """
     await _module(url).connect(url, receiver, settings, ssl)
@@ -44,11 +56,19 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
 
     Raises:
         ConnectError: The place cannot be bound; the message says what to do.
-        UrlError: The URL has options that its transport does not know, or lacks some.
+        UrlError: The URL has options that its transport does not know, or lacks some, or a package for it is not
+            installed.
 
     """
     return await _module(url).listen(url, accept, settings, ssl)
 
 
 def _module(url: Url) -> Transport:
-    return cast(Transport, import_module(f".{MODULES[url.transport]}", __name__))
+    name = MODULES[url.transport]
+    try:
+        return cast(Transport, import_module(f".{name}", __name__))
+    except ModuleNotFoundError as error:
+        if name not in EXTRAS:
+            raise
+        what = f"{url.transport}:// needs the package {error.name}"
+        raise UrlError(f"{what}; run: pip install 'penstock[{EXTRAS[name]}]'") from error
