@@ -16,6 +16,9 @@ from penstock.urls import TRANSPORTS, Url, parse_url
         ("rsocket+tls://h:1?ca=a%20b.pem", Url("rsocket", "tls", "h", 1, options={"ca": "a b.pem"})),
         ("rsocket+unix:///tmp/a%20b.sock", Url("rsocket", "unix", path="/tmp/a b.sock")),
         ("rsocket+unix://here.sock", Url("rsocket", "unix", path="here.sock")),
+        ("rsocket+h2c://h:1/a/b", Url("rsocket", "h2c", "h", 1, "/a/b")),
+        ("rsocket+h2://h:1/a?ca=x", Url("rsocket", "h2", "h", 1, "/a", {"ca": "x"})),
+        ("rsocket+quic://h:1?ca=x", Url("rsocket", "quic", "h", 1, options={"ca": "x"})),
         ("rsocket+memory://name", Url("rsocket", "memory", path="name")),
     ],
 )

@@ -164,7 +164,7 @@ class ServerConnection(Connection):
         super().link_lost(error)
         self._stop_waiting()
         if self._next is not None:
-            self._next.link_lost(error)
+            self._next.link_lost(self._error or error)
             self._next = None
         self._listener.connections.discard(self)
         if not self.over.done():

@@ -82,6 +82,7 @@ class Connection:
         self._socket: SocketLink | None = None
         self._full = False
         self._done = False
+        self._error: Exception | None = None
         self._unseen = 0
         self._empty = 0
         self._controls = Rate(settings.max_control_frames, RATE_SECONDS)
@@ -112,7 +113,16 @@ class Connection:
         for event in happened:
             if not self._done:
                 self.handle(event)
+        self._check_length()
         self.flush()
+
+    def _check_length(self) -> None:
+        """Give up a peer that announces a frame which is too long: h2 would wait for all of it, up to 16 MiB."""
+        begun = self._h2.incoming_buffer._data
+        length = int.from_bytes(begun[:3])
+        if len(begun) >= 3 and length > FRAME_BYTES and not self._done:
+            error = LinkLost(f"the peer broke HTTP/2: a frame of {length} bytes, where {FRAME_BYTES} are allowed")
+            self.fail(error, ErrorCodes.FRAME_SIZE_ERROR)
 
     def writing_paused(self) -> None:
         """Give the socket no more data. What must be answered is bounded by the limits for floods."""
@@ -126,6 +136,7 @@ class Connection:
     def link_lost(self, error: Exception | None) -> None:
         """Tell all links."""
         self._done = True
+        error = self._error or error
         for link in self._links.values():
             reason = error or LinkLost("the peer closed the connection in the middle of a stream")
             link.lose(None if link.over else reason)
@@ -172,6 +183,9 @@ class Connection:
                 if room <= 0 or not link.get_write_buffer_size():
                     return False
                 h2.send_data(link.stream_id, link.take(room))
+                # Whoever has sent goes last, or the first link would get all of a window that is small.
+                if link.stream_id in self._links:
+                    self._links[link.stream_id] = self._links.pop(link.stream_id)
         except ProtocolError:
             # The peer has ended the stream or the connection in the same read; the event is on its way.
             return False
@@ -187,8 +201,7 @@ class Connection:
         if isinstance(event, events.DataReceived):
             self._data_received(event)
         elif isinstance(event, events.WindowUpdated):
-            link = self._links.get(event.stream_id)
-            self._pump(self._links.values() if event.stream_id == 0 else [link] if link is not None else [])
+            self._pump(self._links.values())
         elif isinstance(event, events.StreamEnded):
             if event.stream_id in self._links:
                 self._links[event.stream_id].peer_ended()
@@ -255,6 +268,7 @@ class Connection:
 
     def fail(self, error: Exception, code: ErrorCodes | None) -> None:
         """Give up the connection, and say GOAWAY with `code`, unless h2 has said so already."""
+        self._error = error
         self._lose_links(error)
         self.hang_up(code, str(error))
 
