@@ -10,32 +10,29 @@ import asyncio
 import logging
 import socket
 import ssl as tls
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from aioquic.asyncio.server import QuicServer
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 from aioquic.quic.events import ConnectionTerminated
-from aioquic.quic.packet import QuicErrorCode
+from aioquic.quic.packet import QuicErrorCode, QuicFrameType
 from aioquic.tls import AlertDescription
 
 from ..core.rates import Rate
-from ..errors import ConnectError, LinkLost, UrlError
+from ..errors import ConnectError, LinkLost
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Receiver, check_options, connect_errors, listen_errors
-from .quic_connection import ABORTED, NO_ERROR, Connection
-from .streams import WINDOW_BYTES, StreamLink
+from .base import Accept, Receiver, connect_errors, listen_errors
+from .quic_connection import ABORTED, ALPN, NO_ERROR, Connection, client_configuration, server_configuration
+from .streams import StreamLink
 from .tcp import ALL_INTERFACES
 
 __all__ = ["ClientConnection", "QuicListener", "ServerConnection", "connect", "listen"]
 
 logger = logging.getLogger("penstock.transports")
 
-ALPN: Final = "rsocket"
 RECEIVE_BYTES: Final = 2_097_152
 """What the system may hold for a socket until we read it: what finds no room is lost, and sent again."""
 RATE_SECONDS: Final = 30.0
@@ -171,17 +168,26 @@ class ServerConnection(Connection):
 
     def datagram_received(self, data: bytes | str, addr: Any) -> None:
         """Take a datagram; the first one asks for a place."""
-        first = not self._address
-        if first:
+        if not self._address:
             self._address = addr[0]
+            self._next = None if self._listener.draining else self._listener.accept(self._address)
+            if self._next is None:
+                self._refuse(cast(bytes, data), addr)
+                return
+            self._wait()
         super().datagram_received(data, addr)
-        if first:
-            self._wait(QuicErrorCode.CONNECTION_REFUSED, "the server takes no more connections")
+
+    def _refuse(self, data: bytes, address: Any) -> None:
+        """Close the connection before any handshake. What to encrypt that with is in the first datagram."""
+        self._quic.receive_datagram(data, address, now=self._loop.time())
+        self._done = True
+        reason = "the server takes no more connections"
+        self._quic.close(QuicErrorCode.CONNECTION_REFUSED, QuicFrameType.PADDING, reason)
+        self.transmit()
+        self._gone(None)
 
     def handshake_completed(self, alpn: str | None) -> None:
-        """Wait for a stream, where the client says what it will speak."""
-        if alpn != ALPN:
-            self.hang_up(QuicErrorCode.CRYPTO_ERROR + AlertDescription.no_application_protocol, f"no ALPN {ALPN!r}")
+        """Wait for a stream. A client that speaks something else was refused by aioquic."""
 
     def opened_by_peer(self, stream_id: int) -> StreamLink | None:
         """Make a link of a stream that the client has opened."""
@@ -193,7 +199,7 @@ class ServerConnection(Connection):
             if stream_id % 4 == 0:
                 self.abandon(stream_id)
             else:
-                self.hang_up(QuicErrorCode.STREAM_STATE_ERROR, "streams of one direction carry nothing here")
+                self.hang_up(ABORTED, "streams of one direction carry nothing here")
             return None
         self._next = None
         self._stop_waiting()
@@ -244,13 +250,14 @@ class ServerConnection(Connection):
             self._next = None
         self._listener.gone(self)
 
-    def _wait(self, code: int = NO_ERROR, reason: str = "") -> None:
+    def _wait(self) -> None:
         """Hold a place for the next link, for as long as a connection may take to open one."""
-        self._next = None if self._listener.draining else self._listener.accept(self._address)
-        if self._next is not None:
-            self._idle = self._loop.call_later(self._settings.connect_timeout, self.hang_up)
+        if self._next is None and not self._listener.draining:
+            self._next = self._listener.accept(self._address)
+        if self._next is None:
+            self.hang_up()
         else:
-            self.hang_up(code, reason)
+            self._idle = self._loop.call_later(self._settings.connect_timeout, self.hang_up)
 
     def _stop_waiting(self) -> None:
         if self._idle is not None:
@@ -329,7 +336,7 @@ class QuicListener:
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
     """Open a link over QUIC. See :func:`penstock.transports.connect`."""
     host = ALL_INTERFACES.get(url.host, url.host)
-    configuration = _client_configuration(url, host, settings, ssl)
+    configuration = client_configuration(url, host, settings, ssl)
     loop = asyncio.get_running_loop()
     failure = OSError(f"{host} has no address")
     with connect_errors(url, settings):
@@ -361,7 +368,7 @@ async def _connect_to(
 
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> QuicListener:
     """Accept links over QUIC. See :func:`penstock.transports.listen`."""
-    configuration = _server_configuration(url, settings, ssl)
+    configuration = server_configuration(url, settings, ssl)
     listener = QuicListener(url, accept, settings)
     with listen_errors(url):
         await listener.open(await _bound(url), configuration)
@@ -393,56 +400,3 @@ async def _bound(url: Url) -> list[socket.socket]:
 
 def _room_to_receive(bound: Any) -> None:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
-
-
-# TLS, which QUIC brings itself.
-
-
-def _configuration(settings: Settings, *, is_client: bool) -> QuicConfiguration:
-    return QuicConfiguration(
-        alpn_protocols=[ALPN],
-        idle_timeout=settings.keepalive_lifetime,
-        is_client=is_client,
-        max_data=16 * WINDOW_BYTES,
-        max_stream_data=WINDOW_BYTES,
-    )
-
-
-def _client_configuration(url: Url, host: str, settings: Settings, ssl: tls.SSLContext | None) -> QuicConfiguration:
-    check_options(url, frozenset({"ca"}))
-    if ssl is not None:
-        raise UrlError(f"'{url}': QUIC brings its own TLS, which takes no ssl=...; name whom to trust with ?ca=FILE")
-    configuration = _configuration(settings, is_client=True)
-    configuration.server_name = host
-    with _certificate_errors(url):
-        if "ca" in url.options:
-            # It is read only during the handshake, and a file that is not there should be told of before.
-            with open(url.options["ca"], "rb") as file:
-                configuration.load_verify_locations(cadata=file.read())
-        else:
-            paths = tls.get_default_verify_paths()
-            configuration.load_verify_locations(cafile=paths.cafile, capath=paths.capath)
-    return configuration
-
-
-def _server_configuration(url: Url, settings: Settings, ssl: tls.SSLContext | None) -> QuicConfiguration:
-    check_options(url, frozenset({"cert", "key"}))
-    if "cert" not in url.options:
-        # An ssl context serves the other places of a server, and this one has nothing of it.
-        why = "QUIC brings its own TLS, which takes no ssl=...; " if ssl is not None else ""
-        raise UrlError(f"'{url}' needs a certificate: {why}add ?cert=FILE&key=FILE")
-    configuration = _configuration(settings, is_client=False)
-    with _certificate_errors(url):
-        configuration.load_cert_chain(url.options["cert"], url.options.get("key"))
-    if configuration.private_key is None:
-        raise UrlError(f"'{url}': there is no private key in the file of the certificate; add &key=FILE")
-    return configuration
-
-
-@contextmanager
-def _certificate_errors(url: Url) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError, IndexError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UrlError(f"'{url}': the certificates cannot be read: {reason}") from error

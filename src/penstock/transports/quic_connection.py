@@ -1,16 +1,21 @@
-"""A QUIC connection: the streams and windows of both sides. What a client or a server does is in `quic`."""
+"""A QUIC connection: the streams, windows and TLS of both sides. What a client or a server does is in `quic`."""
 
 from __future__ import annotations
 
+import ssl as tls
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.quic import events
+from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 
-from ..errors import LinkLost
+from ..errors import LinkLost, UrlError
 from ..settings import Settings
 from ..urls import Url
+from .base import check_options
 from .streams import WINDOW_BYTES, StreamLink
 
 if TYPE_CHECKING:
@@ -18,7 +23,9 @@ if TYPE_CHECKING:
     from aioquic.quic.recovery import QuicPacketSpace
     from aioquic.quic.stream import QuicStream
 
-__all__ = ["ABORTED", "NO_ERROR", "Connection"]
+__all__ = ["ABORTED", "ALPN", "NO_ERROR", "Connection", "client_configuration", "server_configuration"]
+
+ALPN: Final = "rsocket"
 
 SEND_AHEAD: Final = 65_536
 """Bytes of a stream that QUIC gets before it has sent them: enough for what goes out in one turn of the loop. The rest
@@ -193,3 +200,68 @@ class Connection(QuicConnectionProtocol):
             whole = link.over or (in_order and link.end_rcvd and not link.get_write_buffer_size())
             link.lose(None if whole else error)
         self._links.clear()
+
+
+# TLS, which QUIC brings itself.
+
+
+def _configuration(settings: Settings, *, is_client: bool) -> QuicConfiguration:
+    return QuicConfiguration(
+        alpn_protocols=[ALPN],
+        idle_timeout=settings.keepalive_lifetime,
+        is_client=is_client,
+        max_data=16 * WINDOW_BYTES,
+        max_stream_data=WINDOW_BYTES,
+    )
+
+
+def client_configuration(url: Url, host: str, settings: Settings, ssl: tls.SSLContext | None) -> QuicConfiguration:
+    """Return what QUIC needs to connect to `host`.
+
+    Raises:
+        UrlError: The URL has options that QUIC does not know, its files cannot be read, or `ssl` is given.
+
+    """
+    check_options(url, frozenset({"ca"}))
+    if ssl is not None:
+        raise UrlError(f"'{url}': QUIC brings its own TLS, which takes no ssl=...; name whom to trust with ?ca=FILE")
+    configuration = _configuration(settings, is_client=True)
+    configuration.server_name = host
+    with _certificate_errors(url):
+        if "ca" in url.options:
+            # It is read only during the handshake, and a file that is not there should be told of before.
+            with open(url.options["ca"], "rb") as file:
+                configuration.load_verify_locations(cadata=file.read())
+        else:
+            paths = tls.get_default_verify_paths()
+            configuration.load_verify_locations(cafile=paths.cafile, capath=paths.capath)
+    return configuration
+
+
+def server_configuration(url: Url, settings: Settings, ssl: tls.SSLContext | None) -> QuicConfiguration:
+    """Return what QUIC needs to listen.
+
+    Raises:
+        UrlError: The URL has options that QUIC does not know, names no certificate, or its files cannot be read.
+
+    """
+    check_options(url, frozenset({"cert", "key"}))
+    if "cert" not in url.options:
+        # An ssl context serves the other places of a server, and this one has nothing of it.
+        why = "QUIC brings its own TLS, which takes no ssl=...; " if ssl is not None else ""
+        raise UrlError(f"'{url}' needs a certificate: {why}add ?cert=FILE&key=FILE")
+    configuration = _configuration(settings, is_client=False)
+    with _certificate_errors(url):
+        configuration.load_cert_chain(url.options["cert"], url.options.get("key"))
+    if configuration.private_key is None:
+        raise UrlError(f"'{url}': there is no private key in the file of the certificate; add &key=FILE")
+    return configuration
+
+
+@contextmanager
+def _certificate_errors(url: Url) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, IndexError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UrlError(f"'{url}': the certificates cannot be read: {reason}") from error
