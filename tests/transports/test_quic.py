@@ -95,6 +95,9 @@ async def raw_client(place: Place, certificates: Certificates, alpn: str | None 
     async with quic_connect("127.0.0.1", place.port, configuration=configuration, create_protocol=Raw) as raw:
         assert isinstance(raw, Raw)
         yield raw
+    # The server learns of the end a little later.
+    for server in place.accepted:
+        await server.lost()
 
 
 # Sessions.
