@@ -21,7 +21,7 @@ from ..urls import Url
 from .base import Accept, Receiver, check_options, connect_errors, link_error, listen_errors
 from .reading import ReadBuffer, Reading
 
-__all__ = ["SocketLink", "SocketListener", "client_context", "connect", "listen", "server_context"]
+__all__ = ["ALL_INTERFACES", "SocketLink", "SocketListener", "client_context", "connect", "listen", "server_context"]
 
 logger = logging.getLogger("penstock.transports")
 
