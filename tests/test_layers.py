@@ -61,6 +61,8 @@ RULES = {
     "reactivestreams": Rule(ours={"top", "wire", "core"}),
     "river": Rule(ours={"top", "wire", "core"}),
     "transports": Rule(ours={"top"}),
+    "transports.http2": Rule(ours={"top", "core"}, theirs={"h2"}),
+    "transports.quic": Rule(ours={"top", "core"}, theirs={"aioquic"}),
     "transports.websocket": Rule(ours={"top"}, theirs={"websockets"}),
     "aio": Rule(ours={"top", "dialects", "transports"}, lazily={"wire.columns"}, theirs_lazily={"pyarrow", "uvloop"}),
     "observe": Rule(ours={"top", "aio"}),

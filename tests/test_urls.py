@@ -18,6 +18,9 @@ from penstock.urls import TRANSPORTS, Url, parse_url
         ("rsocket+unix://here.sock", Url("rsocket", "unix", path="here.sock")),
         ("rsocket+ws://h:80", Url("rsocket", "ws", "h", 80)),
         ("rsocket+wss://h:443/a%20b?ca=x", Url("rsocket", "wss", "h", 443, "/a b", {"ca": "x"})),
+        ("rsocket+h2c://h:1/a/b", Url("rsocket", "h2c", "h", 1, "/a/b")),
+        ("rsocket+h2://h:1/a?ca=x", Url("rsocket", "h2", "h", 1, "/a", {"ca": "x"})),
+        ("rsocket+quic://h:1?ca=x", Url("rsocket", "quic", "h", 1, options={"ca": "x"})),
         ("rsocket+memory://name", Url("rsocket", "memory", path="name")),
     ],
 )

@@ -13,10 +13,10 @@ from .errors import UrlError
 
 __all__ = ["TRANSPORTS", "Url", "parse_url"]
 
-TRANSPORTS: Final = ("tcp", "tls", "unix", "ws", "wss", "memory")
+TRANSPORTS: Final = ("tcp", "tls", "unix", "ws", "wss", "memory", "h2c", "h2", "quic")
 """The transports that URLs may name; :mod:`penstock.transports` knows where each of them is."""
 
-NETWORKED: Final = frozenset({"tcp", "tls", "ws", "wss"})
+NETWORKED: Final = frozenset({"tcp", "tls", "ws", "wss", "h2c", "h2", "quic"})
 """Transports that have a host and a port. The others have a path."""
 
 EXAMPLE: Final = "write one like rsocket+tcp://127.0.0.1:7878"

@@ -10,12 +10,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import trustme
 
 import penstock
 from penstock import ApplicationError, Items, LinkLost, Payload, PeerClosed, Service, Settings
+from penstock.aio.dialer import Dialer
 from penstock.aio.peer import Peer
 from penstock.transports import MODULES
 from tests.aio.serving import make_service
@@ -28,8 +30,11 @@ PLACES = {
     "memory": "rsocket+memory://every",
     "ws": "rsocket+ws://localhost:0/feed",
     "wss": "rsocket+wss://localhost:0/feed",
+    "h2c": "rsocket+h2c://localhost:0/feed",
+    "h2": "rsocket+h2://localhost:0/feed",
+    "quic": "rsocket+quic://localhost:0?cert={folder}/cert&key={folder}/key",
 }
-ENCRYPTED = {"tls", "wss"}
+ENCRYPTED = {"tls", "wss", "h2"}
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -42,6 +47,11 @@ class Place:
     url: str
     server: ssl.SSLContext | None
     client: ssl.SSLContext | None
+    ca: Path
+
+    def for_client(self, url: str) -> str:
+        """Return where a server listens as its client names it."""
+        return f"{url.partition('?')[0]}?ca={self.ca}" if "cert=" in url else url
 
 
 @dataclass
@@ -63,24 +73,27 @@ class World:
 
     def connect(self, **options: Any) -> Any:
         """Another client."""
-        return penstock.connect(self.server.urls[0], ssl=self.place.client, **options)
-
-
-@pytest.fixture(scope="module")
-def certificates() -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    ca = trustme.CA()
-    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    ca.issue_cert("localhost").configure_cert(server)
-    client = ssl.create_default_context()
-    ca.configure_trust(client)
-    return server, client
+        return penstock.connect(self.place.for_client(self.server.urls[0]), ssl=self.place.client, **options)
 
 
 @pytest.fixture(params=PLACES)
-def place(request: pytest.FixtureRequest, certificates: tuple[ssl.SSLContext, ssl.SSLContext], tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """Each transport in turn."""
-    contexts = certificates if request.param in ENCRYPTED else (None, None)
-    return Place(PLACES[request.param].format(folder=tmp_path), *contexts)
+    url = PLACES[request.param].format(folder=tmp_path)
+    if request.param not in ENCRYPTED | {"quic"}:
+        return Place(url, None, None, tmp_path)
+    ca = trustme.CA()
+    certificate = ca.issue_cert("localhost")
+    ca.cert_pem.write_to_path(tmp_path / "ca")
+    certificate.cert_chain_pems[0].write_to_path(tmp_path / "cert")
+    certificate.private_key_pem.write_to_path(tmp_path / "key")
+    if request.param == "quic":
+        return Place(url, None, None, tmp_path / "ca")
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    certificate.configure_cert(server)
+    client = ssl.create_default_context()
+    ca.configure_trust(client)
+    return Place(url, server, client, tmp_path / "ca")
 
 
 def more_handlers(service: Service, seen: list[object], reached: asyncio.Event) -> None:
@@ -125,9 +138,16 @@ async def world(place: Place, settings: Settings | None = None, **options: Any) 
     service = make_service(seen, reached)
     more_handlers(service, seen, reached)
     async with penstock.serve(service, place.url, settings=settings, ssl=place.server) as server:
-        connecting = penstock.connect(server.urls[0], settings=settings, ssl=place.client, **options)
-        async with connecting as peer:
-            yield World(peer, connecting._driver, server, seen, reached, place)
+        drivers: list[Any] = []
+        make = Dialer.driver
+        with patch.object(Dialer, "driver", lambda dialer: drivers.append(make(dialer)) or drivers[-1]):
+            peer = await penstock.connect(
+                place.for_client(server.urls[0]), settings=settings, ssl=place.client, **options
+            )
+        try:
+            yield World(peer, drivers[0], server, seen, reached, place)
+        finally:
+            await peer.close()
 
 
 def test_every_transport_is_here() -> None:

@@ -32,13 +32,24 @@ def test_transports_are_imported_when_they_are_used() -> None:
     assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
 
 
-async def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("url", "package", "extra"),
+    [
+        ("ws://localhost:1", "websockets", "websocket"),
+        ("h2c://localhost:1", "h2", "http2"),
+        ("quic://localhost:1", "aioquic", "quic"),
+    ],
+)
+async def test_a_package_that_is_missing_is_named_with_its_extra(
+    url: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = tuple(f"penstock.transports.{name}" for name in ("websocket", "http2", "quic"))
     for name in list(sys.modules):
-        if name.partition(".")[0] == "websockets" or name.startswith("penstock.transports.websocket"):
+        if name.partition(".")[0] == package or name.startswith(ours):
             monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "websockets", None)
-    with pytest.raises(LocalError, match=r"needs the package websockets; run: pip install 'penstock\[websocket\]'"):
-        await connected("rsocket+ws://localhost:1")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(LocalError, match=rf"needs the package {package}; run: pip install 'penstock\[{extra}\]'"):
+        await connected(f"rsocket+{url}")
 
 
 async def test_a_module_that_is_missing_otherwise_is_a_bug_and_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,9 +58,9 @@ async def test_a_module_that_is_missing_otherwise_is_a_bug_and_stays_one(monkeyp
         await transports.connect(parse_url("rsocket+tcp://h:1"), transports.Discard(), Settings())
 
 
-@pytest.mark.parametrize("scheme", ["tcp", "unix", "memory"])
+@pytest.mark.parametrize("scheme", ["tcp", "unix", "memory", "h2c"])
 async def test_the_url_says_which_transport_it_is(scheme: str, tmp_path: Path) -> None:
-    place = {"tcp": "127.0.0.1:0", "unix": f"{tmp_path}/s", "memory": "place"}[scheme]
+    place = {"tcp": "127.0.0.1:0", "unix": f"{tmp_path}/s", "memory": "place", "h2c": "127.0.0.1:0"}[scheme]
     async with listening(f"rsocket+{scheme}://{place}") as there:
         assert there.url.startswith(f"rsocket+{scheme}://")
         client = await connected(there.url)

@@ -20,9 +20,12 @@ MODULES: Final = {
     "ws": "websocket",
     "wss": "websocket",
     "memory": "memory",
+    "h2c": "http2",
+    "h2": "http2",
+    "quic": "quic",
 }
 """Which module knows each transport that URLs may name. It is imported when it is used."""
-EXTRAS: Final = {"websockets": "websocket"}
+EXTRAS: Final = {"websockets": "websocket", "h2": "http2", "aioquic": "quic"}
 """The extra that brings each package that a module may need."""
 
 MESSAGES: Final = frozenset({"ws", "wss"})

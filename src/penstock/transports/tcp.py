@@ -21,7 +21,7 @@ from ..urls import Url
 from .base import Accept, Receiver, check_options, connect_errors, link_error, listen_errors
 from .reading import ReadBuffer, Reading
 
-__all__ = ["SocketLink", "SocketListener", "connect", "listen"]
+__all__ = ["ALL_INTERFACES", "SocketLink", "SocketListener", "client_context", "connect", "listen", "server_context"]
 
 logger = logging.getLogger("penstock.transports")
 
@@ -38,7 +38,7 @@ METHODS: Final = ("write", "get_write_buffer_size", "pause_reading", "resume_rea
 ALL_INTERFACES: Final = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """Hosts that a server listens on and nobody can connect to: whoever names them means this machine."""
 
-ENCRYPTED: Final = {"tcp": "tls", "unix": "tls", "ws": "wss"}
+ENCRYPTED: Final = {"tcp": "tls", "unix": "tls", "ws": "wss", "h2c": "h2"}
 """For each transport over sockets, the one that is encrypted. Those that say more than bytes are built on these."""
 
 _read_buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, ReadBuffer] = WeakKeyDictionary()
@@ -98,6 +98,12 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
     def made(self) -> bool:
         """Whether its transport is there."""
         return hasattr(self, "write")
+
+    @property
+    def alpn(self) -> str | None:
+        """What TLS has agreed to carry (ALPN), if anything."""
+        encryption = self._transport.get_extra_info("ssl_object")
+        return None if encryption is None else encryption.selected_alpn_protocol()
 
     def close(self) -> None:
         """Close once everything is written. What still comes in is read and dropped until the peer closes, too.
@@ -194,7 +200,7 @@ class SocketListener:
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
     """Open a link over a socket. See :func:`penstock.transports.connect`."""
-    context = _client_context(url, ssl)
+    context = client_context(url, ssl)
     loop = asyncio.get_running_loop()
     protocol = partial(SocketLink, receiver, settings.output_high_bytes)
     host = ALL_INTERFACES.get(url.host, url.host)
@@ -211,7 +217,7 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
 
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> SocketListener:
     """Accept links over sockets. See :func:`penstock.transports.listen`."""
-    context = _server_context(url, ssl)
+    context = server_context(url, ssl)
     with listen_errors(url):
         sockets = [_bound_unix(url.path)] if url.transport == "unix" else await _bound(url)
         for listening in sockets:
@@ -322,7 +328,13 @@ def _tls(context: tls.SSLContext | None, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _client_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
+def client_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
+    """Return what TLS needs to connect to `url`: `ssl` or what the URL names. None where it is not encrypted.
+
+    Raises:
+        UrlError: The URL has options that its transport does not know, or its files cannot be read.
+
+    """
     if url.transport in ENCRYPTED:
         check_options(url, frozenset())
         if ssl is not None:
@@ -336,7 +348,13 @@ def _client_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | No
         return tls.create_default_context(cafile=url.options.get("ca"))
 
 
-def _server_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
+def server_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
+    """Return what TLS needs to listen at `url`: `ssl` or what the URL names. None where it is not encrypted.
+
+    Raises:
+        UrlError: The URL has options that its transport does not know, lacks some, or its files cannot be read.
+
+    """
     if url.transport in ENCRYPTED:
         # One context serves all places of a server, and not each of them needs it.
         check_options(url, frozenset())

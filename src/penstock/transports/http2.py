@@ -1,0 +1,333 @@
+"""HTTP/2, plain (`h2c`) and over TLS (`h2`): each stream of a connection is a link, whose bytes travel in DATA frames.
+
+A client sends one POST, the server answers 200 at once, and from then on both bodies are streams of bytes. Frames of
+the session have their length in front, as on TCP, so that they may be cut anywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl as tls
+from contextlib import suppress
+from typing import Any, Final
+from urllib.parse import quote, unquote_to_bytes
+
+from h2 import events
+from h2.errors import ErrorCodes
+from h2.exceptions import ProtocolError
+
+from ..errors import ConnectError
+from ..settings import Settings
+from ..urls import Url
+from . import tcp
+from .base import Accept, Receiver, connect_errors
+from .http2_connection import ALPN, Connection, code_name
+from .streams import StreamLink
+
+__all__ = ["ClientConnection", "Http2Listener", "ServerConnection", "connect", "listen"]
+
+logger = logging.getLogger("penstock.transports")
+
+CONTENT_TYPE: Final = "application/rsocket"
+
+REASONS: Final = {
+    b"404": "the server has nothing at that path (404); is the path of the URL right?",
+    b"405": "the server takes no POST there (405); does it speak RSocket at that path?",
+    b"503": "the server takes no more connections now (503); try again later",
+}
+
+
+class ClientConnection(Connection):
+    """The connection of one link that we open.
+
+    Args:
+        url: Where to.
+        receiver: Whose link it will be.
+        settings: For `output_high_bytes` and the limits.
+
+    Attributes:
+        opened: Done when the server has answered.
+
+    """
+
+    def __init__(self, url: Url, receiver: Receiver, settings: Settings) -> None:
+        super().__init__(url, settings, is_client=True)
+        self._receiver = receiver
+        self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def link_made(self, link: Any) -> None:
+        """Open the stream."""
+        super().link_made(link)
+        if not self._done:
+            host = f"[{self._url.host}]" if ":" in self._url.host else self._url.host
+            headers = [
+                (":method", "POST"),
+                (":scheme", "https" if self._url.transport == "h2" else "http"),
+                (":authority", f"{host or 'localhost'}:{self._url.port}"),
+                (":path", quote(self._url.path or "/")),
+                ("content-type", CONTENT_TYPE),
+            ]
+            self._h2.send_headers(self._h2.get_next_available_stream_id(), headers)
+            self.flush()
+
+    def handle(self, event: events.Event) -> None:
+        """Take one event of h2."""
+        if not isinstance(event, events.ResponseReceived):
+            super().handle(event)
+            return
+        status = dict(event.headers).get(b":status", b"")
+        if status != b"200":
+            reason = REASONS.get(status, f"the server answers with status {status.decode(errors='replace')}")
+            self._refused(reason)
+        elif not self.opened.done():
+            link = StreamLink(self, event.stream_id, self._receiver, self._settings.output_high_bytes)
+            self._links[event.stream_id] = link
+            self.opened.set_result(None)
+            self._receiver.link_made(link)
+
+    def link_lost(self, error: Exception | None) -> None:
+        """Tell whose link it is, or was to be."""
+        super().link_lost(error)
+        self._not_opened(str(error) if error is not None else "the server closed the connection")
+
+    def ended(self, link: StreamLink) -> None:
+        """Close the connection; the link is gone with the socket."""
+        self.hang_up()
+
+    def reset(self, link: StreamLink) -> None:
+        """Drop the connection; the link is gone with the socket."""
+        self.drop()
+
+    def fail(self, error: Exception, code: ErrorCodes | None) -> None:
+        """Give up the connection, also where it was not opened."""
+        super().fail(error, code)
+        self._not_opened(str(error))
+        self.drop()
+
+    def _stream_reset(self, event: events.StreamReset) -> None:
+        super()._stream_reset(event)
+        self._refused(f"the server refused the stream ({code_name(event.error_code)})")
+
+    def _not_opened(self, reason: str) -> None:
+        if not self.opened.done():
+            reason = f"{reason} before the link was open; does it speak HTTP/2 there?"
+            self.opened.set_exception(ConnectError(f"cannot connect to {self._url.place}: {reason}"))
+
+    def _refused(self, reason: str) -> None:
+        if not self.opened.done():
+            self.opened.set_exception(ConnectError(f"cannot connect to {self._url.place}: {reason}"))
+        self.drop()
+
+    def _no_http2(self) -> None:
+        self._refused(f"the server does not speak HTTP/2 there (TLS did not agree on ALPN {ALPN!r})")
+
+
+class ServerConnection(Connection):
+    """A connection that came in, with any number of links on it.
+
+    Args:
+        listener: Where it came in.
+        receiver: Whose its first link will be. As long as there is no link, a connection holds the place of one, so
+            that connections without streams count, too.
+        address: The peer's address.
+
+    Attributes:
+        over: Done when its socket is gone.
+
+    """
+
+    def __init__(self, listener: Http2Listener, receiver: Receiver, address: str) -> None:
+        super().__init__(listener.url, listener.settings, is_client=False)
+        self._listener = listener
+        self._next: Receiver | None = receiver
+        self._address = address
+        self._loop = asyncio.get_running_loop()
+        self._idle: asyncio.TimerHandle | None = None
+        self._draining = False
+        self.over: asyncio.Future[None] = self._loop.create_future()
+
+    def link_made(self, link: Any) -> None:
+        """Wait for a stream."""
+        super().link_made(link)
+        self._wait()
+
+    def handle(self, event: events.Event) -> None:
+        """Take one event of h2."""
+        if isinstance(event, events.RequestReceived):
+            self._requested(event)
+        else:
+            super().handle(event)
+
+    def link_lost(self, error: Exception | None) -> None:
+        """Tell all links, and who waited for one."""
+        super().link_lost(error)
+        self._stop_waiting()
+        if self._next is not None:
+            self._next.link_lost(self._error or error)
+            self._next = None
+        self._listener.connections.discard(self)
+        if not self.over.done():
+            self.over.set_result(None)
+
+    def ended(self, link: StreamLink) -> None:
+        """Forget a stream that has ended in order. The last one, where no more are taken, is gone with the socket."""
+        if self._draining and len(self._links) == 1:
+            self.hang_up()
+        else:
+            self._links.pop(link.stream_id, None)
+            link.lose(None)
+            self.stream_over(link.made_at)
+
+    def reset(self, link: StreamLink) -> None:
+        """End a stream now."""
+        self._links.pop(link.stream_id, None)
+        with suppress(ProtocolError):
+            self._h2.reset_stream(link.stream_id, ErrorCodes.CANCEL)
+        self.flush()
+        link.lose(None)
+        if (self._done or self._draining) and not self._links:
+            self.drop()
+        self.stream_over(link.made_at)
+
+    def stream_over(self, made_at: float) -> None:
+        """Count a stream that has ended, and wait for another one."""
+        super().stream_over(made_at)
+        if not self._links and not self._done:
+            self._wait()
+
+    def drain(self) -> None:
+        """Take no more streams."""
+        self._draining = True
+        if not self._links:
+            self.drop()
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has no links."""
+        return not self._links
+
+    def _requested(self, event: events.RequestReceived) -> None:
+        """Make a link of a stream that the peer has opened."""
+        headers = dict(event.headers)
+        path = headers.get(b":path", b"").partition(b"?")[0]
+        if unquote_to_bytes(path) != (self._url.path or "/").encode():
+            self._decline(event.stream_id, 404)
+        elif headers.get(b":method") != b"POST":
+            self._decline(event.stream_id, 405)
+        else:
+            receiver = self._next or self._listener.accept(self._address)
+            if receiver is None or self._draining:
+                self._decline(event.stream_id, 503)
+                return
+            self._next = receiver
+            try:
+                self._h2.send_headers(event.stream_id, [(":status", "200"), ("content-type", CONTENT_TYPE)])
+            except ProtocolError:
+                # It was reset within the same read. Its event finds no link, so it is counted here.
+                self.stream_over(self._loop.time())
+                return
+            self._stop_waiting()
+            self._next = None
+            link = StreamLink(self, event.stream_id, receiver, self._settings.output_high_bytes)
+            self._links[event.stream_id] = link
+            self.flush()
+            receiver.link_made(link)
+
+    def _decline(self, stream_id: int, status: int) -> None:
+        """Answer a request that is not to become a link. It counts like a stream that ended at once."""
+        headers = [(":status", str(status)), *([("allow", "POST")] if status == 405 else [])]
+        with suppress(ProtocolError):
+            self._h2.send_headers(stream_id, headers, end_stream=True)
+            self._h2.reset_stream(stream_id, ErrorCodes.NO_ERROR)
+        self.stream_over(self._loop.time())
+
+    def _wait(self) -> None:
+        """Hold a place for the next link, for as long as a connection may take to open one."""
+        if self._next is None:
+            self._next = None if self._draining else self._listener.accept(self._address)
+        if self._next is None:
+            self.hang_up()
+        elif self._idle is None:
+            self._idle = self._loop.call_later(self._settings.connect_timeout, self.hang_up)
+
+    def _stop_waiting(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+
+    def _no_http2(self) -> None:
+        logger.warning("%s refused: TLS did not agree on ALPN %r", self._address, ALPN)
+        self._done = True
+        if self._socket is not None:
+            self._socket.abort()
+
+
+class Http2Listener:
+    """Accepts connections, and links on them.
+
+    Args:
+        url: The place.
+        accept: Called with the peer's address for each link.
+        settings: Limits.
+
+    Attributes:
+        connections: Those that there are.
+
+    """
+
+    def __init__(self, url: Url, accept: Accept, settings: Settings) -> None:
+        self.url = url
+        self.accept = accept
+        self.settings = settings
+        self.connections: set[ServerConnection] = set()
+        self._sockets: tcp.SocketListener | None = None
+
+    async def open(self, context: tls.SSLContext | None) -> None:
+        """Begin to listen."""
+        self._sockets = await tcp.listen(self.url, self._connected, self.settings, context)
+        self.url = self._sockets.url
+
+    async def close(self) -> None:
+        """Accept no more connections, nor links on those that there are."""
+        if self._sockets is not None:
+            await self._sockets.close()
+        for connection in list(self.connections):
+            connection.drain()
+        await asyncio.gather(*(connection.over for connection in self.connections if connection.idle))
+
+    def _connected(self, address: str) -> Receiver | None:
+        receiver = self.accept(address)
+        if receiver is None:
+            return None
+        connection = ServerConnection(self, receiver, address)
+        self.connections.add(connection)
+        return connection
+
+
+async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
+    """Open a link over HTTP/2. See :func:`penstock.transports.connect`."""
+    context = _with_alpn(tcp.client_context(url, ssl))
+    connection = ClientConnection(url, receiver, settings)
+    with connect_errors(url, settings):
+        async with asyncio.timeout(settings.connect_timeout):
+            await tcp.connect(url, connection, settings, context)
+            try:
+                await connection.opened
+            except asyncio.CancelledError:
+                connection.drop()
+                raise
+
+
+async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> Http2Listener:
+    """Accept links over HTTP/2. See :func:`penstock.transports.listen`."""
+    listener = Http2Listener(url, accept, settings)
+    await listener.open(_with_alpn(tcp.server_context(url, ssl)))
+    return listener
+
+
+def _with_alpn(context: tls.SSLContext | None) -> tls.SSLContext | None:
+    """Have TLS agree on HTTP/2. A context that was given to us is changed, because contexts cannot be copied."""
+    if context is not None:
+        context.set_alpn_protocols([ALPN])
+    return context

@@ -1,0 +1,203 @@
+"""Links that are streams of a connection which carries several: what HTTP/2 and QUIC have in common."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any, Final, Protocol
+
+from ..errors import LinkLost
+from .base import Receiver
+
+__all__ = ["LINGER", "WINDOW_BYTES", "Carrier", "StreamLink"]
+
+WINDOW_BYTES: Final = 1_048_576
+"""What a peer may send on one stream before it was taken: 100 MB/s at a round trip of 10 ms. A reader that is paused
+holds as much in memory, and no more."""
+LINGER: Final = 1.0
+"""Seconds that a peer may take to end its half of a stream, after we have ended ours."""
+
+
+class Carrier(Protocol):
+    """The connection, as its links see it."""
+
+    def send(self, link: StreamLink) -> None:
+        """Send what waits in `link`, then its end, as far as the peer and the network let us.
+
+        The bytes come from :meth:`StreamLink.take`; :meth:`StreamLink.end_sent` tells that the end is sent.
+        """
+
+    def allow(self, link: StreamLink, count: int) -> None:
+        """Let the peer send `count` bytes more, because as many were taken."""
+
+    def ended(self, link: StreamLink) -> None:
+        """Forget a stream that has ended in order, both ways; :meth:`StreamLink.lose` follows, at once or later."""
+
+    def reset(self, link: StreamLink) -> None:
+        """End a stream now, both ways; :meth:`StreamLink.lose` follows soon."""
+
+    def get_extra_info(self, name: str) -> Any:
+        """Return what is known of the connection; see :class:`penstock.transports.base.Link`."""
+
+
+class StreamLink:
+    """A link that is one stream.
+
+    Args:
+        carrier: The connection.
+        stream_id: The stream's number in it.
+        receiver: Whose link it is.
+        high_bytes: How much output may wait until the receiver is told to pause.
+
+    Attributes:
+        made_at: When it was made, by the clock of the event loop.
+        end_rcvd: The peer has ended its half.
+
+    """
+
+    def __init__(self, carrier: Carrier, stream_id: int, receiver: Receiver, high_bytes: int) -> None:
+        self.receiver = receiver
+        self.stream_id = stream_id
+        self.end_rcvd = False
+        self._loop = asyncio.get_running_loop()
+        self.made_at = self._loop.time()
+        self._carrier = carrier
+        self._high_bytes = high_bytes
+        self._output = bytearray()
+        self._full = False
+        self._held: deque[tuple[bytes, int]] = deque()
+        self._reading_paused = False
+        self._taken = 0
+        self._closing: asyncio.TimerHandle | None = None
+        self._end_sent = False
+        self._lost = False
+
+    # What the receiver does; see penstock.transports.base.Link.
+
+    def write(self, data: bytes) -> None:
+        """Send `data`; what is written to a link that is closing is dropped."""
+        if self._closing is not None or self._lost:
+            return
+        self._output += data
+        self._carrier.send(self)
+        if not self._full and len(self._output) > self._high_bytes:
+            self._full = True
+            self.receiver.writing_paused()
+
+    def get_extra_info(self, name: str) -> Any:
+        """Return what is known of the connection."""
+        return self._carrier.get_extra_info(name)
+
+    def get_write_buffer_size(self) -> int:
+        """Return how many bytes wait for the peer's window, or for the socket."""
+        return len(self._output)
+
+    def pause_reading(self) -> None:
+        """Call `received` no more. The peer goes on until its window is used up."""
+        self._reading_paused = True
+
+    def resume_reading(self) -> None:
+        """Call `received` again."""
+        self._reading_paused = False
+        self._loop.call_soon(self._deliver)
+
+    def close(self) -> None:
+        """Close once everything is written. What still comes in is dropped until the peer ends its half, too."""
+        if self._closing is None and not self._lost:
+            self._closing = self._loop.call_later(LINGER, self.abort)
+            self._drop_held()
+            self._carrier.send(self)
+
+    def abort(self) -> None:
+        """Close now and forget what is not written."""
+        if not self._lost:
+            self._output.clear()
+            self._held.clear()
+            self._carrier.reset(self)
+
+    # What the connection tells.
+
+    @property
+    def ending(self) -> bool:
+        """Whether the end is what is to be sent next."""
+        return self._closing is not None and not self._output and not self._end_sent and not self._lost
+
+    @property
+    def over(self) -> bool:
+        """Whether both halves have ended in order."""
+        return self._end_sent and self.end_rcvd
+
+    def take(self, limit: int) -> bytes:
+        """Return the next `limit` bytes of output, or what there is, which are sent now."""
+        data = bytes(self._output[:limit])
+        del self._output[:limit]
+        if self._full and len(self._output) <= self._high_bytes // 4:
+            # Not at once, or what is written then would overtake what was taken here.
+            self._loop.call_soon(self._resume_writing)
+        return data
+
+    def end_sent(self) -> None:
+        """Take note that our half has ended."""
+        self._end_sent = True
+        if self.end_rcvd:
+            self._carrier.ended(self)
+
+    def received(self, data: bytes, count: int) -> None:
+        """Take what came in, which used `count` bytes of the peer's window."""
+        if self._closing is not None or self._lost:
+            self._allow(count)
+        elif self._reading_paused or self._held:
+            self._held.append((data, count))
+        else:
+            self.receiver.received(data)
+            self._allow(count)
+
+    def peer_ended(self) -> None:
+        """Take the end of the peer's half: ours ends, too, when all that came in is delivered and all output sent."""
+        self.end_rcvd = True
+        if self._end_sent:
+            self._carrier.ended(self)
+        elif not self._held and not self._reading_paused:
+            self.close()
+
+    def lose(self, error: Exception | None) -> None:
+        """Tell the receiver, soon and once, that the link is gone."""
+        if self._lost:
+            return
+        if self._held and error is None:
+            error = LinkLost("the peer ended the link while reading was paused; what it sent last is lost")
+        self._lost = True
+        if self._closing is not None:
+            self._closing.cancel()
+        self._output.clear()
+        self._held.clear()
+        self._loop.call_soon(self._tell_lost, error)
+
+    def _tell_lost(self, error: Exception | None) -> None:
+        self.receiver.link_lost(error)
+
+    def _resume_writing(self) -> None:
+        if self._full and not self._lost and len(self._output) <= self._high_bytes // 4:
+            self._full = False
+            self.receiver.writing_resumed()
+
+    def _deliver(self) -> None:
+        """Hand on what came in while reading was paused."""
+        while self._held and not self._reading_paused:
+            data, count = self._held.popleft()
+            self.receiver.received(data)
+            self._allow(count)
+        if self.end_rcvd and not self._held and not self._reading_paused:
+            self.close()
+
+    def _drop_held(self) -> None:
+        while self._held:
+            self._allow(self._held.popleft()[1])
+
+    def _allow(self, count: int) -> None:
+        """Open the peer's window again, in steps of half of it."""
+        self._taken += count
+        if self._taken >= WINDOW_BYTES // 2 and not self._lost and not self.end_rcvd:
+            taken = self._taken
+            self._taken = 0
+            self._carrier.allow(self, taken)

@@ -1,0 +1,54 @@
+"""Certificates by an authority that lives as long as the tests."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import trustme
+
+
+@dataclass
+class Certificates:
+    """A server's certificate for localhost and 127.0.0.1, and the CA that issued it, as files.
+
+    Attributes:
+        folder: Where `cert.pem`, `key.pem` and `ca.pem` are.
+
+    """
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        ca = trustme.CA()
+        certificate = ca.issue_cert("localhost", "127.0.0.1")
+        ca.cert_pem.write_to_path(str(self.folder / "ca.pem"))
+        certificate.private_key_pem.write_to_path(str(self.folder / "key.pem"))
+        for pem in certificate.cert_chain_pems:
+            pem.write_to_path(str(self.folder / "cert.pem"), append=True)
+
+    @property
+    def server_options(self) -> str:
+        """What stands behind the question mark of a server's URL."""
+        return f"cert={self.folder}/cert.pem&key={self.folder}/key.pem"
+
+    @property
+    def client_options(self) -> str:
+        """What stands behind the question mark of a client's URL."""
+        return f"ca={self.folder}/ca.pem"
+
+    def to_client(self, url: str) -> str:
+        """Return the client's URL for a server's."""
+        return f"{url.partition('?')[0]}?{self.client_options}"
+
+    @cached_property
+    def server(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(self.folder / "cert.pem", self.folder / "key.pem")
+        return context
+
+    @cached_property
+    def client(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=str(self.folder / "ca.pem"))

@@ -1,0 +1,89 @@
+"""What every transport must carry: a server and a client of ours, and each kind of interaction between them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from itertools import count
+
+import penstock
+from penstock import Settings
+from tests.aio.serving import World, make_service
+from tests.waiting import until
+
+MANY = 200_000
+
+
+@asynccontextmanager
+async def serving(
+    url: str, to_client: Callable[[str], str] = str, settings: Settings | None = None
+) -> AsyncIterator[World]:
+    """Give a client and its server over the transport of `url`; `to_client` makes the client's URL of the server's."""
+    seen: list[object] = []
+    reached = asyncio.Event()
+    service = make_service(seen, reached)
+    service.push(seen.append)
+
+    @service.stream("endless")
+    def endless(request: penstock.Payload) -> AsyncIterator[bytes] | object:
+        for number in count():
+            seen.append(number)
+            yield bytes(10_000)
+
+    async with penstock.serve(service, url, settings=settings) as server:
+        async with penstock.connect(to_client(server.urls[0]), settings=settings) as peer:
+            yield World(peer, server, seen, reached)
+
+
+async def check_every_kind(world: World) -> None:
+    """Call, fire, stream, upload, channel and push."""
+    peer = world.peer
+    assert (await peer.call("echo", b"hello")).data == b"hello"
+    await peer.fire("log", b"fired")
+    async with peer.stream("count", b"1000") as items:
+        assert [int(item.data) async for item in items] == list(range(1000))
+    assert (await peer.upload("sum", b"0", (b"%d" % number for number in range(1000)))).data == b"499500"
+    async with peer.channel("double", b"0", (b"%d" % number for number in range(1, 100))) as items:
+        assert [int(item.data) async for item in items] == list(range(2, 200, 2))
+    await peer.push(b"pushed")
+    await until(lambda: b"pushed" in world.seen)
+    assert b"fired" in world.seen
+
+
+async def check_a_large_channel(world: World) -> None:
+    """Carry `MANY` items each way at once."""
+    total = items = 0
+    async with world.peer.channel("double", b"0", (b"%d" % number for number in range(MANY))) as channel:
+        async for item in channel:
+            items += 1
+            total += int(item.data)
+    assert (items, total) == (MANY, MANY * (MANY - 1))
+
+
+async def check_a_large_payload(world: World) -> None:
+    """Carry 16 MiB both ways."""
+    data = os.urandom(16 * 1024 * 1024)
+    assert (await world.peer.call("echo", data)).data == data
+
+
+async def check_a_cancel(world: World) -> None:
+    """End a call and a stream early, and go on with the connection."""
+    task = asyncio.create_task(world.peer.call("never"))
+    await world.reached.wait()
+    task.cancel()
+    await until(lambda: "never ended" in world.seen)
+    async with world.peer.stream("acount", b"1000000000") as items:
+        async for _ in items:
+            break
+    await until(lambda: "closed" in world.seen)
+    assert (await world.peer.call("echo", b"still here")).data == b"still here"
+
+
+async def check_a_slow_consumer(world: World) -> None:
+    """Send no more than a consumer asks for."""
+    async with world.peer.stream("endless", credit=4) as items:
+        await anext(aiter(items))
+        assert (await world.peer.call("echo", b"meanwhile")).data == b"meanwhile"
+        assert len(world.seen) < 20

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock import Settings, UrlError
+from penstock.transports.quic_connection import client_configuration, server_configuration
+from penstock.urls import parse_url
+from tests.transports.certificates import Certificates
+
+QUIC = "rsocket+quic://localhost:0"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", r"needs a certificate: add \?cert=FILE&key=FILE"),
+        ("?cert=/nowhere.pem", "the certificates cannot be read: No such file"),
+        ("?cert={folder}/junk.pem", "the certificates cannot be read"),
+        ("?cert={folder}/cert.pem", "there is no private key in the file of the certificate; add &key=FILE"),
+        ("?crt=x", "unknown option 'crt'; known are cert, key"),
+    ],
+)
+def test_a_server_that_cannot_be_certified_is_wrong_use(tmp_path: Path, options: str, message: str) -> None:
+    Certificates(tmp_path)
+    (tmp_path / "junk.pem").write_text("junk")
+    with pytest.raises(UrlError, match=message):
+        server_configuration(parse_url(QUIC + options.format(folder=tmp_path)), Settings(), None)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("?ca=/nowhere.pem", "the certificates cannot be read: No such file"),
+        ("?cert=x", "unknown option 'cert'; known are ca"),
+    ],
+)
+def test_whom_to_trust_is_to_be_known(options: str, message: str) -> None:
+    with pytest.raises(UrlError, match=message):
+        client_configuration(parse_url(QUIC + options), "localhost", Settings(), None)
+
+
+def test_a_client_trusts_the_authorities_of_the_system_and_gives_up_a_silent_peer() -> None:
+    configuration = client_configuration(parse_url(QUIC), "localhost", Settings(keepalive_lifetime=7.0), None)
+    assert configuration.cafile is not None or configuration.capath is not None
+    assert (configuration.server_name, configuration.idle_timeout) == ("localhost", 7.0)
+    assert configuration.alpn_protocols == ["rsocket"]

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import asyncio
+
+from penstock import LinkLost
+from penstock.transports import streams
+from penstock.transports.streams import WINDOW_BYTES, StreamLink
+from tests.transports.recording import Recorder
+from tests.waiting import turns
+
+
+class Carrier:
+    """A connection that notes what its link asks for.
+
+    Attributes:
+        room: How many bytes the peer takes.
+        sent: What it has taken.
+        allowed: By how much its window was opened.
+        asked: What else was asked for.
+
+    """
+
+    def __init__(self) -> None:
+        self.room = 0
+        self.sent = b""
+        self.allowed = 0
+        self.asked: list[str] = []
+
+    def send(self, link: StreamLink) -> None:
+        self.sent += link.take(self.room - len(self.sent))
+        if link.ending:
+            self.asked.append("end")
+            link.end_sent()
+
+    def allow(self, link: StreamLink, count: int) -> None:
+        self.allowed += count
+
+    def ended(self, link: StreamLink) -> None:
+        self.asked.append("ended")
+        link.lose(None)
+
+    def reset(self, link: StreamLink) -> None:
+        self.asked.append("reset")
+        link.lose(None)
+
+
+def made(high_bytes: int = 1_000) -> tuple[Carrier, StreamLink, Recorder]:
+    carrier, recorder = Carrier(), Recorder()
+    link = StreamLink(carrier, 1, recorder, high_bytes)
+    recorder.link_made(link)
+    return carrier, link, recorder
+
+
+async def test_output_waits_for_room_and_its_writer_with_it() -> None:
+    carrier, link, recorder = made()
+    link.write(b"a" * 1_000)
+    assert recorder.told == ["made"]
+    link.write(b"b" * 1_000)
+    assert (recorder.told, link.get_write_buffer_size()) == (["made", "paused"], 2_000)
+    carrier.room = 1_700
+    carrier.send(link)
+    await turns(1)
+    assert recorder.told == ["made", "paused"]
+    carrier.room = 1_750
+    carrier.send(link)
+    # What a writer adds when it is resumed must not come before what was being sent.
+    assert recorder.told == ["made", "paused"]
+    await turns(1)
+    assert recorder.told == ["made", "paused", "resumed"]
+    assert carrier.sent == b"a" * 1_000 + b"b" * 750
+
+
+async def test_a_paused_reader_leaves_the_window_closed() -> None:
+    carrier, link, recorder = made()
+    link.pause_reading()
+    half = bytes(WINDOW_BYTES // 2)
+    link.received(half, len(half))
+    link.received(half, len(half))
+    await turns(2)
+    assert (recorder.reads, carrier.allowed) == (0, 0)
+    link.resume_reading()
+    # In a turn of its own, and what comes until then stays behind it.
+    link.received(b"later", 5)
+    assert recorder.reads == 0
+    await turns(1)
+    assert recorder.data == half + half + b"later"
+    assert carrier.allowed == WINDOW_BYTES
+
+
+async def test_the_window_opens_in_large_steps_padding_included() -> None:
+    carrier, link, recorder = made()
+    link.received(b"x", WINDOW_BYTES // 2 - 1)
+    assert carrier.allowed == 0
+    link.received(b"y", 1)
+    assert (recorder.data, carrier.allowed) == (b"xy", WINDOW_BYTES // 2)
+
+
+async def test_a_pause_while_held_bytes_are_handed_on_holds_again() -> None:
+    _, link, recorder = made()
+    link.pause_reading()
+    link.received(b"1", 1)
+    link.received(b"2", 1)
+    link.resume_reading()
+    link.pause_reading()
+    await turns(1)
+    assert recorder.data == b""
+    link.resume_reading()
+    await turns(1)
+    assert recorder.data == b"12"
+
+
+async def test_a_close_ends_our_half_when_all_is_sent_and_the_link_when_the_peer_has_ended() -> None:
+    carrier, link, recorder = made()
+    link.write(b"last")
+    link.close()
+    link.write(b"too late")
+    assert carrier.asked == []
+    carrier.room = 100
+    carrier.send(link)
+    assert (carrier.sent, carrier.asked) == (b"last", ["end"])
+    link.received(b"nobody reads it", WINDOW_BYTES)
+    assert carrier.allowed == WINDOW_BYTES
+    link.peer_ended()
+    assert carrier.asked == ["end", "ended"]
+    assert await recorder.lost() is None
+    assert (recorder.data, recorder.told) == (b"", ["made", "lost"])
+
+
+async def test_the_end_of_the_peer_comes_behind_what_it_has_sent() -> None:
+    carrier, link, recorder = made()
+    link.pause_reading()
+    link.received(b"last", 4)
+    link.peer_ended()
+    assert carrier.asked == []
+    link.resume_reading()
+    assert await recorder.lost() is None
+    assert (recorder.data, carrier.asked) == (b"last", ["end", "ended"])
+
+
+async def test_an_end_while_reading_is_paused_waits_though_nothing_is_held() -> None:
+    carrier, link, _ = made()
+    link.pause_reading()
+    link.peer_ended()
+    await turns(2)
+    assert carrier.asked == []
+    link.resume_reading()
+    await turns(1)
+    assert carrier.asked == ["end", "ended"]
+
+
+async def test_an_abort_forgets_what_is_not_sent() -> None:
+    carrier, link, recorder = made()
+    link.write(b"never")
+    link.abort()
+    link.abort()
+    assert recorder.told == ["made"]
+    assert await recorder.lost() is None
+    carrier.room = 100
+    carrier.send(link)
+    link.write(b"never")
+    link.close()
+    assert (carrier.sent, carrier.asked, link.get_write_buffer_size()) == (b"", ["reset"], 0)
+
+
+async def test_a_close_that_the_peer_does_not_answer_is_an_abort() -> None:
+    carrier, link, recorder = made()
+    link.close()
+    assert link._closing is not None
+    assert link._closing.when() - asyncio.get_running_loop().time() <= streams.LINGER
+    link.abort()
+    await recorder.lost()
+    assert link._closing.cancelled()
+    assert carrier.asked == ["end", "reset"]
+
+
+async def test_a_link_is_lost_once_with_its_error() -> None:
+    _, link, recorder = made()
+    link.lose(LinkLost("first"))
+    link.lose(LinkLost("second"))
+    assert str(await recorder.lost()) == "first"
+    link.received(b"late", 4)
+    link.peer_ended()
+    await turns(2)
+    assert (recorder.told, recorder.data) == (["made", "lost"], b"")
+
+
+async def test_bytes_that_were_held_are_not_lost_in_silence() -> None:
+    _, link, recorder = made()
+    link.pause_reading()
+    link.received(b"unread", 6)
+    link.lose(None)
+    assert "while reading was paused" in str(await recorder.lost())
