@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl as tls
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.quic import events
