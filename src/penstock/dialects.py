@@ -10,10 +10,18 @@ from .payload import Payload
 from .session import Acceptor, Session
 from .settings import Settings
 
-__all__ = ["PROTOCOLS", "acceptor", "acceptors", "client_session"]
+__all__ = ["PROTOCOLS", "acceptor", "acceptors", "can_resume", "client_session"]
 
 PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0")
 """The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
+
+RESUMING: Final = frozenset({"rsocket", "reactivesocket-0.2"})
+"""Those whose sessions may outlive their links, and their clients."""
+
+
+def can_resume(protocol: str) -> bool:
+    """Whether sessions of the protocol can be resumed, if the server agrees."""
+    return protocol in RESUMING
 
 
 def client_session(

@@ -349,6 +349,22 @@ async def test_without_resuming_a_broken_connection_leaves_a_gap(
     assert f"a gap at position 5: {reason}" in caplog.text
 
 
+@pytest.mark.parametrize(("protocol", "gap"), [("reactivesocket-0.2", False), ("reactivesocket-0.0", True)])
+async def test_the_drafts_are_collected_and_one_of_them_cannot_resume(tmp_path: Path, protocol: str, gap: bool) -> None:
+    hold = asyncio.Event()
+    publisher = Publisher(*numbered(0, 5), hold, *numbered(5, 10))
+    async with publisher.serve():
+        url = URL.replace("rsocket", protocol)
+        first = asyncio.ensure_future(Collector(url, ROUTE, tmp_path).run())
+        await until(lambda: rows(tmp_path) == numbered(0, 5))
+        first.cancel()
+        await asyncio.wait([first])
+        hold.set()
+        await Collector(url, ROUTE, tmp_path).run()
+    assert rows(tmp_path) == (numbered(0, 5) + numbered(0, 10) if gap else numbered(0, 10))
+    assert [position for position, _ in gaps(tmp_path)] == ([5] if gap else [])
+
+
 async def test_without_resuming_a_collector_that_is_started_anew_leaves_a_gap(tmp_path: Path) -> None:
     publisher = Publisher(*numbered(0, 5), asyncio.Event())
     async with publisher.serve(NO_RESUME):
