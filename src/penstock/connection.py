@@ -32,10 +32,22 @@ class Connection:
         certificate: The certificate that the peer showed on the present link, and that was verified, as
             :meth:`ssl.SSLSocket.getpeercert` has it; None: there is none.
         error: Why it was closed, once it is, unless this side closed it.
+        peer: The other side, a :class:`~penstock.Peer`: a server asks its clients for things by it, where the protocol
+            lets it. It is there for connection hooks and interceptors of a service.
 
     """
 
-    __slots__ = ("address", "certificate", "data_mime", "error", "is_client", "metadata_mime", "protocol", "setup")
+    __slots__ = (
+        "address",
+        "certificate",
+        "data_mime",
+        "error",
+        "is_client",
+        "metadata_mime",
+        "peer",
+        "protocol",
+        "setup",
+    )
 
     def __init__(
         self,
@@ -54,6 +66,7 @@ class Connection:
         self.data_mime = data_mime
         self.certificate: Mapping[str, Any] | None = None
         self.error: Exception | None = None
+        self.peer: Any = None
 
     def __repr__(self) -> str:
         return f"<Connection {'to' if self.is_client else 'from'} {self.address or 'a peer'} by {self.protocol}>"

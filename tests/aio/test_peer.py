@@ -4,7 +4,16 @@ import asyncio
 
 import pytest
 
-from penstock import ApplicationError, Payload, Rejected, SessionClosed, Settings
+from penstock import (
+    ApplicationError,
+    Bearer,
+    LocalError,
+    Metadata,
+    Payload,
+    Rejected,
+    SessionClosed,
+    Settings,
+)
 from tests.aio.serving import world
 
 
@@ -85,3 +94,30 @@ async def test_a_closed_peer_takes_no_calls() -> None:
         with pytest.raises(SessionClosed):
             await w.peer.fire("log")
         assert "closed" in repr(w.peer)
+
+
+async def test_metadata_that_names_more_than_the_route_travels_beside_it() -> None:
+    async with world() as w:
+        more = Metadata(auth=Bearer("secret"), mime="text/plain")
+        answer = await w.peer.call("echo", b"x", metadata=more)
+        read = Metadata.decode(answer.metadata)
+        assert (read.route, read.auth, read.mime) == ("echo", Bearer("secret"), "text/plain")
+        await w.peer.call("echo", b"x", metadata=Metadata("echo", auth=Bearer("secret")))
+        with pytest.raises(LocalError, match="names route 'other', and the request 'echo'"):
+            await w.peer.call("echo", b"x", metadata=Metadata("other"))
+        async with w.peer.stream("count", b"2", metadata=more) as items:
+            assert [item.data async for item in items] == [b"0", b"1"]
+        await w.peer.fire("log", b"logged", metadata=more)
+        await w.reached.wait()
+        assert (await w.peer.upload("sum", b"0", [b"1"], metadata=more)).data == b"1"
+
+
+async def test_outstanding_counts_what_is_open() -> None:
+    async with world() as w:
+        assert w.peer.outstanding == 0
+        call = asyncio.ensure_future(w.peer.call("never"))
+        await w.reached.wait()
+        assert w.peer.outstanding == 1
+        call.cancel()
+        await asyncio.wait([call])
+        assert w.peer.outstanding == 0

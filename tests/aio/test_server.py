@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -103,3 +105,29 @@ async def test_closing_waits_for_no_session_that_has_lost_its_link() -> None:
             peer.detach()
         await until(lambda: driver.link is None)
         assert server.connections == 1
+
+
+async def test_a_server_asks_its_clients() -> None:
+    ours = Service()
+
+    @ours.call("who")
+    def who(request: penstock.Payload) -> bytes:
+        return b"a client"
+
+    hooked: list[bytes] = []
+
+    @asynccontextmanager
+    async def hook(connection: penstock.Connection) -> AsyncIterator[None]:
+        # Before the hook is entered nothing is read: the answer comes later.
+        asking = asyncio.ensure_future(connection.peer.call("who"))
+        yield
+        hooked.append((await asking).data)
+
+    place = "rsocket+memory://asks"
+    async with penstock.serve(make_service([], asyncio.Event()), place, on_connection=hook) as server:
+        async with penstock.connect(place, service=ours) as peer:
+            await peer.call("echo", b"x")
+            (client,) = server.peers
+            assert (await client.call("who")).data == b"a client"
+    assert hooked == [b"a client"]
+    assert server.peers == []

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
 import pytest
 
-from penstock import ConnectError, Kind, LocalError, Payload, Settings
+import penstock
+from penstock import ConnectError, Kind, LocalError, MetadataPush, Payload, Settings, UnsupportedKind
 from penstock.aio.driver import Driver
 from penstock.aio.streams import LateStream
 from tests.aio.serving import world
@@ -124,3 +128,99 @@ def test_a_late_stream_checks_its_credit_at_once() -> None:
 
     with pytest.raises(LocalError, match="credit is 0"):
         LateStream(find, Settings(), Kind.STREAM, "count", Payload(), 0, False, None)
+
+
+def old_service(told: list[object], reached: asyncio.Event) -> penstock.Service:
+    """What only peers of 2015 and 2016 have."""
+    service = penstock.Service()
+
+    @service.stream("pushes")
+    def pushes(request: Payload) -> Iterator[bytes | MetadataPush]:
+        yield b"1"
+        yield MetadataPush(b"one")
+        yield MetadataPush(b"two")
+        yield b"2"
+        yield b"3"
+        yield MetadataPush(b"last")
+
+    @service.stream("apushes")
+    async def apushes(request: Payload) -> AsyncIterator[bytes | MetadataPush]:
+        for item in pushes(request):
+            yield item
+
+    @service.stream("endless")
+    async def endless(request: Payload) -> AsyncIterator[bytes]:
+        try:
+            yield b"x"
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError as error:
+            told.extend(error.args)
+            reached.set()
+            raise
+
+    @service.push
+    def pushed(metadata: bytes) -> None:
+        told.append(metadata)
+        reached.set()
+
+    return service
+
+
+@pytest.mark.parametrize("route", ["pushes", "apushes"])
+@pytest.mark.parametrize("credit", [1, 2, 100])
+async def test_pushed_metadata_is_handed_out_in_its_place(route: str, credit: int) -> None:
+    place = "reactivesocket-0.0+memory://old"
+    async with penstock.serve(old_service([], asyncio.Event()), place), penstock.connect(place) as peer:
+        seen: list[bytes] = []
+
+        def pushed(metadata: bytes) -> None:
+            seen.append(b"+" + metadata)
+
+        async for item in peer.stream(route, credit=credit, on_push=pushed):
+            seen += [item.data]
+        assert seen == [b"1", b"+one", b"+two", b"2", b"3", b"+last"]
+        # Nobody who wants to hear of it: it is dropped.
+        assert [item.data async for item in peer.stream(route, endless=True)] == [b"1", b"2", b"3"]
+
+
+async def test_batches_end_where_metadata_was_pushed() -> None:
+    place = "reactivesocket-0.0+memory://old"
+    async with penstock.serve(old_service([], asyncio.Event()), place), penstock.connect(place) as peer:
+        seen: list[object] = []
+        async with peer.stream("pushes", on_push=seen.append) as items:
+            async for batch in items.batches():
+                seen.extend(batch.column("data").to_pylist())
+        assert seen == [b"1", b"one", b"two", b"2", b"3", b"last"]
+
+
+async def test_a_stream_takes_pushed_metadata_where_the_protocol_has_it() -> None:
+    told: list[object] = []
+    reached = asyncio.Event()
+    place = "reactivesocket-0.0+memory://old"
+    async with penstock.serve(old_service(told, reached), place), penstock.connect(place) as peer:
+        async with peer.stream("endless", credit=1) as items:
+            items.push(b"for this stream")
+            await reached.wait()
+        assert told[:1] == [b"for this stream"]
+        closed = peer.stream("endless")
+        with pytest.raises(LocalError, match="not open"):
+            closed.push(b"too early")
+    async with world() as w, w.peer.stream("count", b"1") as items:
+        with pytest.raises(UnsupportedKind):
+            items.push(b"no")
+
+
+@pytest.mark.parametrize("protocol", ["reactivesocket-0.0", "reactivesocket-0.2"])
+async def test_a_cancel_says_why_where_the_protocol_has_room(protocol: str) -> None:
+    told: list[object] = []
+    reached = asyncio.Event()
+    place = f"{protocol}+memory://old"
+    async with penstock.serve(old_service(told, reached), place), penstock.connect(place) as peer:
+        async with peer.stream("endless", credit=2) as items:
+            assert (await anext(aiter(items))).data == b"x"
+            items.cancel(b"enough")
+            await reached.wait()
+    assert told == [b"enough"]
+    async with world() as w, w.peer.stream("acount", b"1000000", credit=1) as items:
+        with pytest.raises(LocalError, match="no metadata"):
+            items.cancel(b"enough")

@@ -267,3 +267,29 @@ def test_what_is_no_checkpoint_is_refused(build) -> None:
     for junk in (b"", b"junk", b"\x80"):
         with pytest.raises(errors.LocalError):
             dialects.client_session("rsocket", settings, checkpoint=junk)
+
+
+def test_stream_ids_begin_anew_and_skip_those_in_use(build) -> None:
+    # THREATS 35; RSocket 1.0, Stream Identifiers, Lifetime: from 2^31-1 back to 1, which is still open here.
+    resume = build.module("penstock.rsocket.resume")
+    world = World(build)
+    payload, kind = world.payload, world.kind
+    world.connect()
+    live = world.client.open(kind.STREAM, "live", payload(), 5)
+    world.drive()
+    checkpoint = resume.decode_checkpoint(world.client.checkpoint(live, 0))
+    checkpoint.next_id = 2**31 - 3
+    world.cut()
+    session = build.module("penstock.rsocket.session").RSocketSession
+    world.client = session.restore(world.settings, resume.encode_checkpoint(checkpoint))
+    world.connect()
+    world.drive()
+    opened = [world.client.open(kind.CALL, "r", payload(b"%d" % number), 1) for number in range(4)]
+    assert opened == [2**31 - 3, 2**31 - 1, 3, 5]
+    world.drive()
+    for stream in (*opened, live):
+        world.server.send(stream, payload(b"answer to %d" % stream), True)
+    world.drive()
+    assert [world.items["client", stream] for stream in (*opened, live)] == [
+        [b"answer to %d" % stream] for stream in (*opened, live)
+    ]

@@ -21,6 +21,7 @@ from ..transports import Discard, Link, Listener
 from ..urls import Url, parse_url
 from .admission import Acceptor, Gate, certificate_of
 from .driver import Driver
+from .peer import Peer
 from .service import Service
 from .watching import ConnectionHook, WatchedDriver, Watchers
 
@@ -107,6 +108,11 @@ class Server:
     def connections(self) -> int:
         """How many sessions there are, those that wait for their client to come back included."""
         return len(self._drivers)
+
+    @property
+    def peers(self) -> list[Peer]:
+        """The clients of all sessions, to be asked for things where the protocol lets a server ask."""
+        return [Peer(driver) for driver in self._drivers.values()]
 
     def __await__(self) -> Generator[None, None, Server]:
         return self._open().__await__()

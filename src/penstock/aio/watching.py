@@ -17,6 +17,7 @@ from ..tap import Tap
 from ..transports import Link
 from .driver import Driver
 from .intercept import bound
+from .peer import Peer
 from .service import Service
 from .tapping import TappedSession, Taps
 
@@ -112,6 +113,7 @@ class WatchedDriver(Driver):
     ) -> None:
         super().__init__(session, settings, bound(service, connection), connection.address, unlinked)
         self.connection = connection
+        connection.peer = Peer(self)
         self._hook = hook
         self._tasks = tasks
         self._task: asyncio.Task[None] | None = None
