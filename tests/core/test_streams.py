@@ -23,7 +23,6 @@ def test_numbers_begin_anew_and_skip_those_in_use(build) -> None:
     table.close(first)
     table.next_id = 1
     assert table.open_ours(kind.STREAM).id == 1
-    assert table.was_ours(99) and not table.was_ours(98)
 
 
 def test_the_peers_streams_are_counted(build) -> None:
@@ -48,3 +47,25 @@ def test_signals_end_halves_as_the_table_says(build, ours: bool) -> None:
         requester, responder = (stream.outbound, stream.inbound) if ours else (stream.inbound, stream.outbound)
         assert (requester == halves.DONE, responder == halves.DONE) == (ends_requester, ends_responder)
         assert over == stream.over == (ends_requester and ends_responder)
+
+
+def test_each_side_may_number_for_itself(build) -> None:
+    # ReactiveSocket 0.0, Stream Identifiers: an id is unique for its requester alone.
+    streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
+    table = streams.StreamTable(1, True)
+    ours = table.open_ours(kind.CALL)
+    assert table.may_be_theirs(-1) and not table.may_be_theirs(1) and not table.may_be_theirs(0)
+    theirs = table.open_theirs(-1, kind.CALL, 0.0)
+    assert (table.get(1), table.get(-1), len(table)) == (ours, theirs, 2)
+
+
+def test_without_half_close_the_responder_ends_both_halves(build) -> None:
+    # ReactiveSocket 0.2, Request Channel.
+    streams, kind = build.module("penstock.core.streams"), build.module("penstock.kinds").Kind
+    signal = build.module("penstock.core.halves").Signal
+    table = streams.StreamTable(1, False, False)
+    ours, theirs = table.open_ours(kind.CHANNEL), table.open_theirs(2, kind.CHANNEL, 0.0)
+    assert not ours.end(signal.COMPLETE, True) and ours.end(signal.COMPLETE, False)
+    assert not theirs.end(signal.COMPLETE, False) and theirs.end(signal.COMPLETE, True)
+    mirrored = table.open_ours(kind.CHANNEL)
+    assert mirrored.end(signal.COMPLETE, False) and mirrored.over

@@ -66,6 +66,16 @@ def test_a_token_that_is_taken_leaves_its_session_alone() -> None:
     assert store.get(b"one") == "first"
 
 
+def test_a_session_is_its_owners_alone() -> None:
+    # THREATS 28: a stolen token without the certificate of its owner.
+    store: SessionStore[str] = SessionStore(2)
+    store.add(b"one", "first", b"certificate")
+    assert store.get(b"one", b"certificate") == "first"
+    for identity in (b"", b"another"):
+        with pytest.raises(ResumeRejected, match="no session of that token"):
+            store.get(b"one", identity)
+
+
 def test_a_full_store_takes_no_more() -> None:
     # THREATS 30
     store: SessionStore[str] = SessionStore(1)

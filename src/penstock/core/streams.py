@@ -153,10 +153,6 @@ class StreamTable:
             return stream_id < 0
         return stream_id > 0 and (stream_id ^ self._first_id) & 1 == 1
 
-    def was_ours(self, stream_id: int) -> bool:
-        """Whether a stream of that number may once have been opened by us, and be over."""
-        return (stream_id ^ self._first_id) & 1 == 0 and (self.wrapped or 0 < stream_id < self.next_id)
-
     def close(self, stream: Stream) -> None:
         """Forget a stream that is over."""
         if self._streams.pop(stream.id, None) is not None and not stream.ours:
