@@ -21,6 +21,7 @@ from ..transports import Discard, Link, Listener
 from ..urls import Url, parse_url
 from .admission import Acceptor, Gate, certificate_of
 from .driver import Driver
+from .refusals import Refusals
 from .service import Service
 from .watching import ConnectionHook, WatchedDriver, Watchers
 
@@ -91,6 +92,7 @@ class Server:
         self._listeners: list[Listener] = []
         self._drivers: dict[Session, Driver] = {}
         self._addresses: Counter[str] = Counter()
+        self._refusals = Refusals(settings.max_refusals_per_address)
         self._arrivals: set[_Arrival] = set()
 
     @property
@@ -178,6 +180,8 @@ class Server:
             return f"max_connections ({settings.max_connections}) are open"
         if self._addresses[address] >= settings.max_connections_per_address:
             return f"max_connections_per_address ({settings.max_connections_per_address}) are open"
+        if self._refusals.too_many(address, asyncio.get_running_loop().time()):
+            return f"max_refusals_per_address ({settings.max_refusals_per_address}) were refused just now"
         return ""
 
     def arrived(self, arrival: _Arrival, session: Session, link: Link) -> None:
@@ -203,6 +207,10 @@ class Server:
         self._arrivals.discard(arrival)
         self._watchers.refused(arrival.address, reason)
         self._left(arrival.address)
+
+    def guessed(self, address: str) -> None:
+        """Count a link that began with what is nothing here, or with a token that nobody has."""
+        self._refusals.note(address, asyncio.get_running_loop().time())
 
     def _ended(self, session: Session, address: str) -> None:
         self._drivers.pop(session, None)
@@ -248,6 +256,7 @@ class _Arrival:
             session = self._acceptor.receive(data, asyncio.get_running_loop().time())
         except ProtocolError as error:
             link.write(self._acceptor.farewell)
+            self._server.guessed(self.address)
             self.refuse(str(error))
             return
         if session is not None:

@@ -221,7 +221,7 @@ class Connection:
             self._events.append(MetadataPushed(0, frame.metadata or b""))
         else:
             # RSocket 1.0, Handling the Unexpected 9: a further SETUP, and all else that makes no sense here.
-            self._inbound.stray(now)
+            self._inbound.ignored(frame, now)
 
     def _keepalive_received(self, frame: KeepaliveFrame) -> None:
         limit = self._settings.max_keepalive_bytes
