@@ -25,7 +25,7 @@ from ..settings import Settings
 from ..wire.codec import Codec
 from ..wire.frames import LEASE, STRICT, ErrorFrame, Frame, FrameType, KeepaliveFrame, LeaseFrame
 from ..wire.framing import Deframer
-from .codes import SETUP_CODES, Code, name_of
+from .codes import SETUP_CODES, Code, name_of, text_of
 from .dialect import Dialect
 from .inbound import Inbound
 from .keepalive import Keepalive
@@ -243,7 +243,7 @@ class Connection:
             # ReactiveSocket 0.0, Error Frame: it belongs to a stream.
             self._inbound.stray(now)
             return
-        text = f"{name_of(code)}: {frame.data.decode('utf-8', 'replace')}"
+        text = f"{name_of(code)}: {text_of(frame.data)}"
         if code in SETUP_CODES:
             # RSocket 1.0, Handling the Unexpected 9.7 and 9.8: they count for a client before it is established.
             if self._is_client and not self._established:

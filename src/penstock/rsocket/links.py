@@ -17,7 +17,7 @@ from ..errors import (
 )
 from ..events import Unlinked
 from ..wire.frames import RESPOND, ErrorFrame, Frame, FrameType, KeepaliveFrame, ResumeFrame, ResumeOkFrame
-from .codes import Code, name_of
+from .codes import Code, name_of, text_of
 from .connection import CLOSED, DRAINING, NEW, OPENED, Connection
 from .setup import setup_frame
 
@@ -217,7 +217,7 @@ class Links(Connection):
             position = frame.last_received_client_position
             self._resumed(position, self._kept(position), now)
         elif isinstance(frame, ErrorFrame) and frame.stream_id == 0:
-            text = f"{name_of(frame.code)}: {frame.data.decode('utf-8', 'replace')}"
+            text = f"{name_of(frame.code)}: {text_of(frame.data)}"
             self._finish(ResumeRejected(f"the server did not resume the session: {text}", frame.code))
         else:
             self._inbound.stray(now)
