@@ -138,6 +138,10 @@ def make_service(seen: list[object]) -> Service:
     def echo(request: Payload) -> Payload:
         return request
 
+    @service.call("bug")
+    def bug(request: Payload) -> bytes:
+        raise KeyError("a secret")
+
     @service.call("never")
     async def never(request: Payload) -> bytes:
         seen.append("begun")
@@ -169,15 +173,25 @@ def make_service(seen: list[object]) -> Service:
     return service
 
 
-def opening(dialect: Dialect) -> bytes:
-    """Return the SETUP of a client of `dialect`, without routes but those of plain text."""
-    settings = Settings(metadata_mime="text/plain")
+def opening(dialect: Dialect, lifetime: float = 90.0) -> bytes:
+    """Return the SETUP of a client of `dialect`, whose routes are plain text."""
+    settings = Settings(metadata_mime="text/plain", keepalive_lifetime=lifetime)
     return dialect.codec().frame(setup_frame(dialect, settings, Payload(), None))
 
 
 @asynccontextmanager
-async def attack(dialect: str = V1, set_up: bool = True, **limits: Any) -> AsyncIterator[Attack]:
-    """Serve by `limits`, connect by hand, and in the end let somebody else call: the server still answers."""
+async def attack(
+    dialect: str = V1, set_up: bool = True, lifetime: float = 90.0, **limits: Any
+) -> AsyncIterator[Attack]:
+    """Serve by `limits`, connect by hand, and in the end let somebody else call: the server still answers.
+
+    Args:
+        dialect: What the attacker speaks.
+        set_up: Whether it begins with a sound SETUP.
+        lifetime: Seconds of silence after which it says that it is dead.
+        limits: The server's settings.
+
+    """
     seen: list[object] = []
     settings = Settings(close_grace=0.0, **limits)
     async with penstock.serve(make_service(seen), "rsocket+tcp://127.0.0.1:0", settings=settings) as server:
@@ -186,7 +200,7 @@ async def attack(dialect: str = V1, set_up: bool = True, **limits: Any) -> Async
             sock.setblocking(False)
             made = Attack(server, sock, seen)
             if set_up:
-                await made.say(opening(DIALECTS[dialect]))
+                await made.say(opening(DIALECTS[dialect], lifetime))
                 await until(lambda: made.driver is not None)
             yield made
             async with penstock.connect(server.urls[0]) as other:
