@@ -198,6 +198,11 @@ class Reassembly:
         self.held += count
         self._budget.held += count
 
+    def restart(self, now: float) -> None:
+        """Give all unfinished items their time anew: without a link nobody could go on with them."""
+        for partial in self.partials.values():
+            partial.started = now
+
     def deadline(self) -> float | None:
         """Return when the oldest unfinished item must be whole."""
         oldest = min((partial.started for partial in self.partials.values()), default=None)

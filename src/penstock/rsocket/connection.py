@@ -280,7 +280,7 @@ class Connection:
             if frame is not None:
                 self._outbound.control(frame)
             self._finish(None)
-        if self._inbound.partials:
+        if self._inbound.partials and self._outbound.linked:
             deadline = self._inbound.reassembly.deadline()
             if deadline is not None:
                 self._timers.set(Timer.REASSEMBLY, deadline)

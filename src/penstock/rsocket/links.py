@@ -203,6 +203,7 @@ class Links(Connection):
         """Go on without a link: what is sent now waits in the replay."""
         self._link = DOWN
         self._keepalive.stop()
+        self._timers.stop(Timer.REASSEMBLY)
         self._outbound.linked = False
         self._outbound.outbox.clear()
         self._deframer = self._new_deframer(self._settings.max_frame_bytes)
@@ -241,6 +242,7 @@ class Links(Connection):
         self._link = UP
         self._established = True
         self._timers.stop(Timer.EXPIRY)
+        self._inbound.reassembly.restart(now)
         self._start_keepalive(self._settings.keepalive_interval, self._settings.keepalive_lifetime, now)
         # RSocket 1.0, Resuming Operation: leases MUST be restarted by sending one.
         self._grant(now)
