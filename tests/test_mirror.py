@@ -23,6 +23,7 @@ WITHOUT_SOURCE = {
 # Folders of tests that go across the layers.
 ACROSS = {
     "chaos": "links that stall and break",
+    "hostile": "peers that attack, over sockets and without",
     "sim": "two sessions and a virtual clock",
 }
 

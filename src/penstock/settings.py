@@ -54,6 +54,8 @@ class Settings:
     """Empty fragments in a row: they carry nothing, so only an attacker sends many."""
     max_reassembly_bytes: int = 128 * MIB
     """Unfinished items of a connection together."""
+    max_process_reassembly_bytes: int = 1024 * MIB
+    """Unfinished items of all connections of this process together; whoever adds to more loses its oldest one."""
     reassembly_timeout: float = 60.0
     """How long one item may take from its first fragment to its last."""
     max_metadata_bytes: int = 1 * MIB
@@ -82,6 +84,9 @@ class Settings:
     """Connections of a server together: each costs a file descriptor and some 20 KiB."""
     max_connections_per_address: int = 100
     """Connections of a server from one address: one client needs one, and many hide behind one address."""
+    max_refusals_per_address: int = 100
+    """Links from one address, per 30 s, that begin with junk, or with a token to resume by that nobody has; then no
+    more are taken until these are over, because whoever guesses needs many. 0: any number."""
 
     # Leases.
     lease: LeasePolicy | bool = False

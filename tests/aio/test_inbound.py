@@ -16,10 +16,14 @@ class Driver:
         self.settings = Settings(**settings)
         self.now = 0.0
         self.requests: list[int] = []
+        self.left: list[int] = []
         self.loop = SimpleNamespace(time=lambda: self.now)
 
     def request(self, stream_id: int, count: int) -> None:
         self.requests.append(count)
+
+    def leave(self, stream_id: int) -> None:
+        self.left.append(stream_id)
 
 
 @pytest.fixture
@@ -206,3 +210,20 @@ def test_what_arrives_while_rows_are_gathered_goes_into_the_batch_at_once(build:
     assert not inbound.fill(builder, 5, 100)
     assert rows(builder) == [b"4", b"5", b"6"]
     assert sum(driver.requests) + inbound.owed == 7
+
+
+def test_metadata_that_is_pushed_faster_than_items_are_taken_ends_the_stream(build: Build) -> None:
+    # THREATS 45: no credit bounds it.
+    driver = Driver(max_metadata_bytes=10_000)
+    inbound = half(build, driver, 10)
+    taken: list[bytes] = []
+    inbound.on_push = taken.append
+    for _ in range(500):
+        inbound.push(bytes(100))
+        assert not inbound.cut_more()
+    assert (len(taken), driver.left) == (500, [])
+    for _ in range(500):
+        inbound.push(bytes(100))
+    assert driver.left == [1]
+    assert len(inbound.pending) < 100
+    assert "max_metadata_bytes (10000)" in str(inbound.error)

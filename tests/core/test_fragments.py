@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import tracemalloc
 
 import pytest
@@ -24,8 +25,9 @@ def test_fragments_hold_the_payload_metadata_first(builds, metadata, data, size)
 
 
 def reassembly(build, **limits):
+    module = build.module("penstock.core.fragments")
     settings = build.module("penstock.settings").Settings(**limits)
-    return build.module("penstock.core.fragments").Reassembly(settings)
+    return module.Reassembly(settings, module.Budget())
 
 
 def test_reassembly_is_the_inverse(build) -> None:
@@ -48,7 +50,6 @@ def test_reassembly_is_the_inverse(build) -> None:
         ({"max_payload_bytes": 100}, b"x" * 60),  # THREATS 47
         ({"max_fragments": 3}, b"x"),  # THREATS 47
         ({"max_empty_fragments": 3}, b""),  # THREATS 48
-        ({"max_reassembly_bytes": 200}, b"x" * 60),  # THREATS 49
     ],
 )
 def test_limits_trip_and_free_what_was_held(build, limits, data) -> None:
@@ -59,6 +60,38 @@ def test_limits_trip_and_free_what_was_held(build, limits, data) -> None:
         for _ in range(10):
             items.add(1, None, data)
     assert (items.held, len(items)) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("limit", "why"), [("max_reassembly_bytes", "unfinished"), ("max_process_reassembly_bytes", "all")]
+)
+def test_the_oldest_items_go_first_when_there_are_too_many(build, limit, why) -> None:
+    # THREATS 47, 49
+    items = reassembly(build, **{limit: 350})
+    for stream in (5, 3, 1):
+        items.begin(stream, None, None, b"x" * 60, 0.0)
+    stream, error = items.excess()
+    assert (stream, why in str(error)) == (5, True)
+    items.drop(stream)
+    assert items.excess() is None
+
+
+def test_items_of_all_connections_share_a_budget(build) -> None:
+    # THREATS 30, 47
+    module = build.module("penstock.core.fragments")
+    settings = build.module("penstock.settings").Settings(max_process_reassembly_bytes=300)
+    budget = module.Budget()
+    first, second = (module.Reassembly(settings, budget) for _ in range(2))
+    first.begin(1, None, None, b"x" * 200, 0.0)
+    second.begin(1, None, None, b"x" * 200, 0.0)
+    assert second.excess()[0] == 1
+    assert "max_process_reassembly_bytes (300)" in str(second.excess()[1])
+    first.clear()
+    assert second.excess() is None
+    # What is dropped without a word holds nothing, either.
+    del second
+    gc.collect()
+    assert budget.held == 0
 
 
 def test_overdue_items_are_named(build) -> None:

@@ -87,3 +87,16 @@ def test_a_resume_that_is_refused_gets_an_answer(build: Build, store: bool, why:
     answer = codec.decode(acceptor.farewell, 3, len(acceptor.farewell))
     assert (answer.stream_id, answer.code) == (0, 0x004)
     assert b"guessed" not in answer.data
+
+
+def test_a_resume_is_not_gathered_beyond_what_any_token_needs(build: Build) -> None:
+    # THREATS 27
+    settings = build.module("penstock.settings").Settings()
+    sessions = build.module("penstock.rsocket.resume").SessionStore(10)
+    accept = build.module("penstock.rsocket.accept")
+    acceptor = accept.RSocketAcceptor(settings, sessions)
+    frame = resume_frame(build, bytes(65_535))
+    for octet in range(accept.RESUME_BYTES - 1):
+        assert acceptor.receive(frame[octet : octet + 1], 0.0) is None
+    with pytest.raises(build.module("penstock.errors").ProtocolError, match="longer than any token needs"):
+        acceptor.receive(frame[accept.RESUME_BYTES - 1 : accept.RESUME_BYTES], 0.0)

@@ -7,7 +7,7 @@ import pytest
 from penstock import LocalError, Payload, Settings
 from penstock.errors import SetupRejected
 from penstock.rsocket.dialect import REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0
-from penstock.rsocket.setup import check, setup_frame
+from penstock.rsocket.setup import MAX_TOKEN_BYTES, check, setup_frame
 from penstock.wire.frames import LEASE, RESUME, Frame, FrameType, SetupFrame
 
 
@@ -74,6 +74,18 @@ def test_what_cannot_be_served_is_refused_with_its_code(changes: dict[str, int],
 def test_a_session_to_be_resumed_is_taken_where_that_is_possible() -> None:
     frame = setup_frame(RSOCKET_1_0, Settings(), Payload(), b"token")
     assert check(frame, RSOCKET_1_0, resumable=True, leases=False) is frame
+
+
+def test_a_token_is_no_longer_than_tokens_are() -> None:
+    # THREATS 27
+    for size, taken in ((MAX_TOKEN_BYTES, True), (MAX_TOKEN_BYTES + 1, False), (65_535, False)):
+        frame = setup_frame(RSOCKET_1_0, Settings(), Payload(), bytes(size))
+        if taken:
+            assert check(frame, RSOCKET_1_0, resumable=True, leases=False) is frame
+            continue
+        with pytest.raises(SetupRejected, match=f"token of {size} bytes") as refused:
+            check(frame, RSOCKET_1_0, resumable=True, leases=False)
+        assert refused.value.code == 0x003
 
 
 def test_another_first_frame_is_named() -> None:

@@ -261,6 +261,31 @@ def test_another_process_goes_on_from_a_checkpoint(build, died, fragment_bytes) 
     assert world.client.streams() == [stream]
 
 
+@pytest.mark.parametrize("another_process", [False, True])
+def test_half_an_item_has_time_for_its_other_half_after_a_long_outage(build, another_process) -> None:
+    world = World(build, fragment_bytes=64, resume_timeout=10_000.0, reassembly_timeout=60.0)
+    world.now = 5_000.0
+    world.connect()
+    stream = world.client.open(world.kind.STREAM, "s", world.payload(), 10)
+    world.drive()
+    world.server.send(stream, world.payload(b"x" * 1000))
+    world.drive(400)
+    checkpoint = world.client.checkpoint(stream, 0)
+    world.client.commit()
+    world.cut()
+    if another_process:
+        dialects = build.module("penstock.dialects")
+        world.client = dialects.client_session("rsocket", world.settings, checkpoint=checkpoint)
+    world.now += 1_000.0
+    for session in (world.client, world.server):
+        session.handle_timer(world.now)
+    world.connect()
+    world.drive(200)
+    world.client.handle_timer(world.now)
+    world.drive()
+    assert world.items["client", stream] == [b"x" * 1000]
+
+
 def test_what_is_no_checkpoint_is_refused(build) -> None:
     dialects, errors = build.module("penstock.dialects"), build.module("penstock.errors")
     settings = build.module("penstock.settings").Settings(resume=True)

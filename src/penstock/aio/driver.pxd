@@ -32,5 +32,5 @@ cdef class Driver(Exchanges):
     @cython.locals(happened=list)
     cpdef flush(self)
     cpdef write(self)
-    cdef _check_backlog(self, link)
+    cdef bint _bears(self, link) except -1
     cdef _set_timer(self)

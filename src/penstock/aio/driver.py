@@ -198,8 +198,8 @@ class Driver(Exchanges):
         self._unsent = 0
         link = self.link
         if link is not None and self.gate is None:
-            if self.paused:
-                self._check_backlog(link)
+            if self.paused and not self._bears(link):
+                return
             for chunk in self.session.take_output():
                 link.write(chunk)
 
@@ -212,8 +212,13 @@ class Driver(Exchanges):
             self._waiters.append(waiter)
             await waiter
 
-    def _check_backlog(self, link: Link) -> None:
-        """Read no more from a peer that does not read, and in the end give it up (THREATS 40, 41)."""
+    def _bears(self, link: Link) -> bool:
+        """Read no more from a peer that does not read, and in the end give it up (THREATS 40, 41).
+
+        Returns:
+            Whether there is use in writing to it.
+
+        """
         settings = self.settings
         backlog = link.get_write_buffer_size()
         if backlog > settings.max_output_bytes:
@@ -222,8 +227,12 @@ class Driver(Exchanges):
             logger.warning("%s", error)
             self.session.close(self.loop.time(), error)
             link.abort()
-        elif backlog > READ_STOP * settings.output_high_bytes:
+            # Nobody will read it, the last words included.
+            self.session.take_output()
+            return False
+        if backlog > READ_STOP * settings.output_high_bytes:
             self._stop_reading(BACKLOG)
+        return True
 
     def _let_go(self) -> None:
         waiters = self._waiters

@@ -18,6 +18,7 @@ cdef class Inbound:
     cdef public Py_ssize_t at
     cdef public list pending
     cdef public object on_push
+    cdef public Py_ssize_t pushed
     cdef public object builder
     cdef public Py_ssize_t max_rows
     cdef public Py_ssize_t max_bytes

@@ -6,6 +6,7 @@ from asyncio import Future
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from ..errors import LimitExceeded
 from ..payload import MetadataPush, Payload, PayloadRun
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ NEVER: Final = 1 << 62
 GROW_SECONDS: Final = 0.1
 """A window of which half is consumed sooner than this may grow: it shall hold 0.2 s of what is consumed, and so
 covers the round trip to any place on earth."""
+PUSH_OVERHEAD: Final = 64
+"""What pushed metadata costs to hold beyond its bytes."""
 
 
 class Inbound:
@@ -47,6 +50,7 @@ class Inbound:
         builder: Where whatever arrives goes at once, and is consumed, while the consumer waits for rows: the
             processor has it in its cache, and once it is copied the next read may have its memory.
         on_push: Gets metadata that was pushed between the items, when its turn comes; None: nobody does.
+        pushed: Bytes that such metadata takes while it waits.
         over: No more items come.
         error: Why, unless they were all.
 
@@ -69,6 +73,7 @@ class Inbound:
         "over",
         "owed",
         "pending",
+        "pushed",
         "stream_id",
         "threshold",
         "waiter",
@@ -90,6 +95,7 @@ class Inbound:
         self.at = 0
         self.pending: list[Payload | PayloadRun | MetadataPush] = []
         self.on_push: Callable[[bytes], None] | None = None
+        self.pushed = 0
         self.builder: ColumnBuilder | None = None
         self.max_rows = 0
         self.max_bytes = 0
@@ -126,9 +132,18 @@ class Inbound:
 
     def push(self, metadata: bytes) -> None:
         """Take metadata that was pushed, in order with the items."""
-        if self.on_push is not None:
-            self.pending.append(MetadataPush(metadata))
-            self.wake()
+        if self.on_push is None or self.over:
+            return
+        # No credit bounds what is pushed: what waits has the limit of one item's.
+        self.pushed += len(metadata) + PUSH_OVERHEAD
+        limit = self.driver.settings.max_metadata_bytes
+        if self.pushed > limit:
+            why = f"stream {self.stream_id}: pushed metadata of more than max_metadata_bytes ({limit}) waits"
+            self.ended(LimitExceeded(f"{why}; take items faster"))
+            self.driver.leave(self.stream_id)
+            return
+        self.pending.append(MetadataPush(metadata))
+        self.wake()
 
     def ended(self, error: Exception | None) -> None:
         """Learn that no more items come."""
@@ -227,6 +242,7 @@ class Inbound:
         return self.cut_count > 0
 
     def _pushed(self, entry: MetadataPush) -> None:
+        self.pushed -= len(entry.metadata) + PUSH_OVERHEAD
         if self.on_push is not None:
             self.on_push(entry.metadata)
 

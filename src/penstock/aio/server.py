@@ -22,6 +22,7 @@ from ..urls import Url, parse_url
 from .admission import Acceptor, Gate, certificate_of
 from .driver import Driver
 from .peer import Peer
+from .refusals import Refusals
 from .service import Service
 from .watching import ConnectionHook, WatchedDriver, Watchers
 
@@ -92,6 +93,7 @@ class Server:
         self._listeners: list[Listener] = []
         self._drivers: dict[Session, Driver] = {}
         self._addresses: Counter[str] = Counter()
+        self._refusals = Refusals(settings.max_refusals_per_address)
         self._arrivals: set[_Arrival] = set()
 
     @property
@@ -184,6 +186,8 @@ class Server:
             return f"max_connections ({settings.max_connections}) are open"
         if self._addresses[address] >= settings.max_connections_per_address:
             return f"max_connections_per_address ({settings.max_connections_per_address}) are open"
+        if self._refusals.too_many(address, asyncio.get_running_loop().time()):
+            return f"max_refusals_per_address ({settings.max_refusals_per_address}) were refused just now"
         return ""
 
     def arrived(self, arrival: _Arrival, session: Session, link: Link) -> None:
@@ -209,6 +213,10 @@ class Server:
         self._arrivals.discard(arrival)
         self._watchers.refused(arrival.address, reason)
         self._left(arrival.address)
+
+    def guessed(self, address: str) -> None:
+        """Count a link that began with what is nothing here, or with a token that nobody has."""
+        self._refusals.note(address, asyncio.get_running_loop().time())
 
     def _ended(self, session: Session, address: str) -> None:
         self._drivers.pop(session, None)
@@ -254,6 +262,7 @@ class _Arrival:
             session = self._acceptor.receive(data, asyncio.get_running_loop().time())
         except ProtocolError as error:
             link.write(self._acceptor.farewell)
+            self._server.guessed(self.address)
             self.refuse(str(error))
             return
         if session is not None:

@@ -13,7 +13,7 @@ from ..errors import LimitExceeded
 from ..payload import Payload
 from ..settings import Settings
 
-__all__ = ["Partial", "Reassembly", "fragments"]
+__all__ = ["PROCESS", "Budget", "Partial", "Reassembly", "fragments"]
 
 FRAGMENT_OVERHEAD: Final = 64
 """What one fragment costs us to hold beyond its bytes: it counts, so that tiny fragments cannot slip by."""
@@ -99,21 +99,48 @@ class Partial:
         return Payload(b"".join(self._data), None if self._metadata is None else b"".join(self._metadata))
 
 
+class Budget:
+    """What all connections of a process hold together.
+
+    Attributes:
+        held: That, in bytes.
+
+    """
+
+    __slots__ = ("held",)
+
+    def __init__(self) -> None:
+        self.held = 0
+
+
+PROCESS: Final = Budget()
+"""The unfinished items of this process."""
+
+
 class Reassembly:
     """All unfinished items of one connection, and what they may hold together.
 
+    Args:
+        settings: Limits.
+        budget: What this connection shares with others.
+
     Attributes:
-        partials: The items, by stream.
+        partials: The items, by stream, the oldest first.
         held: What they hold, in bytes.
 
     """
 
-    __slots__ = ("_settings", "held", "partials")
+    __slots__ = ("_budget", "_settings", "held", "partials")
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, budget: Budget = PROCESS) -> None:
         self._settings = settings
+        self._budget = budget
         self.partials: dict[int, Partial] = {}
         self.held = 0
+
+    def __del__(self) -> None:
+        # A session that was dropped without a word has nothing left in the budget of all.
+        self.clear()
 
     def __len__(self) -> int:
         return len(self.partials)
@@ -127,27 +154,34 @@ class Reassembly:
         """Take a further fragment of the item that `begin` began.
 
         Raises:
-            LimitExceeded: The item, or all unfinished items together, are too large; the item is dropped.
+            LimitExceeded: The item is too large; it is dropped.
 
         """
         partial = self.partials[stream_id]
-        self.held -= partial.held
+        self._hold(-partial.held)
         try:
             partial.append(metadata, data, self._settings)
         except LimitExceeded:
             del self.partials[stream_id]
             raise
-        self.held += partial.held
-        if self.held > self._settings.max_reassembly_bytes:
-            self.drop(stream_id)
-            raise LimitExceeded(
-                f"unfinished items hold more than max_reassembly_bytes ({self._settings.max_reassembly_bytes})"
-            )
+        self._hold(partial.held)
+
+    def excess(self) -> tuple[int, LimitExceeded] | None:
+        """Return the stream of the oldest unfinished item, and why it must be dropped; None where all is well."""
+        settings = self._settings
+        if self.held > settings.max_reassembly_bytes:
+            why = f"unfinished items hold more than max_reassembly_bytes ({settings.max_reassembly_bytes})"
+        elif self._budget.held > settings.max_process_reassembly_bytes and self.partials:
+            limit = settings.max_process_reassembly_bytes
+            why = f"unfinished items of all connections hold more than max_process_reassembly_bytes ({limit})"
+        else:
+            return None
+        return next(iter(self.partials)), LimitExceeded(why)
 
     def finish(self, stream_id: int) -> Partial:
         """Return the item whose last fragment was added, and forget it."""
         partial = self.partials.pop(stream_id)
-        self.held -= partial.held
+        self._hold(-partial.held)
         return partial
 
     def drop(self, stream_id: int) -> None:
@@ -158,7 +192,16 @@ class Reassembly:
     def clear(self) -> None:
         """Forget all unfinished items."""
         self.partials.clear()
-        self.held = 0
+        self._hold(-self.held)
+
+    def _hold(self, count: int) -> None:
+        self.held += count
+        self._budget.held += count
+
+    def restart(self, now: float) -> None:
+        """Give all unfinished items their time anew: without a link nobody could go on with them."""
+        for partial in self.partials.values():
+            partial.started = now
 
     def deadline(self) -> float | None:
         """Return when the oldest unfinished item must be whole."""

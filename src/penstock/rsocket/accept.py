@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import cast
+from typing import Final, cast
 
 from ..errors import FrameError, ProtocolError, ResumeRejected
 from ..session import Session
@@ -15,8 +15,12 @@ from .detect import detect, is_resume
 from .dialect import DIALECTS, RSOCKET_1_0
 from .resume import SessionStore
 from .session import RSocketSession
+from .setup import MAX_TOKEN_BYTES
 
 __all__ = ["RSocketAcceptor"]
+
+RESUME_BYTES: Final = MAX_TOKEN_BYTES + 64
+"""No RESUME is longer: until it is whole, it is gathered byte by byte."""
 
 
 class RSocketAcceptor:
@@ -76,9 +80,11 @@ class RSocketAcceptor:
         # RESUME and its answers are the same in all dialects that have them.
         codec = RSOCKET_1_0.codec()
         end = codec.prefix_bytes + int.from_bytes(self._head[: codec.prefix_bytes], "big")
-        if len(self._head) < end:
+        if len(self._head) < min(end, RESUME_BYTES):
             return None
         try:
+            if end > RESUME_BYTES:
+                raise ResumeRejected(f"a RESUME of {end} bytes is longer than any token needs")
             frame = codec.decode(self._head, codec.prefix_bytes, end)
             if not isinstance(frame, ResumeFrame) or frame.stream_id != 0:
                 raise ResumeRejected("RESUME belongs on stream 0")

@@ -25,7 +25,7 @@ from ..settings import Settings
 from ..wire.codec import Codec
 from ..wire.frames import LEASE, STRICT, ErrorFrame, Frame, FrameType, KeepaliveFrame, LeaseFrame
 from ..wire.framing import Deframer
-from .codes import SETUP_CODES, Code, name_of
+from .codes import SETUP_CODES, Code, name_of, text_of
 from .dialect import Dialect
 from .inbound import Inbound
 from .keepalive import Keepalive
@@ -221,7 +221,7 @@ class Connection:
             self._events.append(MetadataPushed(0, frame.metadata or b""))
         else:
             # RSocket 1.0, Handling the Unexpected 9: a further SETUP, and all else that makes no sense here.
-            self._inbound.stray(now)
+            self._inbound.ignored(frame, now)
 
     def _keepalive_received(self, frame: KeepaliveFrame) -> None:
         limit = self._settings.max_keepalive_bytes
@@ -243,7 +243,7 @@ class Connection:
             # ReactiveSocket 0.0, Error Frame: it belongs to a stream.
             self._inbound.stray(now)
             return
-        text = f"{name_of(code)}: {frame.data.decode('utf-8', 'replace')}"
+        text = f"{name_of(code)}: {text_of(frame.data)}"
         if code in SETUP_CODES:
             # RSocket 1.0, Handling the Unexpected 9.7 and 9.8: they count for a client before it is established.
             if self._is_client and not self._established:
@@ -280,7 +280,7 @@ class Connection:
             if frame is not None:
                 self._outbound.control(frame)
             self._finish(None)
-        if self._inbound.partials:
+        if self._inbound.partials and self._outbound.linked:
             deadline = self._inbound.reassembly.deadline()
             if deadline is not None:
                 self._timers.set(Timer.REASSEMBLY, deadline)

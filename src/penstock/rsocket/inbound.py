@@ -47,6 +47,8 @@ KINDS: Final[dict[int, Kind]] = {
 RAPID: Final = 1.0
 """A stream that its opener cancels within this many seconds counts as a rapid reset."""
 RATE_SECONDS: Final = 30.0
+STRAY_BYTES: Final = 4096
+"""So many bytes of a frame that is ignored count as a frame of their own."""
 
 _PAYLOAD = int(FrameType.PAYLOAD)
 _REQUEST_N = int(FrameType.REQUEST_N)
@@ -151,7 +153,8 @@ class Inbound:
             self._events.append(MetadataPushed(frame.stream_id, frame.metadata or b""))
         else:
             # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or a type to be ignored.
-            self.stray(now)
+            self.ignored(frame, now)
+            self._interrupt(frame.stream_id)
 
     def run(self, stream_id: int, run: PayloadRun, now: float) -> None:
         """Take consecutive whole items of one stream. Raises LimitExceeded as `frame` does."""
@@ -185,6 +188,20 @@ class Inbound:
             self._late -= count
         elif self._stray.hit(now, count):
             raise LimitExceeded(f"more than max_stray_frames ({self._settings.max_stray_frames}) frames for no stream")
+
+    def ignored(self, frame: Frame, now: float) -> None:
+        """Ignore a frame of a type that makes no sense here; a large one counts as many (THREATS 14).
+
+        Raises:
+            LimitExceeded: There are too many of them.
+
+        """
+        self.stray(now, 1 + len(frame.data) // STRAY_BYTES)
+
+    def _interrupt(self, stream_id: int) -> None:
+        """Give up a request that is half there, and was interrupted by what is no part of it (THREATS 50)."""
+        if stream_id in self.partials and self._streams.get(stream_id) is None:
+            self._drop_partial(stream_id, ProtocolError("the request's fragments were interrupted by another frame"))
 
     def expect_late(self, stream: Stream) -> None:
         """Expect what the peer may send on a stream before it learns that we canceled it."""
@@ -231,6 +248,7 @@ class Inbound:
             or stream_id in self.partials
         ):
             self.stray(now)
+            self._interrupt(stream_id)
         elif self.draining:
             self._reject(frame, "this side is closing the connection", now)
         elif self._streams.remote >= self._max_streams or len(self.partials) > self._max_streams:
@@ -348,6 +366,14 @@ class Inbound:
             self.reassembly.begin(stream_id, frame, frame.metadata, frame.data, now)
         except LimitExceeded as error:
             self._drop_partial(stream_id, error)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Give up the oldest unfinished items while all of them hold too much (THREATS 49)."""
+        excess = self.reassembly.excess()
+        while excess is not None:
+            self._drop_partial(*excess)
+            excess = self.reassembly.excess()
 
     def _continue(self, stream_id: int, frame: Frame, flags: int, now: float) -> None:
         try:
@@ -356,6 +382,7 @@ class Inbound:
             self._drop_partial(stream_id, error)
             return
         if flags & FOLLOWS:
+            self._make_room()
             return
         partial = self.reassembly.finish(stream_id)
         head = partial.head
@@ -390,6 +417,7 @@ class Inbound:
         stream = self._streams.get(frame.stream_id)
         if stream is None or stream.outbound != OPEN or stream.kind == _CALL:
             self.stray(now)
+            self._interrupt(frame.stream_id)
         elif frame.request_n == 0:
             # RSocket 1.0, REQUEST_N Frame: the value MUST be more than 0.
             self.refuse(stream, Code.INVALID, ProtocolError("request-n must be more than 0"))

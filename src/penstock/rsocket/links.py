@@ -17,7 +17,7 @@ from ..errors import (
 )
 from ..events import Unlinked
 from ..wire.frames import RESPOND, ErrorFrame, Frame, FrameType, KeepaliveFrame, ResumeFrame, ResumeOkFrame
-from .codes import Code, name_of
+from .codes import Code, name_of, text_of
 from .connection import CLOSED, DRAINING, NEW, OPENED, Connection
 from .setup import setup_frame
 
@@ -203,6 +203,7 @@ class Links(Connection):
         """Go on without a link: what is sent now waits in the replay."""
         self._link = DOWN
         self._keepalive.stop()
+        self._timers.stop(Timer.REASSEMBLY)
         self._outbound.linked = False
         self._outbound.outbox.clear()
         self._deframer = self._new_deframer(self._settings.max_frame_bytes)
@@ -217,7 +218,7 @@ class Links(Connection):
             position = frame.last_received_client_position
             self._resumed(position, self._kept(position), now)
         elif isinstance(frame, ErrorFrame) and frame.stream_id == 0:
-            text = f"{name_of(frame.code)}: {frame.data.decode('utf-8', 'replace')}"
+            text = f"{name_of(frame.code)}: {text_of(frame.data)}"
             self._finish(ResumeRejected(f"the server did not resume the session: {text}", frame.code))
         else:
             self._inbound.stray(now)
@@ -241,6 +242,7 @@ class Links(Connection):
         self._link = UP
         self._established = True
         self._timers.stop(Timer.EXPIRY)
+        self._inbound.reassembly.restart(now)
         self._start_keepalive(self._settings.keepalive_interval, self._settings.keepalive_lifetime, now)
         # RSocket 1.0, Resuming Operation: leases MUST be restarted by sending one.
         self._grant(now)

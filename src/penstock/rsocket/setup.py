@@ -11,9 +11,11 @@ from ..wire.frames import LEASE, RESUME, Frame, SetupFrame, type_name
 from .codes import Code
 from .dialect import Dialect
 
-__all__ = ["check", "setup_frame"]
+__all__ = ["MAX_TOKEN_BYTES", "check", "setup_frame"]
 
 CANDIDATE: Final = (0, 2)
+MAX_TOKEN_BYTES: Final = 1_024
+"""Living peers have 16 bytes of token, or the 36 characters of a UUID; a length could say 65,535."""
 
 
 def setup_frame(dialect: Dialect, settings: Settings, payload: Payload, token: bytes | None) -> SetupFrame:
@@ -64,6 +66,10 @@ def check(frame: Frame, dialect: Dialect, *, resumable: bool, leases: bool) -> S
     # RSocket 1.0, SETUP Frame: a server that cannot resume MUST reject.
     if frame.flags & RESUME and not resumable:
         raise SetupRejected("this server does not resume sessions", Code.REJECTED_SETUP)
+    # THREATS 27: as many sessions are kept as there may be, each with its token.
+    if frame.token is not None and len(frame.token) > MAX_TOKEN_BYTES:
+        what = f"a resume token of {len(frame.token)} bytes; at most {MAX_TOKEN_BYTES} are accepted"
+        raise SetupRejected(what, Code.REJECTED_SETUP)
     if frame.flags & LEASE and not leases:
         raise SetupRejected("this server grants no leases", Code.REJECTED_SETUP)
     return frame

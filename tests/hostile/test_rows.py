@@ -1,0 +1,28 @@
+"""Every kind of attack on the RSocket family, of the project's table of them, has a test that names its row."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+TESTS = Path(__file__).parent.parent
+ROWS = range(1, 55)
+OF_OTHER_FAMILIES = {52: "elements in parts are reactive-streams-io's, of which RSocket has nothing"}
+"""Rows without a test here, and why."""
+
+_NAMED = re.compile(r"THREATS ((?:\d+(?:, | and )?)+)")
+
+
+def named(text: str) -> set[int]:
+    """Return the rows that some tests name."""
+    return {int(row) for found in _NAMED.findall(text) for row in re.findall(r"\d+", found)}
+
+
+def test_every_row_has_a_test() -> None:
+    tests = [path for path in TESTS.rglob("test_*.py") if path != Path(__file__)]
+    rows = set().union(*(named(path.read_text()) for path in tests))
+    assert set(ROWS) - rows == set(OF_OTHER_FAMILIES)
+
+
+def test_rows_are_read_however_they_are_listed() -> None:
+    assert named("# THREATS 3\n# THREATS 22, 24: both\n(THREATS 9). THREATS 30 and 31: two") == {3, 9, 22, 24, 30, 31}
