@@ -220,9 +220,14 @@ class Acceptor(Protocol):
 class Kept(Protocol):
     """A session that may be kept for the process that comes after this one."""
 
+    @property
     @abstractmethod
-    def leave(self) -> bool:
-        """Let go of the session, of which the peer is told nothing; return False where it is not kept."""
+    def kept(self) -> bool:
+        """Whether it is."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Let go of a session that is kept. The peer is told nothing."""
 
 
 class SessionLog(Protocol):

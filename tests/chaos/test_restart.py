@@ -13,7 +13,9 @@ from pathlib import Path
 import penstock
 from penstock import Canceled, Rejected, Settings
 from tests.chaos.serving import TOTAL
+from tests.waiting import until
 
+ROOT = Path(__file__).parent.parent.parent
 KILLS = 4
 
 
@@ -28,7 +30,7 @@ class Victim:
 
     async def start(self) -> None:
         arguments = ("-m", "tests.chaos.serving", self.url, self.folder / "sessions", self.folder / "calls")
-        self._process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=PIPE)
+        self._process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=PIPE, cwd=ROOT)
         assert self._process.stdout is not None
         self.url = (await self._process.stdout.readline()).decode().strip()
         assert self.url
@@ -96,8 +98,7 @@ async def test_a_call_is_answered_or_ends_and_is_never_begun_twice(tmp_path: Pat
 
         async def disturb() -> None:
             for turn in range(KILLS):
-                while len(answered) < (turn + 1) * 200:
-                    await asyncio.sleep(0)
+                await until(lambda turn=turn: len(answered) >= (turn + 1) * 200)
                 await server.kill()
                 await server.start()
 

@@ -265,6 +265,15 @@ class World:
             self.safely(self.work)
             self.grant()
         self.drive()
+        # Both sides agree on their positions: else the session would not be resumed.
+        self.disk.dies_at = -1
+        self.cut()
+        self.connect()
+        self.drive()
+        self.kill()
+        self.connect()
+        self.drive()
+        self.restarts -= 1
         self.look()
 
     def look(self) -> None:

@@ -160,20 +160,21 @@ class Server:
         """Close a connection, or let go of it where its session is kept."""
         if driver.link is None:
             grace = 0
-        if isinstance(session, Kept):
-            await self._drained(session, self._settings.close_grace if grace is None else grace)
-            if session.leave():
+        if isinstance(session, Kept) and session.kept:
+            await self._drained(driver, self._settings.close_grace if grace is None else grace)
+            if session.kept:
+                session.leave()
                 driver.detach()
                 grace = 0
         await driver.close(grace)
 
-    async def _drained(self, session: Session, grace: float) -> None:
+    async def _drained(self, driver: Driver, grace: float) -> None:
         """Wait until the streams of a session have ended, for `grace` seconds at most."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + grace
+        deadline = driver.loop.time() + grace
         # Nothing tells when the last stream ends: looking now and then costs the connections that live nothing.
-        while session.open_streams and loop.time() < deadline:  # noqa: ASYNC110
+        while driver.session.open_streams and driver.loop.time() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(LOOK_SECONDS)
+        driver.flush()
 
     async def _open(self) -> Server:
         if self._listeners:

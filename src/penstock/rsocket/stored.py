@@ -66,14 +66,17 @@ class StoredSession(RSocketSession):
         """Keep the session in `log` from now on."""
         self._log = log
 
-    def leave(self) -> bool:
-        """Let go of the session, which is kept. See :meth:`penstock.session.Kept.leave`."""
-        if self._log is None or self._state != OPENED or not self._begun:
-            return False
+    @property
+    def kept(self) -> bool:
+        """Whether another process can go on with it. See :class:`penstock.session.Kept`."""
+        return self._log is not None and self._begun and self._state == OPENED
+
+    def leave(self) -> None:
+        """Let go of the session. See :meth:`penstock.session.Kept.leave`."""
         log = self._log
         self._log = None
-        log.close()
-        return True
+        if log is not None:
+            log.close()
 
     @classmethod
     def revive(
