@@ -85,6 +85,11 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
             3,
             "b'before'\nwhat was open failed\nb'after'\nb'somebody'\nrsocket+memory://two up 0\nrsocket",
         ),
+        (
+            "docs/how-to/resume.md",
+            2,
+            "b'before'\nb'sent'\nthe server was restarted; part of this may have been done\nb'after'\n",
+        ),
     ],
 )
 def test_what_stands_there_runs(page: str, count: int, output: str) -> None:

@@ -19,6 +19,7 @@ FOLDERS = {
     "reactivestreams",
     "river",
     "transports",
+    "store",
     "aio",
     "observe",
     "journal",
@@ -64,7 +65,11 @@ RULES = {
     "transports.http2": Rule(ours={"top", "core"}, theirs={"h2"}),
     "transports.quic": Rule(ours={"top", "core"}, theirs={"aioquic"}),
     "transports.websocket": Rule(ours={"top"}, theirs={"websockets"}),
-    "aio": Rule(ours={"top", "dialects", "transports"}, lazily={"wire.columns"}, theirs_lazily={"pyarrow", "uvloop"}),
+    # A server's sessions on disk. No part of `aio`, which touches no files, nor of `journal`, which needs pyarrow.
+    "store": Rule(ours={"top"}),
+    "aio": Rule(
+        ours={"top", "dialects", "transports"}, lazily={"wire.columns", "store"}, theirs_lazily={"pyarrow", "uvloop"}
+    ),
     "observe": Rule(ours={"top", "aio"}),
     "observe.carriers": Rule(ours={"top", "aio", "rsocket"}),
     "observe.opentelemetry": Rule(ours={"top", "aio"}, theirs={"opentelemetry"}),
@@ -226,6 +231,8 @@ def test_every_folder_says_what_it_may_import() -> None:
         ("penstock.aio.streams", "def batches():\n    from ..wire import framing"),
         ("penstock.aio.streams", "import pyarrow"),
         ("penstock.aio.peer", "from ..rsocket import session"),
+        ("penstock.aio.server", "from ..store import SessionFolder"),
+        ("penstock.store.log", "from ..journal.disk import sync_folder"),
         ("penstock.aio.metrics", "import prometheus_client"),
         ("penstock.observe.prometheus", "import opentelemetry"),
         ("penstock.observe.opentelemetry", "from ..rsocket import metadata"),

@@ -7,7 +7,7 @@ from typing import Final
 
 from .errors import LocalError, UrlError
 from .payload import Payload
-from .session import Acceptor, Session
+from .session import Acceptor, Session, SessionLogs
 from .settings import Settings
 
 __all__ = ["PROTOCOLS", "acceptor", "acceptors", "can_resume", "client_session"]
@@ -63,8 +63,13 @@ def client_session(
     return RSocketSession.client(settings, setup or Payload(), dialect, random if settings.resume else None)
 
 
-def acceptors(protocol: str, settings: Settings) -> Callable[[], Acceptor]:
+def acceptors(protocol: str, settings: Settings, logs: SessionLogs | None = None) -> Callable[[], Acceptor]:
     """Return what makes an acceptor for each new link of one server; they share the sessions to resume.
+
+    Args:
+        protocol: One of `PROTOCOLS`.
+        settings: Limits and timeouts.
+        logs: Where the sessions are kept for another process; None: they die with this one.
 
     Raises:
         UrlError: The protocol is unknown.
@@ -75,12 +80,20 @@ def acceptors(protocol: str, settings: Settings) -> Callable[[], Acceptor]:
     from .rsocket.connection import Connection
     from .rsocket.dialect import DIALECTS
     from .rsocket.resume import SessionStore
+    from .rsocket.session import RSocketSession
 
-    store: SessionStore[Connection] | None = None
-    if settings.resume_timeout > 0:
-        store = SessionStore(settings.max_sessions)
     served = frozenset(DIALECTS if protocol == "rsocket" else {protocol})
-    return lambda: RSocketAcceptor(settings, store, served)
+    store: SessionStore[Connection] | None = None
+    begin: Callable[..., RSocketSession] = RSocketSession.server
+    if settings.resume_timeout > 0:
+        if logs is None:
+            store = SessionStore(settings.max_sessions)
+        else:
+            from .rsocket.stored import StoredSession, StoredSessions
+
+            store = StoredSessions(settings, logs)
+            begin = StoredSession.server
+    return lambda: RSocketAcceptor(settings, store, served, begin)
 
 
 def acceptor(protocol: str, settings: Settings) -> Acceptor:

@@ -40,6 +40,8 @@
     * :exc:`JournalCorrupt`: a record batch is damaged.
     * :exc:`DataLost`: positions that were asked for are gone.
     * :exc:`DiskFull`: there is no room for another batch.
+
+  * :exc:`SessionStoreError`: the folder of a server's sessions cannot be used, or what is kept of one is damaged.
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ __all__ = [
     "ResumeRejected",
     "SessionClosed",
     "SessionError",
+    "SessionStoreError",
     "SetupRejected",
     "StreamClosed",
     "UnsupportedKind",
@@ -253,3 +256,7 @@ class DataLost(JournalError):
 
 class DiskFull(JournalError):
     """The disk has no room for another batch."""
+
+
+class SessionStoreError(PenstockError):
+    """The folder in which a server keeps its sessions cannot be used, or what it holds of one is damaged."""

@@ -20,13 +20,13 @@ All times are seconds of one monotonic clock. Below `transports` nothing else kn
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from .events import Event
 from .kinds import Kind
 from .payload import Payload, PayloadRun
 
-__all__ = ["Acceptor", "Session"]
+__all__ = ["Acceptor", "Kept", "Session", "SessionLog", "SessionLogs"]
 
 
 class Session(Protocol):
@@ -214,3 +214,64 @@ class Acceptor(Protocol):
 
     identity: bytes
     """Who the peer is, as far as its link proves it: a session is resumed by the same peer alone."""
+
+
+@runtime_checkable
+class Kept(Protocol):
+    """A session that may be kept for the process that comes after this one."""
+
+    @property
+    @abstractmethod
+    def kept(self) -> bool:
+        """Whether it is."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Let go of a session that is kept. The peer is told nothing."""
+
+
+class SessionLog(Protocol):
+    """What is kept of one session, so that another process can go on with it: records, in order.
+
+    All methods but `close` and `remove` raise :exc:`~penstock.SessionStoreError` when they fail.
+    """
+
+    size: int
+    """Bytes that it takes."""
+
+    @abstractmethod
+    def append(self, record: bytes) -> None:
+        """Add a record. It is durable when this returns."""
+
+    @abstractmethod
+    def rewrite(self, record: bytes) -> None:
+        """Put `record` in the place of all that there is, or begin with it. It is durable when this returns."""
+
+    @abstractmethod
+    def remove(self) -> None:
+        """Forget all of it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave it for whoever opens it next."""
+
+
+class SessionLogs(Protocol):
+    """The logs of a server's sessions, by name."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return how many there are, those included that nobody has opened."""
+
+    @abstractmethod
+    def create(self, name: str) -> SessionLog | None:
+        """Return a new log, which is there from its first record on; None if the name is taken."""
+
+    @abstractmethod
+    def open(self, name: str) -> tuple[SessionLog, list[bytes]] | None:
+        """Return a log and its records; None if there is none, or somebody has opened it.
+
+        Raises:
+            SessionStoreError: It is damaged.
+
+        """

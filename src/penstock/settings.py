@@ -112,6 +112,9 @@ class Settings:
     """Sent output that a session keeps until the peer confirms it; what is older cannot be resumed from."""
     max_sessions: int = 1_000
     """Sessions that a server keeps for resuming."""
+    resume_store: str = ""
+    """A folder in which a server keeps them on disk, so that clients resume them after it was killed and started again;
+    everything that is sent waits for the disk then. Empty: they die with the process."""
 
     # Time.
     connect_timeout: float = 10.0

@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 import penstock
-from penstock import LocalError, Service, SessionError, Settings
+from penstock import LocalError, Service, SessionError, SessionStoreError, Settings
 from tests.aio.serving import make_service, world
+from tests.aio.taps import Notes
 from tests.waiting import until
 
 
@@ -131,3 +132,93 @@ async def test_a_server_asks_its_clients() -> None:
             assert (await client.call("who")).data == b"a client"
     assert hooked == [b"a client"]
     assert server.peers == []
+
+
+async def test_a_server_that_closes_leaves_its_sessions_to_the_next(tmp_path) -> None:
+    settings = Settings(resume_store=str(tmp_path / "sessions"), close_grace=0.5)
+    url = "rsocket+memory://kept"
+    release, reached = asyncio.Event(), asyncio.Event()
+    seen: list[object] = []
+    service = make_service(seen, reached)
+
+    @service.call("slow")
+    async def slow(request: penstock.Payload) -> bytes:
+        reached.set()
+        await release.wait()
+        return b"done"
+
+    server = await penstock.serve(service, url, settings=settings)
+    async with penstock.connect(url, settings=Settings(resume=True)) as peer:
+        slowly = asyncio.create_task(peer.call("slow"))
+        await reached.wait()
+        closing = asyncio.create_task(server.close())
+        release.set()
+        await closing
+        async with penstock.serve(service, url, settings=settings) as after:
+            # What is in flight may end, as ever.
+            assert (await slowly).data == b"done"
+            assert (await peer.call("echo", b"x")).data == b"x"
+            reached.clear()
+            never = asyncio.create_task(peer.call("never"))
+            await reached.wait()
+            await after.close(0)
+            assert seen == ["never ended"]
+            async with penstock.serve(service, url, settings=settings) as third:
+                with pytest.raises(penstock.Canceled, match="restarted"):
+                    await never
+                assert third.connections == 1
+                await peer.close()
+                await until(lambda: not third.connections)
+    assert [path.name for path in (tmp_path / "sessions").iterdir()] == ["lock"]
+
+
+async def test_who_was_accepted_before_a_restart_is_looked_at_again(tmp_path) -> None:
+    settings = Settings(resume_store=str(tmp_path))
+    url = "rsocket+memory://again"
+    entered: list[bytes] = []
+    accepted: list[bytes] = []
+    notes = Notes()
+
+    @asynccontextmanager
+    async def hook(connection: penstock.Connection) -> AsyncIterator[None]:
+        entered.append(connection.setup.data)
+        yield
+
+    async def accept(setup: penstock.Setup) -> Service:
+        accepted.append(setup.payload.data)
+        if len(accepted) == 3:
+            raise penstock.SetupRejected("no more of you")
+        return make_service([], asyncio.Event())
+
+    def serve() -> penstock.Server:
+        return penstock.serve(Service(), url, settings=settings, acceptor=accept, on_connection=hook, taps=[notes])
+
+    server = await serve()
+    async with penstock.connect(url, settings=Settings(resume=True), setup=b"ada") as peer:
+        for _ in range(2):
+            assert (await peer.call("echo", b"x")).data == b"x"
+            await server.close(0)
+            server = await serve()
+        with pytest.raises(SessionError):
+            await peer.call("echo", b"x")
+        await server.close(0)
+    assert (accepted, entered) == ([b"ada"] * 3, [b"ada"] * 2)
+    assert len(notes.of("opened")) == len(notes.of("closed"))
+    assert list(tmp_path.glob("*.session")) == []
+
+
+async def test_two_servers_do_not_share_a_store(tmp_path) -> None:
+    settings = Settings(resume_store=str(tmp_path))
+    async with penstock.serve(Service(), "rsocket+memory://first", settings=settings):
+        with pytest.raises(SessionStoreError, match="another server"):
+            await penstock.serve(Service(), "rsocket+memory://second", settings=settings)
+    async with penstock.serve(Service(), "rsocket+memory://second", settings=settings):
+        pass
+
+
+async def test_sessions_that_nobody_comes_back_for_are_removed(tmp_path) -> None:
+    left = tmp_path / ("0" * 64 + ".session")
+    left.write_bytes(b"")
+    settings = Settings(resume_store=str(tmp_path), resume_timeout=0.01)
+    async with penstock.serve(Service(), "rsocket+memory://expiry", settings=settings):
+        await until(lambda: not left.exists())

@@ -9,7 +9,7 @@ import tracemalloc
 import pytest
 
 from penstock.rsocket.dialect import DIALECTS
-from tests.hostile.flooding import MIB, V00, V1, V02, Attack, attack, opening
+from tests.hostile.flooding import MIB, V00, V02, V1, Attack, attack, opening
 from tests.waiting import until
 
 ALL = pytest.mark.parametrize("dialect", [V1, V02, V00])

@@ -390,6 +390,21 @@ async def test_a_stream_that_fails_is_kept_up_to_there(tmp_path: Path, settings:
     assert reason.startswith("the publisher failed the stream") and "sold out" in reason
 
 
+async def test_a_publisher_that_was_restarted_is_asked_again(tmp_path: Path) -> None:
+    kept = Settings(resume_store=str(tmp_path / "sessions"))
+    publisher = Publisher(*numbered(0, 5), asyncio.Event())
+    collector = Collector(URL, ROUTE, tmp_path / "journal")
+    async with publisher.serve(kept):
+        task = asyncio.create_task(collector.run())
+        await until(lambda: collector.progress.position == 5)
+    publisher.steps = numbered(7, 10)
+    async with publisher.serve(kept):
+        await task
+    assert rows(tmp_path / "journal") == numbered(0, 5) + numbered(7, 10)
+    ((position, reason),) = gaps(tmp_path / "journal")
+    assert position == 5 and "the publisher gave the stream up" in reason and "restarted" in reason
+
+
 async def test_a_stream_that_failed_when_the_collector_was_stopped_leaves_a_gap(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from tests.builds import Build
-from tests.sim.target import DIALECTS, V00, V1, V02, Target
+from tests.sim.target import DIALECTS, V00, V02, V1, Target
 from tests.sim.test_resume import TOKEN, World
 
 ALL = pytest.mark.parametrize("dialect", DIALECTS)

@@ -7,14 +7,16 @@ import logging
 import ssl as tls
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING, Final
 
 from .. import session as sessions
 from .. import transports
 from ..connection import Connection
 from ..dialects import acceptors
 from ..errors import LocalError, ProtocolError
-from ..session import Session
+from ..session import Kept, Session
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..transports import Discard, Link, Listener
@@ -26,9 +28,15 @@ from .refusals import Refusals
 from .service import Service
 from .watching import ConnectionHook, WatchedDriver, Watchers
 
+if TYPE_CHECKING:
+    from ..store import SessionFolder
+
 __all__ = ["Server", "serve"]
 
 logger = logging.getLogger("penstock.aio")
+
+LOOK_SECONDS: Final = 0.02
+"""How often a server that is closing looks whether the streams of a session that it keeps have ended."""
 
 
 def serve(
@@ -63,6 +71,7 @@ def serve(
     Raises:
         UrlError: A URL names nothing that we know.
         ConnectError: Entered or awaited: a place cannot be bound.
+        SessionStoreError: Entered or awaited: `Settings.resume_store` cannot be used.
 
     """
     if not urls:
@@ -95,6 +104,8 @@ class Server:
         self._addresses: Counter[str] = Counter()
         self._refusals = Refusals(settings.max_refusals_per_address)
         self._arrivals: set[_Arrival] = set()
+        self._folder: SessionFolder | None = None
+        self._expiry: asyncio.TimerHandle | None = None
 
     @property
     def urls(self) -> list[str]:
@@ -134,6 +145,8 @@ class Server:
     async def close(self, grace: float | None = None) -> None:
         """Take no more connections, and close those that there are.
 
+        Sessions that `Settings.resume_store` keeps are not closed, but left to the server that comes after this one.
+
         Args:
             grace: How many seconds what is in flight may take to end; else `Settings.close_grace`.
 
@@ -143,23 +156,57 @@ class Server:
         for arrival in list(self._arrivals):
             arrival.refuse("the server is closing")
         # A session without a link waits for one, and from now on there is none.
-        drivers = list(self._drivers.values())
-        await asyncio.gather(*(driver.close(0 if driver.link is None else grace) for driver in drivers))
+        await asyncio.gather(*(self._part(session, driver, grace) for session, driver in self._drivers.items()))
         await self._watchers.left()
+        if self._expiry is not None:
+            self._expiry.cancel()
+        if self._folder is not None:
+            self._folder.close()
+            self._folder = None
+
+    async def _part(self, session: Session, driver: Driver, grace: float | None) -> None:
+        """Close a connection, or let go of it where its session is kept."""
+        if driver.link is None:
+            grace = 0
+        if isinstance(session, Kept) and session.kept:
+            await self._drained(driver, self._settings.close_grace if grace is None else grace)
+            if session.kept:
+                session.leave()
+                driver.detach()
+                grace = 0
+        await driver.close(grace)
+
+    async def _drained(self, driver: Driver, grace: float) -> None:
+        """Wait until the streams of a session have ended, for `grace` seconds at most."""
+        deadline = driver.loop.time() + grace
+        # Nothing tells when the last stream ends: looking now and then costs the connections that live nothing.
+        while driver.session.open_streams and driver.loop.time() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_SECONDS)
+        driver.flush()
 
     async def _open(self) -> Server:
         if self._listeners:
             return self
         self._service.serving = True
         try:
+            self._open_folder()
             for url in self._wanted:
-                make = acceptors(url.protocol, self._settings)
+                make = acceptors(url.protocol, self._settings, self._folder)
                 listener = await transports.listen(url, self._accepting(make, url.protocol), self._settings, self._ssl)
                 self._listeners.append(listener)
         except BaseException:
             await self.close(0)
             raise
         return self
+
+    def _open_folder(self) -> None:
+        """Take over the sessions that an earlier process has left, if they are kept at all."""
+        settings = self._settings
+        if settings.resume_store and settings.resume_timeout > 0:
+            from ..store import SessionFolder
+
+            self._folder = folder = SessionFolder(Path(settings.resume_store))
+            self._expiry = asyncio.get_running_loop().call_later(settings.resume_timeout, folder.expire)
 
     # Links.
 

@@ -27,14 +27,15 @@ from ..aio.streams import Stream
 from ..dialects import can_resume
 from ..errors import (
     ApplicationError,
+    Canceled,
     ConnectError,
     DiskFull,
     JournalError,
     LinkError,
     LocalError,
     PeerClosed,
+    PenstockError,
     ResumeRejected,
-    SessionError,
     SetupRejected,
 )
 from ..payload import Payload
@@ -164,7 +165,7 @@ class Collector:
         cannot make up for it, is recorded as a gap.
 
         Raises:
-            ApplicationError: The publisher failed the stream.
+            ApplicationError: The publisher failed the stream; one that only gave it up is asked again.
             JournalError: The journal cannot be written, for another reason than a full disk.
             SessionError: The publisher speaks something else, or refuses us.
             ConnectError: Nobody answers at the first try; later on, tries go on for ever.
@@ -187,6 +188,10 @@ class Collector:
                     self._state = State(begun=True)
                 except ResumeRejected as error:
                     await self._lost(writer, str(error))
+                except Canceled as error:
+                    # Its process has ended, and the next one cannot go on with the stream.
+                    await self._lost(writer, f"the publisher gave the stream up: {error}")
+                    await self._again_after(error, backoff)
                 except ApplicationError as error:
                     await self._lost(writer, f"the publisher failed the stream: {error}")
                     raise
@@ -200,7 +205,7 @@ class Collector:
                         await self._lost(writer, str(error))
                     await self._again_after(error, backoff)
 
-    async def _again_after(self, error: SessionError, backoff: Backoff) -> None:
+    async def _again_after(self, error: PenstockError, backoff: Backoff) -> None:
         """Wait for a publisher that is away, and let people know."""
         logger.info("%s: %s", self._url, error)
         self.progress.waiting = f"{error}; the publisher is tried again"

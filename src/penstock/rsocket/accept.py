@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Final, cast
 
 from ..errors import FrameError, ProtocolError, ResumeRejected
@@ -30,6 +30,7 @@ class RSocketAcceptor:
         settings: Limits and timeouts.
         store: The server's sessions that may be resumed; None: it resumes none.
         served: Names of the dialects that are.
+        begin: Makes a new session, of the settings, the dialect and the store.
 
     """
 
@@ -38,10 +39,12 @@ class RSocketAcceptor:
         settings: Settings,
         store: SessionStore[Connection] | None = None,
         served: Container[str] = frozenset(DIALECTS),
+        begin: Callable[..., RSocketSession] = RSocketSession.server,
     ) -> None:
         self._settings = settings
         self._store = store
         self._served = served
+        self._begin = begin
         self._head = b""
         self._since = 0.0
         self.farewell = b""
@@ -68,7 +71,7 @@ class RSocketAcceptor:
             return None
         if dialect.keepalive and is_resume(self._head):
             return self._resume(now)
-        session = RSocketSession.server(self._settings, dialect, self._store if dialect.keepalive else None)
+        session = self._begin(self._settings, dialect, self._store if dialect.keepalive else None)
         session.identity = self.identity
         session.link_up(self._since)
         session.receive(self._head, now)

@@ -155,6 +155,10 @@ class SessionStore(Generic[SessionT]):
             raise ResumeRejected("there is no session of that token")
         return found[1]
 
+    def revived(self, token: bytes, session: SessionT, identity: bytes) -> None:
+        """Keep `session`, which an earlier process began."""
+        self._sessions[token] = identity, session
+
     def forget(self, token: bytes) -> None:
         """Forget the session of that token."""
         self._sessions.pop(token, None)

@@ -1,0 +1,113 @@
+"""The folder of a server's sessions: whose it is, what lies in it, and what nobody comes back for."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from ..errors import SessionStoreError
+from .log import TEMPORARY, Log, store_errors
+
+__all__ = ["SessionFolder"]
+
+logger = logging.getLogger("penstock.store")
+
+SUFFIX: Final = ".session"
+LOCK: Final = "lock"
+_NAME = re.compile(r"[0-9a-f]{64}")
+
+
+class SessionFolder:
+    """The :class:`penstock.session.SessionLogs` of one server. Another one cannot use the folder at the same time.
+
+    Args:
+        path: The folder; it is made if need be.
+
+    Raises:
+        SessionStoreError: Another server uses it, or it cannot be used.
+
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._open: set[str] = set()
+        with store_errors(path, "be used"):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._fd = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._fd)
+            raise SessionStoreError(
+                f"{path}: another server keeps its sessions there; stop it, or choose another folder"
+            ) from None
+        self._left = self._found()
+
+    def _found(self) -> set[str]:
+        """Return the names of the logs that an earlier process left, and remove what it never finished."""
+        names = set()
+        with store_errors(self._path, "be listed"):
+            for file in self._path.iterdir():
+                if file.suffix == SUFFIX and _NAME.fullmatch(file.stem):
+                    names.add(file.stem)
+                elif file.name.endswith(SUFFIX + TEMPORARY):
+                    file.unlink()
+        return names
+
+    def __len__(self) -> int:
+        return len(self._left) + len(self._open)
+
+    def create(self, name: str) -> Log | None:
+        """Return a new log, or None if the name is taken. See :meth:`penstock.session.SessionLogs.create`."""
+        if name in self._open or name in self._left:
+            return None
+        return self._log(name)
+
+    def open(self, name: str) -> tuple[Log, list[bytes]] | None:
+        """Return a log that an earlier process left. See :meth:`penstock.session.SessionLogs.open`.
+
+        Raises:
+            SessionStoreError: It is damaged. It stays where it is.
+
+        """
+        if name not in self._left:
+            return None
+        log = self._log(name)
+        try:
+            records = log.read()
+        except SessionStoreError as error:
+            log.close()
+            logger.error("%s", error)
+            raise
+        self._left.discard(name)
+        return log, records
+
+    def expire(self) -> None:
+        """Remove the logs for which nobody has come back since the folder was opened."""
+        for name in self._left - self._open:
+            with suppress(OSError):
+                self._place(name).unlink()
+        self._left.clear()
+
+    def close(self) -> None:
+        """Let go of the folder. Twice is fine."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _log(self, name: str) -> Log:
+        self._open.add(name)
+        return Log(self._place(name), lambda: self._closed(name))
+
+    def _closed(self, name: str) -> None:
+        self._open.discard(name)
+        if self._place(name).exists():
+            self._left.add(name)
+
+    def _place(self, name: str) -> Path:
+        return self._path / (name + SUFFIX)

@@ -1,0 +1,188 @@
+"""The log of one session: a file that grows by whole records, and what is found of it after a crash.
+
+A file is a magic number and records. A record is its length, the CRC-32 of its bytes, the CRC-32 of these two
+numbers (little-endian, 4 bytes each), and its bytes. The second checksum tells a length that was damaged, behind
+which nobody knows what is there, from a record that was never finished.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+from zlib import crc32
+
+from ..errors import SessionStoreError
+
+__all__ = ["MAGIC", "TEMPORARY", "Log", "frame", "split", "store_errors", "sync_folder"]
+
+MAGIC: Final = b"penstock session 1\n"
+TEMPORARY: Final = ".tmp"
+"""How a file ends before its first record is durable."""
+
+_NUMBERS = struct.Struct("<II")
+_HEAD_BYTES = _NUMBERS.size + 4
+
+
+@contextmanager
+def store_errors(path: Path, action: str) -> Iterator[None]:
+    """Turn an `OSError` inside the block into one of ours.
+
+    Args:
+        path: What the error is about.
+        action: What could not be done to it, as in "be read".
+
+    Raises:
+        SessionStoreError: There was one.
+
+    """
+    try:
+        yield
+    except OSError as error:
+        raise SessionStoreError(
+            f"{path}: cannot {action} ({error.strerror or error}); check the folder, its permissions and the disk"
+        ) from error
+
+
+def frame(record: bytes) -> bytes:
+    """Return `record` as it stands in a file."""
+    numbers = _NUMBERS.pack(len(record), crc32(record))
+    return numbers + crc32(numbers).to_bytes(4, "little") + record
+
+
+def split(data: bytes) -> tuple[list[bytes], int]:
+    """Return the records in the bytes of a file, and where the last of them ends: what is behind it was never finished.
+
+    Raises:
+        ValueError: There is damage before the end.
+
+    """
+    if not data.startswith(MAGIC):
+        raise ValueError("it does not begin as the log of a session")
+    records: list[bytes] = []
+    at = len(MAGIC)
+    while len(data) - at >= _HEAD_BYTES:
+        numbers = data[at : at + _NUMBERS.size]
+        length, checksum = _NUMBERS.unpack(numbers)
+        if int.from_bytes(data[at + _NUMBERS.size : at + _HEAD_BYTES], "little") != crc32(numbers):
+            if not any(data[at:]):
+                # The file had grown already when the power failed, and its bytes had not come yet.
+                break
+            raise ValueError(f"byte {at}: the checksum of a length is another")
+        end = at + _HEAD_BYTES + length
+        record = data[at + _HEAD_BYTES : end]
+        if end > len(data) or (end == len(data) and crc32(record) != checksum):
+            break
+        if crc32(record) != checksum:
+            raise ValueError(f"byte {at}: the checksum of a record is another")
+        records.append(record)
+        at = end
+    return records, at
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+class Log:
+    """A :class:`penstock.session.SessionLog` in a file.
+
+    Args:
+        path: The file, which may not be there yet.
+        closed: Called when it is closed or removed.
+
+    Attributes:
+        size: Its bytes, which are durable.
+
+    """
+
+    def __init__(self, path: Path, closed: Callable[[], None]) -> None:
+        self.path = path
+        self.size = 0
+        self._closed = closed
+        self._fd = -1
+
+    def read(self) -> list[bytes]:
+        """Open the file that is there, cut off what was never finished, and return its records.
+
+        Raises:
+            SessionStoreError: It cannot be read, or it is damaged.
+
+        """
+        with store_errors(self.path, "be read"):
+            self._fd = os.open(self.path, os.O_RDWR)
+            records, self.size = self._split(self.path.read_bytes())
+            os.ftruncate(self._fd, self.size)
+            # Its last record may have been written, and not synced: the server before us was killed in between.
+            os.fsync(self._fd)
+        return records
+
+    def _split(self, data: bytes) -> tuple[list[bytes], int]:
+        try:
+            return split(data)
+        except ValueError as error:
+            raise SessionStoreError(f"{self.path}: {error}; this session is lost, remove the file") from error
+
+    def append(self, record: bytes) -> None:
+        """Add a record. It is durable when this returns. See :class:`penstock.session.SessionLog`."""
+        data = frame(record)
+        with store_errors(self.path, "be written"):
+            try:
+                _write(self._fd, data, self.size)
+                os.fdatasync(self._fd)
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(self._fd, self.size)
+                raise
+        self.size += len(data)
+
+    def rewrite(self, record: bytes) -> None:
+        """Put `record` in the place of all that there is. See :class:`penstock.session.SessionLog`."""
+        data = MAGIC + frame(record)
+        temporary = self.path.with_name(self.path.name + TEMPORARY)
+        with store_errors(self.path, "be written anew"):
+            # THREATS 28: nobody else reads what clients say, and what they are told.
+            fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+            try:
+                _write(fd, data, 0)
+                os.fsync(fd)
+                os.rename(temporary, self.path)
+                sync_folder(self.path.parent)
+            except OSError:
+                os.close(fd)
+                with suppress(OSError):
+                    temporary.unlink()
+                raise
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = fd
+        self.size = len(data)
+
+    def remove(self) -> None:
+        """Forget all of it."""
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+        self.close()
+
+    def close(self) -> None:
+        """Leave it for whoever opens it next. Twice is fine."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        self._closed()
+
+
+def _write(fd: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(fd, view, offset)
+        view = view[written:]
+        offset += written

@@ -1,0 +1,48 @@
+"""A server in a process of its own, to be killed: ``python -m tests.chaos.serving URL FOLDER CALLS``.
+
+It says where it listens, and serves until it is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+
+from penstock import Items, Payload, Service, Settings, serve
+
+TOTAL = 50_000
+
+
+def make_service(calls: str) -> Service:
+    """Return a service that notes in the file `calls` which calls were begun."""
+    service = Service()
+    notes = os.open(calls, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    @service.stream("count")
+    def count(request: Payload) -> Iterator[bytes]:
+        return (b"%d" % number for number in range(int(request.data), TOTAL))
+
+    @service.call("note")
+    def note(request: Payload) -> Payload:
+        os.write(notes, request.data + b"\n")
+        return request
+
+    @service.channel("echo")
+    async def echo(request: Payload, items: Items) -> AsyncIterator[Payload]:
+        yield request
+        async for item in items:
+            yield item
+
+    return service
+
+
+async def main(url: str, folder: str, calls: str) -> None:
+    async with serve(make_service(calls), url, settings=Settings(resume_store=folder)) as server:
+        print(server.urls[0], flush=True)
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

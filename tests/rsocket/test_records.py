@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from penstock.errors import SessionStoreError
+from penstock.events import Established
+from penstock.payload import Payload
+from penstock.rsocket.records import (
+    RECEIVING,
+    SENDING,
+    VERSION,
+    Opening,
+    Record,
+    Retained,
+    decode_record,
+    encode_record,
+)
+
+OPENING = Opening.of(Established(Payload(b"who", b"m"), "a/b", "c/d", True, False), "rsocket-1.0", b"id", True)
+FRAMES = [b"\0\0\x06" + b"%06d" % number for number in range(6)]
+
+
+def record(received: int, sent: int, frames: int, **changes: object) -> Record:
+    """Return a record that goes on from position `sent` with so many frames of 6 bytes."""
+    first = sent // 6
+    made = Record(received, sent, b"".join(FRAMES[first : first + frames]), 2, {}, [])
+    return msgspec.structs.replace(made, **changes)
+
+
+def retained(*records: Record, resume_bytes: int = 1000) -> Retained:
+    return Retained(map(encode_record, records), resume_bytes, 3)
+
+
+def test_an_opening_becomes_the_event_that_it_was_made_of() -> None:
+    event = OPENING.event()
+    assert (event.payload.data, event.payload.metadata) == (b"who", b"m")
+    assert (event.metadata_mime, event.data_mime, event.strict, event.understood) == ("a/b", "c/d", True, False)
+
+
+def test_records_add_up_to_a_session() -> None:
+    found = retained(
+        record(10, 0, 2, opening=OPENING, opened={1: SENDING, 3: SENDING | RECEIVING}),
+        record(20, 12, 1, opened={3: RECEIVING, 5: SENDING}, ended=[1]),
+        record(30, 18, 0, next_id=8),
+    )
+    assert found.opening == OPENING
+    assert (found.received, found.next_id, found.replay.first, found.replay.end) == (30, 8, 0, 18)
+    assert found.streams == {3: RECEIVING, 5: SENDING}
+    assert found.replay.since(6) == FRAMES[1:3]
+
+
+def test_what_is_too_old_is_let_go_frame_by_frame() -> None:
+    found = retained(record(0, 0, 5, opening=OPENING), resume_bytes=12)
+    assert (found.replay.first, found.replay.since(18)) == (18, FRAMES[3:5])
+
+
+def test_what_was_never_written_down_is_a_beginning_anew() -> None:
+    found = retained(record(0, 0, 1, opening=OPENING), record(0, 12, 2))
+    assert (found.replay.first, found.replay.end, found.replay.since(12)) == (12, 24, FRAMES[2:4])
+
+
+@pytest.mark.parametrize("data", [b"", b"\xc1", b"\x80", encode_record(record(0, 0, 1))[:-1]])
+def test_what_is_no_record_is_refused(data: bytes) -> None:
+    with pytest.raises(SessionStoreError, match="no record of a session"):
+        decode_record(data)
+
+
+def test_a_record_of_a_later_release_is_refused() -> None:
+    later = record(0, 0, 0, opening=msgspec.structs.replace(OPENING, version=VERSION + 1))
+    with pytest.raises(SessionStoreError, match=f"this release reads version {VERSION}"):
+        decode_record(encode_record(later))
+
+
+def test_a_log_that_does_not_tell_its_beginning_is_refused() -> None:
+    for records in ([], [record(0, 0, 1)]):
+        with pytest.raises(SessionStoreError, match="does not tell how it began"):
+            retained(*records)

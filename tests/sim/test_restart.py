@@ -1,0 +1,371 @@
+"""A server that dies anywhere, and is built anew from what was durable: nothing is lost, repeated or begun twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+TOKEN = b"t" * 16
+ITEMS = 12
+
+
+class Died(BaseException):
+    """The server was killed."""
+
+
+class Disk:
+    """What is durable, and when the next process dies: before or after it writes once more."""
+
+    def __init__(self) -> None:
+        self.logs: dict[str, list[bytes]] = {}
+        self.writes = 0
+        self.dies_at = -1
+        self.dies_after = False
+
+    def write(self, change: Callable[[], None]) -> None:
+        self.writes += 1
+        if self.writes == self.dies_at and not self.dies_after:
+            raise Died
+        change()
+        if self.writes == self.dies_at:
+            raise Died
+
+
+class Logs:
+    """The logs as one process sees them."""
+
+    def __init__(self, disk: Disk) -> None:
+        self.disk = disk
+        self.open_now: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self.disk.logs.keys() | self.open_now)
+
+    def create(self, name: str) -> Log | None:
+        return None if name in self.disk.logs or name in self.open_now else Log(self, name)
+
+    def open(self, name: str) -> tuple[Log, list[bytes]] | None:
+        if name not in self.disk.logs or name in self.open_now:
+            return None
+        return Log(self, name), list(self.disk.logs[name])
+
+
+class Log:
+    def __init__(self, logs: Logs, name: str) -> None:
+        self.disk, self.logs, self.name = logs.disk, logs, name
+        self.logs.open_now.add(name)
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.disk.logs.get(self.name, [])))
+
+    def append(self, record: bytes) -> None:
+        self.disk.write(lambda: self.disk.logs[self.name].append(record))
+
+    def rewrite(self, record: bytes) -> None:
+        self.disk.write(lambda: self.disk.logs.update({self.name: [record]}))
+
+    def remove(self) -> None:
+        self.disk.logs.pop(self.name, None)
+        self.close()
+
+    def close(self) -> None:
+        self.logs.open_now.discard(self.name)
+
+
+class World:
+    """A client, and servers that come and go on one disk.
+
+    The server's application sends `ITEMS` numbered items on every stream and channel, each time it is let, as many as
+    there is credit for; it answers calls, and uploads when they end.
+    """
+
+    def __init__(self, build, protocol="rsocket", rewrite_bytes=None, **limits) -> None:
+        self.build = build
+        self.protocol = protocol
+        self.payload = build.module("penstock.payload").Payload
+        self.kind = build.module("penstock.kinds").Kind
+        self.dialects = build.module("penstock.dialects")
+        self.settings = build.module("penstock.settings").Settings(resume=True, fragment_bytes=64, **limits)
+        self.disk = Disk()
+        self.client = self.dialects.client_session(protocol, self.settings, random=TOKEN)
+        self.begun: list[tuple[str, int]] = []
+        # Whom the server answers: how many items were sent, and said to have left.
+        self.serving: dict[int, int] = {}
+        self.left: dict[int, int] = {}
+        self.items: dict[int, list[bytes]] = {}
+        self.ends: dict[int, object] = {}
+        self.opened: dict[int, object] = {}
+        self.restarts = 0
+        self.up = False
+        self.server = None
+        self.start()
+        # A session that is not durable yet cannot be resumed: the first words pass.
+        self.connect()
+        self.open("call")
+        self.drive()
+
+    def start(self) -> None:
+        self.accept = self.dialects.acceptors(self.protocol, self.settings, Logs(self.disk))
+        self.server = self.acceptor = None
+        self.serving = {}
+
+    def kill(self) -> None:
+        self.restarts += 1
+        self.cut(True)
+        self.start()
+
+    def cut(self, killed: bool = False) -> None:
+        self.client.link_down(0.0, None)
+        if self.server is not None and not killed:
+            self.server.link_down(0.0, None)
+        self.up = False
+        self.there = self.back = b""
+
+    def connect(self) -> None:
+        self.acceptor = self.accept()
+        self.acceptor.link_up(0.0)
+        self.client.link_up(0.0)
+        self.up = True
+        self.there = self.back = b""
+
+    def open(self, what: str) -> None:
+        kind = self.kind[what.upper()]
+        route, data = what, self.payload(b"ask " * 40)
+        stream_id = self.client.open(kind, route, data, 5 if what in ("stream", "channel") else 0)
+        if what != "fire":
+            self.opened[stream_id] = kind
+            self.items[stream_id] = []
+
+    # The server's side; all of it may die.
+
+    def serve(self) -> None:
+        server = self.server
+        if server is None:
+            return
+        for event in server.take_events():
+            name = type(event).__name__
+            if name == "Requested":
+                self.begun.append((event.kind.name, event.stream_id))
+                if event.kind.name != "FIRE":
+                    self.serving[event.stream_id] = 0
+                if event.kind.name == "CHANNEL":
+                    server.request(event.stream_id, 3)
+            elif name in ("Failed", "Canceled"):
+                self.serving.pop(event.stream_id, None)
+
+    def work(self) -> None:
+        """Let the application of the server send what it may."""
+        self.serve()
+        for stream_id, sent in list(self.serving.items()):
+            kind = self.opened[stream_id].name
+            if kind in ("CALL", "UPLOAD"):
+                self.server.send(stream_id, self.payload(b"answer"), True)
+                self.end(stream_id)
+                continue
+            count = min(self.server.credit(stream_id), 3)
+            for number in range(sent, min(sent + count, ITEMS)):
+                self.server.send(stream_id, self.payload(b"%03d " % number * 30), number == ITEMS - 1)
+                self.serving[stream_id] = number + 1
+            if self.serving[stream_id] == ITEMS:
+                self.end(stream_id)
+
+    def end(self, stream_id: int) -> None:
+        """Forget a stream that is answered, and want nothing more of it."""
+        del self.serving[stream_id]
+        self.server.cancel(stream_id)
+
+    def output(self) -> bytes:
+        data = b"".join(self.server.take_output())
+        self.left.update(self.serving)
+        return data
+
+    def safely(self, act: Callable[[], object]) -> None:
+        """Do something in the server's process, which may die of it."""
+        try:
+            act()
+        except Died:
+            self.kill()
+
+    def deliver(self, data: bytes) -> None:
+        if self.acceptor is None:
+            self.server.receive(data, 0.0)
+            return
+        try:
+            session = self.acceptor.receive(data, 0.0)
+        except self.build.module("penstock.errors").ProtocolError:
+            self.client.receive(self.acceptor.farewell, 0.0)
+            return
+        if session is not None:
+            self.server, self.acceptor = session, None
+
+    # The client's side.
+
+    def take(self) -> None:
+        for event in self.client.take_events():
+            name, stream_id = type(event).__name__, event.stream_id
+            if name == "ItemReceived":
+                self.items[stream_id].append(event.payload.data)
+            elif name == "RunReceived":
+                self.items[stream_id] += [payload.data for payload in event.run.payloads()]
+            if name == "Failed" or name == "Completed" or (name == "ItemReceived" and event.done):
+                assert stream_id not in self.ends
+                self.ends[stream_id] = event.error if name == "Failed" else None
+            if name == "Closed":
+                self.ends[0] = event.error
+
+    def grant(self) -> None:
+        for stream_id, kind in self.opened.items():
+            if stream_id not in self.ends and kind.name in ("STREAM", "CHANNEL"):
+                self.client.request(stream_id, 5)
+
+    def upload(self) -> None:
+        for stream_id, kind in self.opened.items():
+            if kind.name in ("UPLOAD", "CHANNEL") and stream_id not in self.ends:
+                while self.client.credit(stream_id):
+                    self.client.send(stream_id, self.payload(b"up" * 60))
+
+    def confirm(self) -> None:
+        self.client.confirm()
+
+    def drive(self, budget: int = 1 << 60) -> None:
+        while True:
+            self.safely(self.serve)
+            if not self.up:
+                return
+            self.there += b"".join(self.client.take_output())
+            if self.server is not None:
+                try:
+                    self.back += self.output()
+                except Died:
+                    self.kill()
+                    return
+            if budget <= 0 or not (self.there or self.back):
+                return
+            there, self.there = self.there[:budget], self.there[budget:]
+            budget -= len(there)
+            if there:
+                self.safely(lambda there=there: self.deliver(there))
+                if not self.up:
+                    return
+            back, self.back = self.back[:budget], self.back[budget:]
+            budget -= len(back)
+            self.client.receive(back, 0.0)
+            self.take()
+
+    def finish(self) -> None:
+        """Let everything come to its end, and look at what became of it."""
+        for _ in range(30):
+            if not self.up:
+                self.connect()
+            self.drive()
+            self.safely(self.work)
+            self.grant()
+        self.drive()
+        # Both sides agree on their positions: else the session would not be resumed.
+        self.disk.dies_at = -1
+        self.cut()
+        self.connect()
+        self.drive()
+        self.kill()
+        self.connect()
+        self.drive()
+        self.restarts -= 1
+        self.look()
+
+    def look(self) -> None:
+        assert 0 not in self.ends, self.ends[0]
+        errors = self.build.module("penstock.errors")
+        assert len(set(self.begun)) == len(self.begun)
+        begun = {stream_id for _, stream_id in self.begun}
+        for stream_id, kind in self.opened.items():
+            many = kind.name in ("STREAM", "CHANNEL")
+            whole = [b"%03d " % number * 30 for number in range(ITEMS)] if many else [b"answer"]
+            got, error = self.items[stream_id], self.ends[stream_id]
+            assert got == whole[: len(got)]
+            assert len(got) >= self.left.get(stream_id, 0)
+            if error is None:
+                assert got == whole
+            else:
+                assert self.restarts
+                # What says that nothing was done must be true; the other may be said of what was not begun, too.
+                assert isinstance(error, errors.Canceled if stream_id in begun else errors.Canceled | errors.Rejected)
+        assert (self.client.open_streams, self.server.open_streams) == (0, 0)
+
+
+ALL = ("call", "stream", "fire", "upload", "channel")
+
+
+def play(world: World) -> None:
+    for what in ALL:
+        world.open(what)
+    for turn in range(6):
+        if not world.up:
+            world.connect()
+        world.drive(700)
+        world.safely(world.work)
+        world.grant()
+        world.upload()
+        if turn % 2:
+            world.confirm()
+    world.finish()
+
+
+@pytest.mark.parametrize("protocol", ["rsocket", "reactivesocket-0.2"])
+@pytest.mark.parametrize("dies_after", [False, True])
+def test_a_death_at_any_write_loses_and_repeats_nothing(build, protocol, dies_after) -> None:
+    world = World(build, protocol)
+    play(world)
+    assert not world.restarts
+    for at in range(2, world.disk.writes + 1):
+        other = World(build, protocol)
+        other.disk.dies_at, other.disk.dies_after = at, dies_after
+        play(other)
+        assert other.restarts == 1, at
+
+
+ACTIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("open"), st.sampled_from(ALL)),
+        st.tuples(st.just("drive"), st.integers(1, 3_000)),
+        st.tuples(st.just("die"), st.integers(1, 3), st.booleans()),
+        st.sampled_from([("work",), ("grant",), ("upload",), ("confirm",), ("cut",), ("kill",), ("drive", 1 << 60)]),
+    ),
+    max_size=40,
+)
+
+
+@given(actions=ACTIONS, small=st.booleans())
+@settings(max_examples=150)
+def test_whatever_happens_nothing_is_lost_repeated_or_begun_twice(builds, actions, small) -> None:
+    for build in builds.values():
+        with build.active():
+            world = World(build)
+            if small:
+                # Every log is written anew all the time.
+                build.module("penstock.rsocket.stored").REWRITE_BYTES = -(1 << 20)
+            try:
+                for action, *arguments in actions:
+                    act(world, action, arguments)
+                world.finish()
+            finally:
+                build.module("penstock.rsocket.stored").REWRITE_BYTES = 1 << 20
+
+
+def act(world: World, action: str, arguments: list) -> None:
+    if action == "die":
+        world.disk.dies_at, world.disk.dies_after = world.disk.writes + arguments[0], arguments[1]
+        return
+    if action == "kill":
+        world.kill()
+    elif action == "cut":
+        world.cut()
+    elif action == "work":
+        world.safely(world.work)
+    else:
+        getattr(world, action)(*arguments)
+    if not world.up:
+        world.connect()

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import SessionStoreError
+from penstock.store.log import MAGIC, TEMPORARY, Log, frame, split
+
+RECORDS = [b"first", b"", b"x" * 1000, b"last"]
+WHOLE = MAGIC + b"".join(map(frame, RECORDS))
+
+
+def no_room(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.fixture
+def closed() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def log(tmp_path: Path, closed: list[str]) -> Log:
+    return Log(tmp_path / "one.session", lambda: closed.append("closed"))
+
+
+def test_records_come_back() -> None:
+    assert split(WHOLE) == (RECORDS, len(WHOLE))
+
+
+def test_a_record_that_was_never_finished_is_cut_off() -> None:
+    for size in range(len(MAGIC), len(WHOLE)):
+        records, end = split(WHOLE[:size])
+        assert records == RECORDS[: len(records)]
+        assert WHOLE[:end] == MAGIC + b"".join(map(frame, records))
+        assert size - end < len(frame(RECORDS[len(records)]))
+
+
+def test_bytes_that_never_came_are_cut_off() -> None:
+    torn = frame(b"torn" * 9)
+    for behind in (b"\0" * 100, torn[:12] + b"\0" * 36, torn[:7]):
+        assert split(WHOLE + behind) == (RECORDS, len(WHOLE))
+
+
+def test_damage_before_the_end_is_refused() -> None:
+    for at in range(len(MAGIC), len(WHOLE) - len(frame(RECORDS[-1]))):
+        damaged = bytearray(WHOLE)
+        damaged[at] ^= 0x55
+        with pytest.raises(ValueError, match="checksum"):
+            split(bytes(damaged))
+
+
+@pytest.mark.parametrize("data", [b"", MAGIC[:-1], b"penstock session 2\n"])
+def test_what_is_no_log_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="does not begin"):
+        split(data)
+
+
+def test_what_was_written_is_read_by_the_next(log: Log, closed: list[str]) -> None:
+    log.rewrite(b"begun")
+    log.append(b"more")
+    assert log.size == log.path.stat().st_size
+    log.close()
+    log.close()
+    log.path.write_bytes(log.path.read_bytes() + b"torn")
+    again = Log(log.path, lambda: None)
+    assert again.read() == [b"begun", b"more"]
+    again.append(b"on")
+    assert again.path.stat().st_size == again.size
+    again.close()
+    assert again.read() == [b"begun", b"more", b"on"]
+    again.remove()
+    assert not log.path.exists()
+    assert closed == ["closed", "closed"]
+
+
+def test_writing_anew_replaces_all_and_leaves_nothing_else(log: Log) -> None:
+    log.rewrite(b"x" * 10_000)
+    log.append(b"more")
+    log.rewrite(b"short")
+    log.append(b"on")
+    log.close()
+    assert log.read() == [b"short", b"on"]
+    assert [path.name for path in log.path.parent.iterdir()] == ["one.session"]
+    log.close()
+
+
+def test_nobody_else_may_read_it(log: Log) -> None:
+    # THREATS 28
+    log.rewrite(b"secret")
+    assert stat.S_IMODE(log.path.stat().st_mode) == 0o600
+    log.close()
+
+
+@pytest.mark.parametrize("failing", ["pwrite", "fdatasync"])
+def test_a_full_disk_leaves_what_was_there(log: Log, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+    log.rewrite(b"begun")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, failing, no_room)
+        with pytest.raises(SessionStoreError, match="No space left"):
+            log.append(b"lost")
+    log.append(b"kept")
+    log.close()
+    assert log.read() == [b"begun", b"kept"]
+    log.close()
+
+
+@pytest.mark.parametrize("failing", ["pwrite", "fsync", "rename"])
+def test_where_writing_anew_fails_the_old_stays(log: Log, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+    log.rewrite(b"old")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, failing, no_room)
+        with pytest.raises(SessionStoreError, match="cannot be written anew"):
+            log.rewrite(b"new")
+    assert not log.path.with_name(log.path.name + TEMPORARY).exists()
+    log.append(b"more")
+    log.close()
+    assert log.read() == [b"old", b"more"]
+    log.close()
+
+
+def test_damage_is_told_with_the_file(log: Log) -> None:
+    log.path.write_bytes(b"junk")
+    with pytest.raises(SessionStoreError, match=r"one\.session: it does not begin"):
+        log.read()
+    log.close()
+    log.path.unlink()
+    with pytest.raises(SessionStoreError, match="cannot be read"):
+        log.read()
