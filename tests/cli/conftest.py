@@ -71,6 +71,12 @@ def server() -> Iterator[str]:
         yield urls[0]
 
 
+@pytest.fixture(autouse=True)
+def no_options_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Whoever runs the tests may have options of their own; they do not count here."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-configuration"))
+
+
 @pytest.fixture
 def penstock(
     capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
