@@ -25,7 +25,11 @@ def test_everything_arrives(penstock: Penstock, seen: str) -> None:
     assert (said["route"], said["auth"]) == ("seen", ["Simple", "ada", "lovelace"])
     assert (said["mime"], said["accept"]) == ("text/csv", ["text/plain", "message/x.rsocket.mime-type.v0"])
     entries = said["entries"]
-    assert [entries[mime] for mime in ("application/json", "my/own", "application/octet-stream")] == ["{}", "", "beside"]
+    assert [entries[mime] for mime in ("application/json", "my/own", "application/octet-stream")] == [
+        "{}",
+        "",
+        "beside",
+    ]
 
 
 def test_credentials_from_a_file_and_from_the_environment(

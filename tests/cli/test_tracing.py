@@ -23,14 +23,22 @@ def test_new_traces_differ_and_say_how_they_are_sampled(word: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [f"{TRACE}-{SPAN}", f"{TRACE}-{SPAN}-1", f"{TRACE[:16]}-{SPAN}-0", f"{TRACE}-{SPAN}-d", f"{TRACE}-{SPAN}-1-{PARENT}"],
+    [
+        f"{TRACE}-{SPAN}",
+        f"{TRACE}-{SPAN}-1",
+        f"{TRACE[:16]}-{SPAN}-0",
+        f"{TRACE}-{SPAN}-d",
+        f"{TRACE}-{SPAN}-1-{PARENT}",
+    ],
 )
 def test_b3_is_read_and_written(text: str) -> None:
     assert b3(trace_context(text)) == text
 
 
 def test_traceparent() -> None:
-    assert trace_context(f"00-{TRACE}-{SPAN}-01") == TraceContext(int(TRACE, 16), int(SPAN, 16), sampled=True, wide=True)
+    assert trace_context(f"00-{TRACE}-{SPAN}-01") == TraceContext(
+        int(TRACE, 16), int(SPAN, 16), sampled=True, wide=True
+    )
 
 
 @pytest.mark.parametrize("text", ["", "yes", f"{TRACE}-", f"{TRACE}-{SPAN}-2", f"01-{TRACE}-{SPAN}-01"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -21,9 +22,16 @@ __all__ = [
     "Route",
     "Take",
     "Url",
+    "offering",
     "prefix_bytes",
     "read_bytes",
 ]
+
+
+def offering(*words: str) -> Callable[[], list[str]]:
+    """Return what tells shells the values of an option. A lambda in an annotation would not know its module's names."""
+    return lambda: list(words)
+
 
 Url = Annotated[
     str,
@@ -57,7 +65,7 @@ Framing = Annotated[
     typer.Option(
         "--framing",
         help="Length before each frame: u24, u32-inclusive or none.",
-        autocompletion=lambda: list(PREFIXES),
+        autocompletion=offering(*PREFIXES),
     ),
 ]
 

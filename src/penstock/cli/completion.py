@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from ..errors import LocalError
+from .arguments import offering
 
 __all__ = ["SCRIPTS", "candidates", "completion"]
 
@@ -42,7 +43,7 @@ complete --command penstock --arguments '(__penstock_words)'
 def completion(
     shell: Annotated[
         str,
-        typer.Argument(help=f"{', '.join(SCRIPTS)}.", autocompletion=lambda: list(SCRIPTS)),
+        typer.Argument(help=f"{', '.join(SCRIPTS)}.", autocompletion=offering(*SCRIPTS)),
     ],
     typed: Annotated[list[str] | None, typer.Argument(metavar="", hidden=True)] = None,
 ) -> None:
@@ -81,7 +82,7 @@ def candidates(words: list[str]) -> list[str]:
     if waiting is not None and not waiting.is_flag:
         return _fitting(_values(here, waiting, last), last)
     if last.startswith("-"):
-        return _fitting([text for option in _options(here) for text in option.opts], last) or _fitting(["--help"], last)
+        return _fitting([*(text for option in _options(here) for text in option.opts), "--help"], last)
     if hasattr(here, "commands"):
         return _fitting(list(here.commands), last)
     return [] if rest else _fitting(_values(here, here.params[0], last), last) if here.params else []

@@ -13,6 +13,7 @@ import typer
 
 from ..errors import LocalError
 from ..payload import Payload
+from .arguments import offering
 
 __all__ = ["FORMATS", "OutputOptions", "Printer", "complain", "shown"]
 
@@ -112,7 +113,7 @@ class OutputOptions:
     format: Annotated[
         str,
         typer.Option(
-            "--format", help=f"How items are printed: {', '.join(FORMATS)}.", autocompletion=lambda: list(FORMATS)
+            "--format", help=f"How items are printed: {', '.join(FORMATS)}.", autocompletion=offering(*FORMATS)
         ),
     ] = "text"
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import LocalError
 from ..payload import Payload
-from .arguments import read_bytes
+from .arguments import offering, read_bytes
 from .credentials import credentials
 from .session_options import is_composite
 from .tracing import WORDS, b3, trace_context
@@ -55,7 +55,7 @@ class RequestOptions:
         typer.Option(
             "--trace",
             help=f"{', '.join(WORDS)}: a new trace; or a b3 or traceparent header.",
-            autocompletion=lambda: list(WORDS),
+            autocompletion=offering(*WORDS),
         ),
     ] = None
 
