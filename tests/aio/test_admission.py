@@ -10,8 +10,9 @@ import pytest
 import trustme
 
 import penstock
-from penstock import Payload, Service, Settings, Setup, SetupRejected
+from penstock import Kind, Payload, Service, Settings, Setup, SetupRejected
 from penstock.aio.admission import Acceptor
+from penstock.dialects import client_session
 
 PLACE = "rsocket+tcp://127.0.0.1:0"
 
@@ -192,3 +193,24 @@ async def test_the_first_draft_confirms_by_a_lease_alone() -> None:
             await penstock.connect(old, confirm=True)
         async with penstock.connect(old, confirm=True, settings=Settings(lease=True)) as peer:
             assert (await peer.call("who")).data == b"all"
+
+
+async def test_what_a_client_fires_arrives_although_it_closes_with_the_same_read() -> None:
+    fired = Service()
+    seen: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    @fired.fire("log")
+    def log(request: Payload) -> None:
+        seen.set_result(request.data)
+
+    client = client_session("rsocket", Settings())
+    client.link_up(0)
+    client.open(Kind.FIRE, "log", Payload(b"hello"))
+    client.close(0)
+    async with penstock.serve(fired, PLACE) as server:
+        host, port = server.urls[0].rpartition("//")[2].split(":")
+        _, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"".join(client.take_output()))
+        assert await seen == b"hello"
+        writer.close()
+        await writer.wait_closed()

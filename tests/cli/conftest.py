@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ import pytest
 from penstock.cli.main import run
 
 INTEROP = Path(__file__).parents[2] / "examples" / "interop.py"
+SEEN = f"{Path(__file__).parent / 'seen.py'}:service"
 SECONDS = 60.0
 """After so long a process hangs."""
 
@@ -46,10 +47,10 @@ def command(*arguments: str) -> list[str]:
 
 
 @contextmanager
-def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+def serving(*arguments: str, options: Sequence[str] = ()) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """Run `penstock serve` with a URL or more; yield the process and where it listens."""
     process = subprocess.Popen(
-        command("serve", *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+        command("serve", *arguments, *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
     )
     with process:
         try:
@@ -69,6 +70,19 @@ def server() -> Iterator[str]:
     """A server of examples/interop.py, by its URL."""
     with serving(f"{INTEROP}:service", "rsocket+tcp://127.0.0.1:0") as (_, urls):
         yield urls[0]
+
+
+@pytest.fixture(scope="session")
+def seen() -> Iterator[str]:
+    """A server of seen.py, by its URL; it grants leases to clients that ask."""
+    with serving(SEEN, "rsocket+tcp://127.0.0.1:0", options=["--lease", "1000/60"]) as (_, urls):
+        yield urls[0]
+
+
+@pytest.fixture(autouse=True)
+def no_options_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Whoever runs the tests may have options of their own; they do not count here."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-configuration"))
 
 
 @pytest.fixture

@@ -9,26 +9,8 @@ import trustme
 
 from penstock import transports
 from penstock.aio.backoff import Backoff
-from penstock.cli.connection import request_of, tls_context
-from penstock.errors import ConnectError, LocalError
-from penstock.payload import Payload
+from penstock.errors import ConnectError
 from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, command, serving
-
-
-def test_request_has_the_metadata_that_is_given() -> None:
-    assert request_of("data", None) == Payload(b"data")
-    assert request_of("data", "") == Payload(b"data", b"")
-
-
-def test_no_option_leaves_trust_to_the_url() -> None:
-    assert tls_context(None, False) is None
-
-
-def test_file_without_certificates_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "empty.pem"
-    file.touch()
-    with pytest.raises(LocalError, match=r"empty\.pem"):
-        tls_context(str(file), False)
 
 
 def test_trust(penstock: Penstock, tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ class Terminal(io.TextIOWrapper):
         return True
 
 
-def printed(payload: Payload, as_json: bool = False, terminal: bool = False) -> bytes:
+def printed(payload: Payload, format: str = "text", terminal: bool = False) -> bytes:
     """Return what is written for one item."""
     raw = io.BytesIO()
     out = Terminal(raw) if terminal else io.TextIOWrapper(raw)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdout", out)
-        Printer(as_json).item(payload)
+        Printer(format).item(payload)
     out.detach()
     return raw.getvalue()
 
@@ -43,9 +43,9 @@ def test_terminal_shows_text() -> None:
 
 
 def test_json_tells_text_bytes_and_absence_apart() -> None:
-    assert json.loads(printed(Payload(b"a", None), True)) == {"data": "a", "metadata": None}
-    assert json.loads(printed(Payload(b"", b""), True)) == {"data": "", "metadata": ""}
-    assert json.loads(printed(Payload(b"\xff", b"\xfe"), True)) == {
+    assert json.loads(printed(Payload(b"a", None), "json")) == {"data": "a", "metadata": None}
+    assert json.loads(printed(Payload(b"", b""), "json")) == {"data": "", "metadata": ""}
+    assert json.loads(printed(Payload(b"\xff", b"\xfe"), "json")) == {
         "data": None,
         "data_hex": "ff",
         "metadata": None,
@@ -55,7 +55,7 @@ def test_json_tells_text_bytes_and_absence_apart() -> None:
 
 def test_json_is_one_line_that_moves_no_cursor() -> None:
     text = "".join(map(chr, range(0x20))) + "\x7f\x9bgrün"
-    out = printed(Payload(text), True)
+    out = printed(Payload(text), "json")
     assert json.loads(out)["data"] == text
     assert out[:-1].decode().isprintable()
 

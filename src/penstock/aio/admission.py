@@ -92,16 +92,19 @@ class Gate:
 
     def pass_through(self, happened: list[Event]) -> list[Event]:
         """Take what has happened; return what may be handed on now."""
-        if any(isinstance(event, Closed) for event in happened):
+        self._held += happened
+        closed = [event for event in happened if isinstance(event, Closed)]
+        first = self._held[0] if self._held else None
+        if self._task is None and isinstance(first, Established):
+            # A client that has said all that it wanted may have closed the connection with the same read.
+            ready = self._ask(first)
+            if ready or not closed:
+                return ready
+        if closed:
             if self._task is not None:
                 self._task.cancel()
             self._driver.gate = None
-            return [event for event in happened if isinstance(event, Closed)]
-        self._held += happened
-        first = self._held[0] if self._held else None
-        if self._task is None and isinstance(first, Established):
-            return self._ask(first)
-        return []
+        return closed
 
     def _ask(self, event: Established) -> list[Event]:
         """Ask the acceptor about the set-up; return what may be handed on."""

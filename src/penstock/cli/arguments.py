@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -12,41 +13,61 @@ from ..errors import LocalError
 
 __all__ = [
     "PREFIXES",
-    "CaFile",
     "Credit",
-    "Data",
     "Dialect",
     "Framing",
-    "Insecure",
-    "Json",
+    "Interval",
     "Lines",
-    "Metadata",
-    "Retry",
+    "Repeat",
     "Route",
     "Take",
-    "Timeout",
     "Url",
+    "offering",
     "prefix_bytes",
     "read_bytes",
 ]
 
-Url = Annotated[str, typer.Argument(help="Where to: rsocket+tcp://HOST:PORT, rsocket+tls://… or rsocket+unix:///PATH.")]
+
+def offering(*words: str) -> Callable[[], list[str]]:
+    """Return what tells shells the values of an option. A lambda in an annotation would not know its module's names."""
+    return lambda: list(words)
+
+
+Url = Annotated[
+    str,
+    typer.Argument(help="PROTOCOL+TRANSPORT://HOST:PORT: rsocket+tcp://localhost:7878, reactivesocket-0.0+ws://…"),
+]
 Route = Annotated[str, typer.Argument(help="The handler on the other side.")]
-Data = Annotated[str, typer.Option("--data", "-d", help="The request's data; @FILE reads a file, - standard input.")]
 Lines = Annotated[str, typer.Argument(help="The items, a line each: themselves, @FILE, or - for standard input.")]
-Metadata = Annotated[str | None, typer.Option("--metadata", "-m", help="Metadata beside the route; as --data.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object an item.")]
+Interval = Annotated[
+    float, typer.Option("--interval", metavar="SECONDS", min=0, help="Wait so long between one and the next.")
+]
+Repeat = Annotated[int, typer.Option("--repeat", metavar="N", min=1, help="Do it so often, one after another.")]
 Take = Annotated[int | None, typer.Option("--take", min=1, help="Stop after so many items.")]
 Credit = Annotated[int | None, typer.Option("--credit", min=1, help="Items that may be under way.")]
-Retry = Annotated[int, typer.Option("--retry", metavar="N", min=0, help="Try so often again when nobody answers.")]
-Timeout = Annotated[float | None, typer.Option("--timeout", min=0, help="Seconds that all of it may take.")]
-CaFile = Annotated[str | None, typer.Option("--cafile", help="With +tls: trust the certificates in this file.")]
-Insecure = Annotated[bool, typer.Option("--insecure", help="With +tls: trust any certificate. For tests alone.")]
-Dialect = Annotated[str, typer.Option("--dialect", help="The protocol version.")]
-Framing = Annotated[str, typer.Option("--framing", help="Length before each frame: u24, u32-inclusive or none.")]
 
 PREFIXES: Final = {"none": 0, "u24": 3, "u32-inclusive": 4}
 """Bytes of the length, by the name of the framing."""
+
+
+def _dialects() -> list[str]:
+    from ..wire.dump import DIALECTS
+
+    return list(DIALECTS)
+
+
+Dialect = Annotated[
+    str,
+    typer.Option("--dialect", help="rsocket-1.0, reactivesocket-0.2 or reactivesocket-0.0.", autocompletion=_dialects),
+]
+Framing = Annotated[
+    str,
+    typer.Option(
+        "--framing",
+        help="Length before each frame: u24, u32-inclusive or none.",
+        autocompletion=offering(*PREFIXES),
+    ),
+]
 
 
 def prefix_bytes(framing: str) -> int:

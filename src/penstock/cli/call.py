@@ -4,32 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .arguments import CaFile, Data, Insecure, Json, Metadata, Retry, Route, Timeout, Url
-from .connection import request_of, with_peer
-from .output import Printer
+from .arguments import Interval, Repeat, Route, Url
+from .connect_options import ConnectOptions
+from .connection import ask
+from .groups import grouped
+from .output import OutputOptions
+from .pace import paced
+from .request_options import RequestOptions
 
 if TYPE_CHECKING:
     from ..aio.peer import Peer
+    from ..payload import Payload
 
 
+@grouped
 def call(
     url: Url,
     route: Route,
-    data: Data = "",
-    metadata: Metadata = None,
-    json: Json = False,
-    retry: Retry = 0,
-    timeout: Timeout = None,
-    cafile: CaFile = None,
-    insecure: Insecure = False,
+    request: RequestOptions,
+    output: OutputOptions,
+    options: ConnectOptions,
+    repeat: Repeat = 1,
+    interval: Interval = 0,
 ) -> None:
     """Send one item and print the one that comes back.
 
     Example: penstock call rsocket+tcp://localhost:7878 quotes.latest -d ACME
+
+    Example: penstock call rsocket+tls://localhost:7878 quotes.latest --auth bearer:@token.txt --debug
     """
-    request = request_of(data, metadata)
+    printer = output.printer()
 
-    async def use(peer: Peer) -> None:
-        Printer(json).item(await peer.call(route, request))
+    async def use(peer: Peer, wanted: str, payload: Payload) -> None:
+        async for _ in paced(range(repeat), interval):
+            printer.item(await peer.call(wanted, payload))
 
-    with_peer(url, use, retry=retry, timeout=timeout, cafile=cafile, insecure=insecure)
+    ask(url, route, request, options, use)

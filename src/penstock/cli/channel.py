@@ -4,35 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .arguments import CaFile, Credit, Data, Insecure, Json, Lines, Metadata, Retry, Route, Take, Timeout, Url
-from .connection import print_items, request_of, with_peer
-from .lines import lines_of
+from .arguments import Credit, Interval, Lines, Route, Take, Url
+from .connect_options import ConnectOptions
+from .connection import ask, print_items
+from .groups import grouped
+from .lines import ItemOptions
+from .output import OutputOptions
+from .request_options import RequestOptions
 
 if TYPE_CHECKING:
     from ..aio.peer import Peer
+    from ..payload import Payload
 
 
+@grouped
 def channel(
     url: Url,
     route: Route,
     items: Lines,
-    data: Data = "",
-    metadata: Metadata = None,
-    json: Json = False,
+    sending: ItemOptions,
+    request: RequestOptions,
+    output: OutputOptions,
+    options: ConnectOptions,
     take: Take = None,
     credit: Credit = None,
-    retry: Retry = 0,
-    timeout: Timeout = None,
-    cafile: CaFile = None,
-    insecure: Insecure = False,
+    interval: Interval = 0,
 ) -> None:
     """Send items, a line each, and print those that come back.
 
-    Example: seq 10 | penstock channel rsocket+tcp://localhost:7878 double -
+    Example: seq 10 | penstock channel rsocket+tcp://localhost:7878 double - --delay 0.5
     """
-    request, lines = request_of(data, metadata), lines_of(items)
+    printer = output.printer()
+    source = sending.source(items)
 
-    async def use(peer: Peer) -> None:
-        await print_items(peer.channel(route, request, lines, credit=credit), json, take)
+    async def use(peer: Peer, wanted: str, payload: Payload) -> None:
+        await print_items(peer.channel(wanted, payload, source, credit=credit), printer, take, interval)
 
-    with_peer(url, use, retry=retry, timeout=timeout, cafile=cafile, insecure=insecure)
+    ask(url, route, request, options, use)

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ..errors import LocalError
-from .arguments import CaFile, Credit, Data, Insecure, Metadata, Route, Url
-from .connection import request_of, tls_context
+from .arguments import Credit, Route, Url
 from .exits import CANCELED
+from .groups import grouped
+from .request_options import RequestOptions
+from .session_options import SessionOptions
 
 if TYPE_CHECKING:
     from ..journal.collect import Collector, Progress
@@ -26,15 +28,16 @@ REPORT_SECONDS: Final = 2.0
 UNITS: Final = {"": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
 
+@grouped
 def collect(
     url: Url,
     route: Route,
+    request: RequestOptions,
+    options: SessionOptions,
     journal: Annotated[Path, typer.Option("--journal", "-j", help="The journal's folder.")],
     source: Annotated[
         str | None, typer.Option("--source", help="The log's name in the journal; else the route.")
     ] = None,
-    data: Data = "",
-    metadata: Metadata = None,
     credit: Credit = None,
     budget: Annotated[
         str, typer.Option("--budget", metavar="BYTES", help="What readers may leave unread: 1000000, 256MiB, 4GiB.")
@@ -42,8 +45,6 @@ def collect(
     again: Annotated[bool, typer.Option("--again", help="Collect anew a stream that is complete.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Report no progress.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
-    cafile: CaFile = None,
-    insecure: Insecure = False,
 ) -> None:
     """Collect a stream into a journal, each item once, until it is complete; stop it and start it at will.
 
@@ -53,17 +54,20 @@ def collect(
     from ..journal.collect import Collector
 
     logging.basicConfig(format="penstock: %(message)s")
-    request = request_of(data, metadata)
+    settings = options.settings(url)
+    wanted, payload = request.request(url, route, settings)
+    place, context = options.tls(url)
     collector = Collector(
-        url,
-        route,
+        place,
+        wanted,
         journal,
-        source=source,
-        data=request.data,
-        metadata=request.metadata,
+        source=route if source is None else source,
+        data=payload.data,
+        metadata=payload.metadata,
         budget_bytes=size_of(budget),
         credit=credit,
-        ssl=tls_context(cafile, insecure),
+        settings=settings,
+        ssl=context,
         again=again,
     )
     complete = run(_collect(collector, quiet))

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .arguments import CaFile, Data, Insecure, Metadata, Retry, Route, Timeout, Url
-from .connection import request_of, with_peer
+from .arguments import Interval, Repeat, Route, Url
+from .connect_options import ConnectOptions
+from .connection import ask
+from .groups import grouped
+from .pace import paced
+from .request_options import RequestOptions
 
 if TYPE_CHECKING:
     from ..aio.peer import Peer
+    from ..payload import Payload
 
 
+@grouped
 def fire(
     url: Url,
     route: Route,
-    data: Data = "",
-    metadata: Metadata = None,
-    retry: Retry = 0,
-    timeout: Timeout = None,
-    cafile: CaFile = None,
-    insecure: Insecure = False,
+    request: RequestOptions,
+    options: ConnectOptions,
+    repeat: Repeat = 1,
+    interval: Interval = 0,
 ) -> None:
     """Send one item; nobody learns what becomes of it.
 
-    Example: penstock fire rsocket+tcp://localhost:7878 log -d 'hello'
+    Example: penstock fire rsocket+tcp://localhost:7878 log -d 'hello' --repeat 3 --interval 1
     """
-    request = request_of(data, metadata)
 
-    async def use(peer: Peer) -> None:
-        await peer.fire(route, request)
+    async def use(peer: Peer, wanted: str, payload: Payload) -> None:
+        async for _ in paced(range(repeat), interval):
+            await peer.fire(wanted, payload)
 
-    with_peer(url, use, retry=retry, timeout=timeout, cafile=cafile, insecure=insecure)
+    ask(url, route, request, options, use)

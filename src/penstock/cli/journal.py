@@ -9,9 +9,9 @@ import typer
 
 from ..errors import LocalError
 from ..payload import Payload
-from .arguments import Json
 from .exits import FAILED
-from .output import Printer, complain
+from .groups import grouped
+from .output import OutputOptions, Printer, complain
 
 if TYPE_CHECKING:
     from ..journal import Journal, JournalReader
@@ -37,12 +37,13 @@ def ls(folder: Folder, source: Source = None) -> None:
 
 
 @app.command()
+@grouped
 def tail(
     folder: Folder,
+    output: OutputOptions,
     source: Source = None,
     rows: Annotated[int, typer.Option("--rows", "-n", min=0, help="How many of the last rows.")] = 10,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new rows as they come.")] = False,
-    json: Json = False,
 ) -> None:
     """Print the last rows of a log.
 
@@ -52,7 +53,7 @@ def tail(
     if len(names) > 1:
         raise LocalError(f"{folder} has several logs ({', '.join(names)}); choose one with --source")
     reader = journal.reader(names[0])
-    printer = Printer(json)
+    printer = output.printer()
     at = max(reader.first, reader.end - rows)
     _print_rows(reader, at, printer)
     while follow:

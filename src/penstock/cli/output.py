@@ -5,10 +5,17 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Final
 
+import typer
+
+from ..errors import LocalError
 from ..payload import Payload
+from .arguments import offering
 
-__all__ = ["Printer", "complain", "shown"]
+__all__ = ["FORMATS", "OutputOptions", "Printer", "complain", "shown"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Control characters but tab and line feed: a peer's bytes must not steer our terminal."""
@@ -25,37 +32,55 @@ def complain(message: str) -> None:
 
 
 class Printer:
-    """Prints items to standard output, a line each.
+    """Prints items to standard output.
 
     Args:
-        as_json: One JSON object an item: `data` and `metadata` as text. What is no UTF-8 is null, and stands
-            as hex under `data_hex` or `metadata_hex`. Else the data alone; as it is unless a terminal shows it.
+        format: One of `FORMATS`.
+
+    Raises:
+        LocalError: It is none of these.
 
     """
 
-    def __init__(self, as_json: bool) -> None:
-        self._json = as_json
-        self._terminal = sys.stdout.isatty()
+    def __init__(self, format: str = "text") -> None:
+        if format not in FORMATS:
+            raise LocalError(f"unknown format {format!r}; known are {', '.join(FORMATS)}")
+        # As it is, unless a terminal shows it.
+        self._written = _safe_line if format == "text" and sys.stdout.isatty() else FORMATS[format]
 
     def item(self, payload: Payload, flush: bool = True) -> None:
         """Print one item. Without `flush` it may stay in a buffer until one comes with it."""
-        if self._json:
-            line = _json_line(payload)
-        elif self._terminal:
-            line = shown(payload.data.decode("utf-8", "replace")).encode()
-        else:
-            line = payload.data
         out = sys.stdout.buffer
-        out.write(line + b"\n")
+        out.write(self._written(payload))
         if flush:
             out.flush()
+
+
+def _text_line(payload: Payload) -> bytes:
+    return payload.data + b"\n"
+
+
+def _safe_line(payload: Payload) -> bytes:
+    return shown(payload.data.decode("utf-8", "replace")).encode() + b"\n"
+
+
+def _hex_line(payload: Payload) -> bytes:
+    return payload.data.hex().encode() + b"\n"
+
+
+def _raw(payload: Payload) -> bytes:
+    return payload.data
+
+
+def _nothing(payload: Payload) -> bytes:
+    return b""
 
 
 def _json_line(payload: Payload) -> bytes:
     fields = _text("data", payload.data) | _text("metadata", payload.metadata)
     text = json.dumps(fields, ensure_ascii=False)
     # JSON escapes the control characters below the space, but not those above it.
-    return _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text).encode()
+    return _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text).encode() + b"\n"
 
 
 def _text(name: str, value: bytes | None) -> dict[str, str | None]:
@@ -65,3 +90,39 @@ def _text(name: str, value: bytes | None) -> dict[str, str | None]:
         return {name: value.decode()}
     except UnicodeDecodeError:
         return {name: None, f"{name}_hex": value.hex()}
+
+
+FORMATS: Final[Mapping[str, Callable[[Payload], bytes]]] = {
+    "text": _text_line,
+    "json": _json_line,
+    "hex": _hex_line,
+    "raw": _raw,
+    "none": _nothing,
+}
+"""How an item is written, by the name of the format.
+
+text: the data, and a line's end. json: an object of `data` and `metadata` as text; what is no UTF-8 is null, and stands
+as hex under `data_hex` or `metadata_hex`. hex: the data in hex, and a line's end. raw: the data alone. none: nothing.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """How items are printed."""
+
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format", help=f"How items are printed: {', '.join(FORMATS)}.", autocompletion=offering(*FORMATS)
+        ),
+    ] = "text"
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False
+
+    def printer(self) -> Printer:
+        """Return what prints the items.
+
+        Raises:
+            LocalError: There is no such format.
+
+        """
+        return Printer("json" if self.json else self.format)

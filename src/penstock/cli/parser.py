@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from .exits import OK, WRONG_USE
 from .output import complain
 
-__all__ = ["VERBS", "invoke"]
+__all__ = ["VERBS", "command", "invoke", "long_options"]
 
 VERBS: Final = (
     "call",
@@ -18,6 +19,7 @@ VERBS: Final = (
     "fire",
     "upload",
     "channel",
+    "push",
     "serve",
     "collect",
     "journal",
@@ -25,6 +27,7 @@ VERBS: Final = (
     "encode",
     "doctor",
     "demo",
+    "completion",
 )
 """In the order in which `--help` lists them. Each is a module here, with a function of its name or an `app`."""
 
@@ -34,17 +37,32 @@ UsageError: Final[type[Exception]] = typer.BadParameter.__bases__[0]
 
 def invoke(arguments: list[str]) -> int:
     """Run the verb that `arguments` name, and return the exit code. Raises what the verb does."""
-    command = typer.main.get_command(_app(arguments))
+    penstock = command(arguments)
     try:
-        # Not command.main(): it has its own mind about exit codes, interrupts and closed pipes.
-        with command.make_context("penstock", list(arguments)) as context:
-            command.invoke(context)
+        # Not penstock.main(): it has its own mind about exit codes, interrupts and closed pipes.
+        with penstock.make_context("penstock", list(arguments)) as context:
+            penstock.invoke(context)
     except typer.Exit as end:
         return end.exit_code
     except UsageError as error:
         complain(_told(error))
         return WRONG_USE
     return OK
+
+
+def command(arguments: Sequence[str] = ()) -> Any:
+    """Return the command with its verbs; only the one that `arguments` name, where they name one.
+
+    It is what click calls a group, which has a public name in no version of typer.
+    """
+    return typer.main.get_command(_app(arguments))
+
+
+def long_options() -> dict[str, set[str]]:
+    """Return the long options of each verb that reads a file of options, without their dashes."""
+    verbs = command().commands.items()
+    known = {name: {text[2:] for each in verb.params for text in each.opts if text[:2] == "--"} for name, verb in verbs}
+    return {name: options - {"options"} for name, options in known.items() if "options" in options}
 
 
 def _told(error: Exception) -> str:
@@ -54,7 +72,7 @@ def _told(error: Exception) -> str:
     return f"{message}; see {path} --help"
 
 
-def _app(arguments: list[str]) -> typer.Typer:
+def _app(arguments: Sequence[str]) -> typer.Typer:
     """Return the verbs; only the one that the arguments name, where they name one."""
     app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
     app.callback()(_penstock)

@@ -7,60 +7,81 @@ import importlib
 import importlib.util
 import logging
 import signal
+import ssl as tls
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from ..errors import LocalError
+from .connection import tell
+from .framedump import FrameDump
+from .groups import grouped
+from .serve_options import ServeOptions
+from .stats import summary
+from .trust import server_tls
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from ..aio.metrics import Metrics
     from ..aio.service import Service
+    from ..settings import Settings
+    from ..tap import Tap
 
 MAX_PORT: Final = 65_535
 
 
+@grouped
 def serve(
     service: Annotated[str, typer.Argument(help="MODULE:NAME or FILE.py:NAME of a penstock.Service.")],
     urls: Annotated[list[str], typer.Argument(help="Where to listen; port 0 lets the system choose one.")],
-    metrics: Annotated[
-        str | None, typer.Option("--metrics", help="[HOST:]PORT where Prometheus may scrape; the host: 127.0.0.1.")
-    ] = None,
+    options: ServeOptions,
 ) -> None:
     """Serve a service until it is stopped by Ctrl-C or SIGTERM.
 
-    What is in flight then may end first. A URL with +tls names its certificate:
+    What is in flight then may end first. A URL with +tls may name its certificate:
     rsocket+tls://:7878?cert=FILE&key=FILE.
 
     Example: penstock serve examples/interop.py:service rsocket+tcp://:7878
+
+    Example: penstock serve app:service rsocket+wss://:7878 --cert server.pem --origin https://example.org --lease 100/1
     """
     from ..aio.loop import run
 
+    settings = options.settings()
+    places, context = server_tls(urls, options.cafile, options.cert, options.key)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    run(_serve(load_service(service), urls, metrics))
+    run(_serve(load_service(service), places, options, settings, context))
 
 
-async def _serve(service: Service, urls: list[str], metrics: str | None) -> None:
+async def _serve(
+    service: Service, urls: list[str], options: ServeOptions, settings: Settings, context: tls.SSLContext | None
+) -> None:
     from ..aio.metrics import Metrics
     from ..aio.server import serve as listen
 
+    began = monotonic()
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     counters = Metrics()
-    async with listen(service, *urls, taps=[counters] if metrics else []) as server:
-        with _exposed(counters, metrics) as place:
+    taps: list[Tap] = [counters] if options.metrics or options.stats else []
+    if options.debug:
+        taps.append(FrameDump(tell, secrets=options.show_secrets, settings=settings))
+    async with listen(service, *urls, settings=settings, ssl=context, taps=taps) as server:
+        with _exposed(counters, options.metrics) as place:
             for url in server.urls:
                 print(f"listening on {url}", flush=True)
             if place:
                 print(f"metrics on {place}", flush=True)
             await stopped.wait()
+    if options.stats:
+        tell(summary(counters.snapshot(), monotonic() - began))
 
 
 def _exposed(counters: Metrics, place: str | None) -> AbstractContextManager[str]:

@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from .arguments import CaFile, Credit, Data, Insecure, Json, Metadata, Retry, Route, Take, Timeout, Url
-from .connection import print_items, request_of, with_peer
+import typer
+
+from .arguments import Credit, Interval, Route, Take, Url
+from .connect_options import ConnectOptions
+from .connection import ask, print_items
+from .groups import grouped
+from .output import OutputOptions
+from .request_options import RequestOptions
 
 if TYPE_CHECKING:
     from ..aio.peer import Peer
+    from ..payload import Payload
 
 
+@grouped
 def stream(
     url: Url,
     route: Route,
-    data: Data = "",
-    metadata: Metadata = None,
-    json: Json = False,
+    request: RequestOptions,
+    output: OutputOptions,
+    options: ConnectOptions,
     take: Take = None,
     credit: Credit = None,
-    retry: Retry = 0,
-    timeout: Timeout = None,
-    cafile: CaFile = None,
-    insecure: Insecure = False,
+    interval: Interval = 0,
+    endless: Annotated[
+        bool, typer.Option("--endless", help="A stream that is not expected to end (ReactiveSocket 0.0: REQUEST_SUB).")
+    ] = False,
 ) -> None:
     """Send one item and print those that come back, until they end or --take are printed.
 
     Example: penstock stream rsocket+tcp://localhost:7878 quotes.live --credit 64 --take 1000 --json
+
+    Example: penstock stream reactivesocket-0.0+tcp://localhost:7878 quotes.live --endless --interval 0.5
     """
-    request = request_of(data, metadata)
+    printer = output.printer()
 
-    async def use(peer: Peer) -> None:
-        await print_items(peer.stream(route, request, credit=credit), json, take)
+    async def use(peer: Peer, wanted: str, payload: Payload) -> None:
+        await print_items(peer.stream(wanted, payload, credit=credit, endless=endless), printer, take, interval)
 
-    with_peer(url, use, retry=retry, timeout=timeout, cafile=cafile, insecure=insecure)
+    ask(url, route, request, options, use)

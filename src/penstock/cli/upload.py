@@ -4,34 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .arguments import CaFile, Data, Insecure, Json, Lines, Metadata, Retry, Route, Timeout, Url
-from .connection import request_of, with_peer
-from .lines import lines_of
-from .output import Printer
+from .arguments import Lines, Route, Url
+from .connect_options import ConnectOptions
+from .connection import ask
+from .groups import grouped
+from .lines import ItemOptions
+from .output import OutputOptions
+from .request_options import RequestOptions
 
 if TYPE_CHECKING:
     from ..aio.peer import Peer
+    from ..payload import Payload
 
 
+@grouped
 def upload(
     url: Url,
     route: Route,
     items: Lines,
-    data: Data = "",
-    metadata: Metadata = None,
-    json: Json = False,
-    retry: Retry = 0,
-    timeout: Timeout = None,
-    cafile: CaFile = None,
-    insecure: Insecure = False,
+    sending: ItemOptions,
+    request: RequestOptions,
+    output: OutputOptions,
+    options: ConnectOptions,
 ) -> None:
     """Send items, a line each, and print the one that comes back for all of them.
 
     Example: seq 10 | penstock upload rsocket+tcp://localhost:7878 sum -
     """
-    request, lines = request_of(data, metadata), lines_of(items)
+    printer = output.printer()
+    source = sending.source(items)
 
-    async def use(peer: Peer) -> None:
-        Printer(json).item(await peer.upload(route, request, lines))
+    async def use(peer: Peer, wanted: str, payload: Payload) -> None:
+        printer.item(await peer.upload(wanted, payload, source))
 
-    with_peer(url, use, retry=retry, timeout=timeout, cafile=cafile, insecure=insecure)
+    ask(url, route, request, options, use)

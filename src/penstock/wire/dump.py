@@ -33,7 +33,7 @@ from .reactivesocket_v00 import name_of as name_in_v00
 from .reactivesocket_v02 import REACTIVESOCKET_V02
 from .rsocket_v1 import RSocketV1
 
-__all__ = ["DIALECTS", "codec_of", "from_object", "line", "read_frames", "to_object"]
+__all__ = ["DIALECTS", "codec_of", "from_object", "line", "quoted", "read_frames", "to_object"]
 
 FLAG_NAMES: Final = {
     "ignore": IGNORE,
@@ -293,8 +293,14 @@ def _flag_bits(names: object, layout: Layout, frame: Frame, name: str) -> int:
     return flags
 
 
-def line(frame: Frame, dialect: str = "rsocket-1.0") -> str:
+def line(frame: Frame, dialect: str = "rsocket-1.0", show: Callable[[str, bytes], str | None] | None = None) -> str:
     """Return `frame` as one line for people; nothing in it can move a terminal's cursor.
+
+    Args:
+        frame: The frame.
+        dialect: One of `DIALECTS`.
+        show: Called with the name and the value of each field of bytes; returns what to show instead of
+            the bytes, or None.
 
     Raises:
         LocalError: There is no such dialect.
@@ -313,17 +319,22 @@ def line(frame: Frame, dialect: str = "rsocket-1.0") -> str:
     for field in layout.fields:
         value = getattr(frame, field.name)
         if isinstance(value, bytes):
-            words.append(f"{field.name}={_quoted(value)}")
+            words.append(_octets_shown(field.name, value, show))
         elif value is not None:
             words.append(f"{field.name}=0x{value:x}" if field.name == "code" else f"{field.name}={value}")
     if frame.metadata is not None:
-        words.append(f"metadata={_quoted(frame.metadata)}")
+        words.append(_octets_shown("metadata", frame.metadata, show))
     if frame.data:
-        words.append(f"data={_quoted(frame.data)}")
+        words.append(_octets_shown("data", frame.data, show))
     return " ".join(words)
 
 
-def _quoted(octets: bytes) -> str:
+def _octets_shown(name: str, octets: bytes, show: Callable[[str, bytes], str | None] | None) -> str:
+    text = None if show is None else show(name, octets)
+    return f"{name}={quoted(octets) if text is None else text}"
+
+
+def quoted(octets: bytes) -> str:
     """Return bytes as a text in quotes, shortened, with its length; what does not print is escaped."""
     text = octets[: 4 * LINE_CHARACTERS].decode(errors="backslashreplace")
     shown = "".join(

@@ -1,0 +1,108 @@
+"""`penstock completion`: the shell knows the verbs and options, too."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import typer
+
+from ..errors import LocalError
+from .arguments import offering
+
+__all__ = ["SCRIPTS", "candidates", "completion"]
+
+ASK: Final = "words"
+"""In the place of a shell: answer one. It is what the scripts call, and a shell's own way to say so differs."""
+
+SCRIPTS: Final = {
+    # Each asks with the words up to the cursor, and offers files where there is no answer.
+    "bash": """_penstock() {
+    local IFS=$'\\n'
+    COMPREPLY=( $(penstock completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null) )
+}
+complete -o default -F _penstock penstock
+""",
+    "zsh": """#compdef penstock
+_penstock() {
+    local -a found
+    found=( ${(f)"$(penstock completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)"} )
+    if (( ${#found} )); then compadd -a found; else _files; fi
+}
+if [[ $funcstack[1] == _penstock ]]; then _penstock "$@"; else compdef _penstock penstock; fi
+""",
+    "fish": """function __penstock_words
+    set --local before (commandline --current-process --tokenize --cut-at-cursor)
+    penstock completion words -- $before[2..] (commandline --current-token --cut-at-cursor) 2>/dev/null
+end
+complete --command penstock --arguments '(__penstock_words)'
+""",
+}
+"""By shell: what makes it complete our command line."""
+
+
+def completion(
+    shell: Annotated[
+        str,
+        typer.Argument(help=f"{', '.join(SCRIPTS)}.", autocompletion=offering(*SCRIPTS)),
+    ],
+    typed: Annotated[list[str] | None, typer.Argument(metavar="", hidden=True)] = None,
+) -> None:
+    """Print what makes a shell complete verbs and options.
+
+    Put `eval "$(penstock completion bash)"` in ~/.bashrc, the same with zsh in ~/.zshrc behind compinit, or
+    `penstock completion fish | source` in ~/.config/fish/config.fish.
+
+    Example: penstock completion bash > ~/.local/share/bash-completion/completions/penstock
+    """
+    if shell == ASK:
+        for word in candidates(typed or [""]):
+            print(word)
+    elif shell in SCRIPTS:
+        print(SCRIPTS[shell], end="")
+    else:
+        raise LocalError(f"no completion for {shell!r}; there is one for {', '.join(SCRIPTS)}")
+
+
+def candidates(words: list[str]) -> list[str]:
+    """Return what the last of `words` may become, in order; nothing where a file or anything else may stand.
+
+    Args:
+        words: What stands behind `penstock`, up to the cursor.
+
+    """
+    from .parser import command
+
+    *before, last = words
+    here, rest = command(), before
+    while rest and hasattr(here, "commands"):
+        if rest[0] not in here.commands:
+            return []
+        here, rest = here.commands[rest[0]], rest[1:]
+    waiting = _option(here, rest[-1]) if rest else None
+    if waiting is not None and not waiting.is_flag:
+        return _fitting(_values(here, waiting, last), last)
+    if last.startswith("-"):
+        return _fitting([*(text for option in _options(here) for text in option.opts), "--help"], last)
+    if hasattr(here, "commands"):
+        return _fitting(list(here.commands), last)
+    return [] if rest else _fitting(_values(here, here.params[0], last), last) if here.params else []
+
+
+def _fitting(words: list[str], beginning: str) -> list[str]:
+    return [word for word in words if word.startswith(beginning)]
+
+
+def _options(here: Any) -> list[Any]:
+    return [each for each in here.params if each.param_type_name == "option"]
+
+
+def _option(here: Any, word: str) -> Any:
+    """Return the option that a word is; None if it is none."""
+    return next((option for option in _options(here) if word in option.opts), None)
+
+
+def _values(here: Any, parameter: Any, beginning: str) -> list[str]:
+    """Return the values that a parameter is known to have, as the parser tells shells."""
+    context = here.context_class(here, info_name=here.name, resilient_parsing=True)
+    found = parameter.shell_complete(context, beginning)
+    return [str(item.value) for item in found if item.type == "plain"]

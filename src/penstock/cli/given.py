@@ -1,0 +1,51 @@
+"""Settings that stand on the command line as NAME=VALUE."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import Any
+
+from ..errors import LocalError
+from ..settings import DEFAULT_SETTINGS
+
+__all__ = ["given_settings"]
+
+
+def given_settings(pairs: Iterable[str]) -> dict[str, Any]:
+    """Return the fields of :class:`penstock.Settings` that NAME=VALUE pairs set.
+
+    Raises:
+        LocalError: There is no such setting, or none that a number, a word or true and false can set.
+
+    """
+    return dict(_setting(pair) for pair in pairs)
+
+
+def _setting(pair: str) -> tuple[str, Any]:
+    name, equals, text = pair.partition("=")
+    name = name.replace("-", "_")
+    defaults = {field.name: getattr(DEFAULT_SETTINGS, field.name) for field in fields(DEFAULT_SETTINGS)}
+    simple = [known for known, value in defaults.items() if isinstance(value, int | float | str) and known != "lease"]
+    if not equals or name not in simple:
+        near = get_close_matches(name, simple, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "docs/reference/settings.md has them all"
+        raise LocalError(f"--set {pair!r} is no NAME=VALUE of a setting; {hint}")
+    default = defaults[name]
+    if isinstance(default, str):
+        return name, text
+    value = _number(text)
+    if isinstance(default, bool) != isinstance(value, bool) or not isinstance(value, int | type(default)):
+        wanted = {bool: "true or false", int: "an integer", float: "a number"}[type(default)]
+        raise LocalError(f"--set {pair!r}: {name} must be {wanted}")
+    return name, value
+
+
+def _number(text: str) -> object:
+    """Return a number or a truth value as TOML writes them; None if it is neither."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return None

@@ -1,0 +1,51 @@
+"""Options in groups: a dataclass of them is one parameter of every verb that has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, Field, fields, is_dataclass
+from inspect import Parameter, Signature, signature
+from typing import Any, get_type_hints
+
+__all__ = ["grouped"]
+
+
+def grouped(verb: Callable[..., None]) -> Callable[..., None]:
+    """Return `verb` as the parser wants it: each parameter that is a dataclass becomes its fields.
+
+    The fields are annotated as parameters of verbs are. The dataclasses are made anew for each call.
+    """
+    hints = get_type_hints(verb, include_extras=True)
+    groups: dict[str, type] = {}
+    flat: list[Parameter] = []
+    for parameter in signature(verb).parameters.values():
+        hint = hints[parameter.name]
+        if isinstance(hint, type) and is_dataclass(hint):
+            groups[parameter.name] = hint
+            flat += _parameters(hint)
+        else:
+            flat.append(parameter.replace(annotation=hint, kind=Parameter.KEYWORD_ONLY))
+
+    def called(**values: Any) -> None:
+        made = {
+            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        verb(**values, **made)
+
+    called.__name__, called.__doc__ = verb.__name__, verb.__doc__
+    called.__signature__ = Signature(flat)  # type: ignore[attr-defined]  # what inspect.signature looks for
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
+    return called
+
+
+def _parameters(group: type) -> Iterator[Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        yield Parameter(field.name, Parameter.KEYWORD_ONLY, default=_default(field), annotation=hints[field.name])
+
+
+def _default(field: Field[Any]) -> Any:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return Parameter.empty if field.default is MISSING else field.default

@@ -1,0 +1,103 @@
+"""Options from a file: the user's own, or the one that --options names. Those of the command line win."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import LocalError
+
+__all__ = ["OptionsFile", "apply", "user_file"]
+
+
+def user_file() -> Path:
+    """Return where a user's own options are; the file need not be there."""
+    # XDG Base Directory Specification: a path that is not absolute is to be ignored.
+    folder = os.environ.get("XDG_CONFIG_HOME", "")
+    return Path(folder if os.path.isabs(folder) else Path.home() / ".config") / "penstock" / "options.toml"
+
+
+def apply(context: typer.Context, value: str | None) -> str | None:
+    """Make what the file says the defaults of the verb that runs.
+
+    Args:
+        context: Of the verb.
+        value: The file; None: the user's own, if there is one. Empty: none at all.
+
+    Raises:
+        LocalError: The file cannot be read, is no TOML, or has an option that no verb has.
+
+    """
+    path = user_file() if value is None else Path(value)
+    if context.resilient_parsing or value == "" or (value is None and not path.is_file()):
+        return value
+    table = _read(path)
+    verb = str(context.info_name)
+    _check(table, path)
+    chosen = {key: given for key, given in table.items() if not isinstance(given, dict)} | table.get(verb, {})
+    context.default_map = dict(context.default_map or {}) | _defaults(context, chosen, path)
+    return value
+
+
+OptionsFile = Annotated[
+    str | None,
+    typer.Option(
+        "--options",
+        metavar="FILE",
+        is_eager=True,
+        callback=apply,
+        help="A TOML file of long options; else ~/.config/penstock/options.toml, if it is there.",
+    ),
+]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LocalError(f"cannot read the options in {str(path)!r}: {error.strerror}") from error
+    except ValueError as error:
+        raise LocalError(f"the options in {str(path)!r} are no TOML: {error}") from error
+
+
+def _check(table: Mapping[str, Any], path: Path) -> None:
+    """Refuse what no verb has, and within a verb's table what that verb has not."""
+    from .parser import long_options
+
+    known = long_options()
+    everywhere = set().union(*known.values())
+    for key, value in table.items():
+        if not isinstance(value, dict):
+            _known(key, everywhere, path, "no verb has")
+        elif key not in known:
+            raise LocalError(f"{str(path)!r} has a table [{key}], and there is no such verb with options from files")
+        else:
+            for option in value:
+                _known(option, known[key], path, f"{key} does not have")
+
+
+def _known(key: str, options: set[str], path: Path, whose: str) -> None:
+    if key not in options:
+        near = get_close_matches(key, options, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise LocalError(f"{str(path)!r} has an option {key!r}, which {whose}{hint}")
+
+
+def _defaults(context: typer.Context, chosen: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Return the values of the options that this verb has, by the names of its parameters."""
+    found: dict[str, Any] = {}
+    for parameter in context.command.params:
+        for option in parameter.opts:
+            if option.startswith("--") and option[2:] in chosen:
+                value = chosen[option[2:]]
+                if parameter.multiple != isinstance(value, list):
+                    wanted = "a list" if parameter.multiple else "one value"
+                    raise LocalError(f"{str(path)!r}: {option[2:]} must be {wanted}")
+                found[str(parameter.name)] = value
+    return found

@@ -1,0 +1,107 @@
+"""The options that say what a request holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import LocalError
+from ..payload import Payload
+from .arguments import offering, read_bytes
+from .credentials import credentials
+from .session_options import is_composite
+from .tracing import WORDS, b3, trace_context
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+__all__ = ["RequestOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestOptions:
+    """A request's data and metadata."""
+
+    data: Annotated[
+        str, typer.Option("--data", "-d", help="The request's data; @FILE reads a file, - standard input.")
+    ] = ""
+    metadata: Annotated[
+        str | None, typer.Option("--metadata", "-m", metavar="DATA", help="Metadata beside the route; as --data.")
+    ] = None
+    auth: Annotated[
+        str | None,
+        typer.Option(
+            "--auth",
+            metavar="AUTH",
+            envvar="PENSTOCK_AUTH",
+            help="simple:USER:PASSWORD or bearer:TOKEN; @FILE and env:NAME hold all of it, or the secret alone.",
+            show_default=False,
+        ),
+    ] = None
+    request_mime: Annotated[
+        str | None, typer.Option("--request-mime", metavar="MIME", help="What this request's data is.")
+    ] = None
+    accept: Annotated[
+        list[str], typer.Option("--accept", metavar="MIME", help="What the answer may be; repeatable.")
+    ] = field(default_factory=list)
+    entry: Annotated[
+        list[str],
+        typer.Option("--entry", metavar="MIME=DATA", help="A further entry of composite metadata; repeatable."),
+    ] = field(default_factory=list)
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            "--trace",
+            help=f"{', '.join(WORDS)}: a new trace; or a b3 or traceparent header.",
+            autocompletion=offering(*WORDS),
+        ),
+    ] = None
+
+    def request(self, url: str, route: str, settings: Settings) -> tuple[str, Payload]:
+        """Return the route to ask for and the request; the route is empty where the metadata holds it.
+
+        Raises:
+            LocalError: A file cannot be read, an option is malformed, or the metadata has no room for it.
+
+        """
+        data = read_bytes(self.data)
+        metadata = None if self.metadata is None else read_bytes(self.metadata)
+        if self.auth is None and self.request_mime is None and self.trace is None and not (self.accept or self.entry):
+            return route, Payload(data, metadata)
+        if not is_composite(url, settings):
+            raise LocalError(
+                "--auth, --request-mime, --accept, --entry and --trace need composite metadata:"
+                " protocol rsocket, and no other --metadata-mime"
+            )
+        return "", Payload(data, self._composite(route, metadata))
+
+    def _composite(self, route: str, metadata: bytes | None) -> bytes:
+        from ..rsocket.composite import Metadata
+        from ..rsocket.mimes import OCTETS
+
+        beside = [] if metadata is None else [(OCTETS, metadata)]
+        trace = None if self.trace is None else trace_context(self.trace)
+        if trace is not None and self.trace in WORDS:
+            # Whoever asks for a new trace wants to find it again.
+            typer.echo(f"trace {b3(trace)}", err=True)
+        return Metadata(
+            auth=None if self.auth is None else credentials(self.auth),
+            mime=None if self.request_mime is None else _mime(self.request_mime),
+            accept=[_mime(text) for text in self.accept],
+            trace=trace,
+            entries=[*beside, *(_entry(text) for text in self.entry)],
+        ).addressed(route)
+
+
+def _entry(text: str) -> tuple[str | int, bytes]:
+    mime, equals, value = text.partition("=")
+    if not equals:
+        raise LocalError(f"--entry {text!r} is no MIME=DATA")
+    return _mime(mime), read_bytes(value)
+
+
+def _mime(text: str) -> str | int:
+    """Return a MIME type, or the number that stands for one."""
+    return int(text, 0) if text.isdecimal() or text.startswith("0x") else text

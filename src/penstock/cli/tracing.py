@@ -1,0 +1,61 @@
+"""The trace that a request belongs to, as --trace says it."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import LocalError
+
+if TYPE_CHECKING:
+    from ..rsocket.tracing import TraceContext
+
+__all__ = ["WORDS", "b3", "trace_context"]
+
+WORDS: Final = ("sampled", "unsampled", "debug", "undecided")
+"""A new trace, and what is said of its being recorded."""
+
+_B3 = re.compile(r"([0-9a-f]{32}|[0-9a-f]{16})-([0-9a-f]{16})(?:-([01d]))?(?:-([0-9a-f]{16}))?")
+"""B3 Propagation, Single Header: trace id, span id, sampling state, parent span id."""
+_W3C = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
+"""W3C Trace Context, traceparent Header."""
+
+_SAMPLING: Final[dict[str | None, dict[str, Any]]] = {
+    "sampled": {"sampled": True},
+    "unsampled": {"sampled": False},
+    "debug": {"debug": True},
+    "undecided": {},
+    "1": {"sampled": True},
+    "0": {"sampled": False},
+    "d": {"debug": True},
+    None: {},
+}
+
+
+def trace_context(text: str) -> TraceContext:
+    """Return the trace that `text` names: a new one, or one that is given as `b3` or `traceparent`.
+
+    Raises:
+        LocalError: It names none.
+
+    """
+    from ..rsocket.tracing import TraceContext
+
+    if text in WORDS:
+        # An id of 0 is none.
+        return TraceContext(secrets.randbits(128) | 1, secrets.randbits(64) | 1, wide=True, **_SAMPLING[text])
+    if found := _W3C.fullmatch(text):
+        return TraceContext.from_w3c(int(found[1], 16), int(found[2], 16), int(found[3], 16))
+    if found := _B3.fullmatch(text):
+        parent = None if found[4] is None else int(found[4], 16)
+        ids = int(found[1], 16), int(found[2], 16), parent
+        return TraceContext(*ids, wide=len(found[1]) == 32, **_SAMPLING[found[3]])
+    raise LocalError(f"{text!r} is no trace; write one of {', '.join(WORDS)}, or what a b3 or traceparent header says")
+
+
+def b3(trace: TraceContext) -> str:
+    """Return a trace that has ids as a `b3` header says it."""
+    state = "-d" if trace.debug else "" if trace.sampled is None else f"-{int(trace.sampled)}"
+    parent = "" if trace.parent_id is None else f"-{trace.parent_id:016x}"
+    return f"{trace.trace_id:0{32 if trace.wide else 16}x}-{trace.span_id:016x}{state}{parent}"

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import random
+import re
+from datetime import datetime
+
+import pytest
+
+from penstock import Kind, Metadata, Payload, Settings, Simple
+from penstock.cli.framedump import FrameDump
+from penstock.connection import Connection
+from penstock.dialects import PROTOCOLS, client_session
+from tests.cli.conftest import INTEROP, SEEN, Penstock, serving
+
+NOON = datetime(2026, 1, 1, 12, 0, 0, 5_000)
+
+
+def output(protocol: str, messages: bool = False, metadata: bytes | None = None) -> bytes:
+    """Return what a client writes that calls, fires and closes."""
+    session = client_session(protocol, Settings(), setup=Payload(b"geheim"), messages=messages)
+    session.link_up(0)
+    session.open(Kind.CALL, "" if metadata else "echo", Payload(b"one", metadata), 1)
+    session.open(Kind.FIRE, "log", Payload(b"two"))
+    return b"".join(session.take_output())
+
+
+def dumped(
+    protocol: str, pieces: list[bytes], *, client: bool = True, messages: bool = False, secrets: bool = False
+) -> list[str]:
+    lines: list[str] = []
+    dump = FrameDump(lines.append, messages=messages, secrets=secrets, clock=lambda: NOON)
+    connection = Connection(protocol, "here", client)
+    dump.opened(connection)
+    for piece in pieces:
+        (dump.sent if client else dump.received)(connection, piece)
+    dump.closed(connection, None)
+    return lines
+
+
+def cut(data: bytes, seed: int) -> list[bytes]:
+    at = sorted(random.Random(seed).sample(range(1, len(data)), 12))
+    return [data[start:end] for start, end in zip([0, *at], [*at, len(data)], strict=True)]
+
+
+@pytest.mark.parametrize("messages", [False, True])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_frames_are_cut_over_any_cut_of_the_bytes(protocol: str, messages: bool) -> None:
+    data = output(protocol, messages)
+    whole = dumped(protocol, [data], messages=messages)
+    assert [text.split()[2] for text in whole[1:-1]] == ["SETUP", "REQUEST_RESPONSE", "REQUEST_FNF"]
+    assert whole[0] == "12:00:00.005 open here" and whole[-1] == "12:00:00.005 over closed by this side"
+    assert 'data="two"(3)' in whole[3]
+    assert "geheim" not in "".join(whole)
+    assert dumped(protocol, [data[at : at + 1] for at in range(len(data))], messages=messages) == whole
+    for seed in range(20):
+        assert dumped(protocol, cut(data, seed), messages=messages) == whole
+
+
+@pytest.mark.parametrize("messages", [False, True])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_server_learns_the_dialect_from_the_first_bytes(protocol: str, messages: bool) -> None:
+    data = output(protocol, messages)
+    pieces = [data[at : at + 1] for at in range(len(data))]
+    lines = dumped("rsocket", pieces, client=False)
+    assert [text.split()[3] for text in lines[1:-1]] == ["SETUP", "REQUEST_RESPONSE", "REQUEST_FNF"]
+    assert lines[1].startswith("12:00:00.005 here rcvd SETUP")
+
+
+def test_secrets_are_shown_when_asked_for() -> None:
+    data = output("rsocket", metadata=Metadata("echo", auth=Simple("ada", "geheim")).encode())
+    assert "geheim" not in "".join(dumped("rsocket", [data]))
+    assert "".join(dumped("rsocket", [data], secrets=True)).count("geheim") == 2
+
+
+def test_last_words_and_another_link() -> None:
+    lines: list[str] = []
+    dump = FrameDump(lines.append, clock=lambda: NOON)
+    connection = Connection("rsocket", "here", True)
+    dump.opened(connection)
+    data = output("rsocket")
+    dump.sent(connection, data[:-1])
+    # What the lost link has had of a frame is no beginning of what the next one carries.
+    dump.resumed(connection)
+    dump.sent(connection, data)
+    dump.closed(connection, ValueError("broken"))
+    dump.sent(connection, data)
+    assert [text.split()[2] for text in lines if " sent " in text].count("SETUP") == 3
+    assert "12:00:00.005 over broken" in lines
+
+
+def test_what_is_no_frame_is_told_once() -> None:
+    lines = dumped("rsocket", [b"\x00\x00\x06" + b"\xff" * 6, b"\x00\x00\x01\x00", b"more"])
+    assert len(lines) == 4
+    assert "no frame of 6 bytes" in lines[1] or "stream=" in lines[1]
+    assert "nothing more can be shown" in lines[2]
+
+
+def test_refused_links_are_told() -> None:
+    lines: list[str] = []
+    FrameDump(lines.append, clock=lambda: NOON).refused("there", "too many")
+    assert lines == ["12:00:00.005 there over too many"]
+
+
+@pytest.mark.parametrize("url", ["rsocket+tcp", "rsocket+ws", "reactivesocket-0.0+tcp", "reactivesocket-0.0+ws"])
+def test_both_sides_of_a_real_connection(penstock: Penstock, url: str) -> None:
+    transport = url.partition("+")[2]
+    with serving(f"{INTEROP}:service", f"rsocket+{transport}://127.0.0.1:0", options=["--debug"]) as (process, urls):
+        result = penstock("stream", urls[0].replace("rsocket", url.partition("+")[0], 1), "count", "-d", "2", "--debug")
+        process.terminate()
+        served = process.communicate()[1]
+    assert result.lines == [b"0", b"1"]
+    sent, rcvd = (re.findall(rf" {way} ([A-Z_]+)", result.err) for way in ("sent", "rcvd"))
+    assert sent[:2] == ["SETUP", "REQUEST_STREAM"]
+    assert re.findall(r" rcvd ([A-Z_]+)", served)[:2] == sent[:2]
+    frames = [frame for frame in rcvd if frame not in ("LEASE", "KEEPALIVE")]
+    assert frames and [frame for frame in re.findall(r" sent ([A-Z_]+)", served) if frame in frames] == frames
+
+
+def test_credentials_stay_hidden_on_both_sides(penstock: Penstock) -> None:
+    with serving(SEEN, "rsocket+tcp://127.0.0.1:0", options=["--debug"]) as (process, urls):
+        options = (
+            "--auth",
+            "bearer:geheim",
+            "--setup",
+            "geheim",
+            "--setup-auth",
+            "simple:ada:geheim",
+            "--format",
+            "none",
+        )
+        result = penstock("fire", urls[0], "log", *options[:-2], "--debug")
+        process.terminate()
+        served = process.communicate()[1]
+    assert "authentication=hidden(" in result.err and "authentication=hidden(" in served
+    assert "geheim" not in result.err + served

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.cli.given import given_settings
+from penstock.errors import LocalError
+
+
+def test_values_have_the_type_of_the_setting() -> None:
+    pairs = ["credit=4096", "keepalive-interval=5", "lenient=true", "client_ids=even", "close_grace=0.5"]
+    assert given_settings(pairs) == {
+        "credit": 4096,
+        "keepalive_interval": 5,
+        "lenient": True,
+        "client_ids": "even",
+        "close_grace": 0.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("pair", "part"),
+    [
+        ("credit", "NAME=VALUE"),
+        ("credits=1", "did you mean 'credit'"),
+        ("lease=true", "NAME=VALUE"),
+        ("headers=x", "NAME=VALUE"),
+        ("credit=many", "an integer"),
+        ("credit=1.5", "an integer"),
+        ("credit=true", "an integer"),
+        ("lenient=1", "true or false"),
+        ("close_grace=soon", "a number"),
+    ],
+)
+def test_what_is_no_setting_is_told(pair: str, part: str) -> None:
+    with pytest.raises(LocalError, match=part):
+        given_settings([pair])

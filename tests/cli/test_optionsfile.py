@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.optionsfile import user_file
+from tests.cli.conftest import Penstock, assert_one_line
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's own file of options; it is not there yet."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    path = tmp_path / "penstock" / "options.toml"
+    path.parent.mkdir()
+    return path
+
+
+def test_place_of_the_users_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert user_file() == home
+    monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
+    assert user_file() == Path.home() / ".config" / "penstock" / "options.toml"
+
+
+def test_options_of_all_verbs_and_of_one(penstock: Penstock, seen: str, server: str, tmp_path: Path) -> None:
+    file = tmp_path / "options.toml"
+    file.write_text(
+        'auth = "bearer:abc"\ndata-mime = "text/csv"\nentry = ["my/own=1", "my/other=2"]\nbudget = "1MiB"\n'
+        "[stream]\ntake = 2\njson = true\n[call]\nformat = 'hex'\n"
+    )
+    assert bytes.fromhex(penstock("call", seen, "seen", "--options", str(file)).out.decode()).startswith(b"{")
+    (said,) = penstock("call", seen, "seen", "--options", str(file), "--format", "text").objects
+    assert said["auth"] == ["Bearer", "", "abc"]
+    assert said["entries"]["my/own"] == "1" and said["entries"]["my/other"] == "2"
+    stream = penstock("stream", server, "count", "-d", "9", "--options", str(file))
+    assert [item["data"] for item in stream.objects] == ["0", "1"]
+    # What is said on the command line wins, wherever it stands.
+    assert len(penstock("stream", "--take", "3", server, "count", "-d", "9", "--options", str(file)).lines) == 3
+
+
+def test_users_own_file(penstock: Penstock, server: str, home: Path, tmp_path: Path) -> None:
+    home.write_text("take = 1\n")
+    assert len(penstock("stream", server, "count", "-d", "9").lines) == 1
+    # One that is named is read instead, and an empty name is none.
+    (tmp_path / "other.toml").write_text("credit = 3\n")
+    for other in (str(tmp_path / "other.toml"), ""):
+        assert len(penstock("stream", server, "count", "-d", "9", "--options", other).lines) == 9
+    assert penstock("stream", "--help").code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("credti = 1\n", "did you mean 'credit'?"),
+        ("[stream]\nrepeat = 1\n", "stream does not have"),
+        ("[streem]\ntake = 1\n", "no such verb"),
+        ("[decode]\ndialect = 'rsocket-1.0'\n", "no such verb"),
+        ("take = [1]\n", "take must be one value"),
+        ("entry = 'a/b=1'\n", "entry must be a list"),
+        ("take = 'many'\n", "--take"),
+        ("take = 0\n", "--take"),
+        ("take", "no TOML"),
+        ("options = 'other.toml'\n", "no verb has"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told(penstock: Penstock, server: str, home: Path, text: str, part: str) -> None:
+    home.write_text(text)
+    result = penstock("stream", server, "count", "-d", "9")
+    assert result.code == 2
+    assert part in result.err
+    assert_one_line(result)
+
+
+def test_missing_file_is_wrong_use(penstock: Penstock, server: str) -> None:
+    result = penstock("call", server, "echo", "--options", "/no/such/file")
+    assert result.code == 2
+    assert "/no/such/file" in result.err
+    assert_one_line(result)

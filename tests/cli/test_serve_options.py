@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from penstock import IntervalLease, Settings
+from penstock.cli.serve_options import ServeOptions
+from penstock.errors import LocalError
+from tests.cli.conftest import INTEROP, SECONDS, Penstock, serving
+
+
+def test_options_become_settings() -> None:
+    options = ServeOptions(origin=["https://a.example", "*"], lease="100/0.5", resume=0, set=["max_streams=7"])
+    assert options.settings() == Settings(
+        origins=("https://a.example", "*"), lease=IntervalLease(100, 0.5), resume_timeout=0, max_streams=7
+    )
+    assert ServeOptions().settings() == Settings()
+
+
+@pytest.mark.parametrize("text", ["", "100", "100/", "/1", "a/1", "100/-1", "0/1"])
+def test_what_is_no_lease_is_told(text: str) -> None:
+    with pytest.raises(LocalError, match="lease"):
+        ServeOptions(lease=text).settings()
+
+
+def test_leases_are_granted_and_waited_for(penstock: Penstock) -> None:
+    options = ("--lease", "2/0.2", "--stats")
+    with serving(f"{INTEROP}:service", "rsocket+tcp://127.0.0.1:0", options=options) as (process, urls):
+        result = penstock("call", urls[0], "echo", "-d", "hi", "--lease", "--repeat", "5", "--debug")
+        assert (result.code, result.lines) == (0, [b"hi"] * 5)
+        assert result.err.count(" rcvd LEASE ") >= 3
+        assert penstock("call", urls[0], "echo", "-d", "hi").out == b"hi\n"
+        process.send_signal(signal.SIGTERM)
+        assert "6 requests; items: 0 received, 6 sent" in process.communicate(timeout=SECONDS)[1]
+
+
+def test_server_that_resumes_nothing(penstock: Penstock) -> None:
+    with serving(f"{INTEROP}:service", "rsocket+tcp://127.0.0.1:0", options=["--resume", "0"]) as (_, urls):
+        result = penstock("call", urls[0], "echo", "--resume", "60")
+        assert result.code == 1
+        assert "resume" in result.err
+
+
+def test_origins(penstock: Penstock) -> None:
+    options = ("--origin", "https://a.example")
+    with serving(f"{INTEROP}:service", "rsocket+ws://127.0.0.1:0", options=options) as (_, urls):
+        call = ("call", urls[0], "echo", "-d", "hi", "--header")
+        assert penstock(*call, "Origin: https://a.example").out == b"hi\n"
+        assert penstock(*call, "Origin: https://b.example").code == 3

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+
+from penstock.cli.session_options import SessionOptions, is_composite
+from penstock.errors import LocalError
+from penstock.settings import Settings
+from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, serving
+
+URL = "rsocket+tcp://127.0.0.1:7878"
+
+
+def test_options_become_settings() -> None:
+    options = SessionOptions(data_mime="text/csv", metadata_mime="text/plain", lease=True, set=["credit=7"])
+    assert options.settings(URL, resume=True) == Settings(
+        data_mime="text/csv", metadata_mime="text/plain", lease=True, credit=7, resume=True
+    )
+    assert SessionOptions().settings(URL) == Settings()
+
+
+def test_headers_are_for_websocket() -> None:
+    options = SessionOptions(header=["Authorization: Bearer a:b", "X-Empty:"])
+    assert options.settings("rsocket+ws://here:1").headers == (("Authorization", "Bearer a:b"), ("X-Empty", ""))
+    with pytest.raises(LocalError, match="WebSocket"):
+        options.settings(URL)
+    with pytest.raises(LocalError, match="colon") as error:
+        SessionOptions(header=["geheim"]).settings("rsocket+wss://here:1")
+    assert "geheim" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "mime", "composite"),
+    [
+        (URL, "", True),
+        (URL, "text/plain", False),
+        ("reactivesocket-0.2+tcp://a:1", "", False),
+        ("reactivesocket-0.0+ws://a:1", "", False),
+        ("reactivesocket-0.2+tcp://a:1", "message/x.rsocket.composite-metadata.v0", True),
+    ],
+)
+def test_where_metadata_is_composite(url: str, mime: str, composite: bool) -> None:
+    assert is_composite(url, Settings(metadata_mime=mime)) is composite
+
+
+def test_mime_types_and_leases_arrive(penstock: Penstock, seen: str) -> None:
+    (said,) = penstock("call", seen, "setup", "--data-mime", "text/csv", "--lease").objects
+    assert (said["data_mime"], said["metadata_mime"]) == ("text/csv", "message/x.rsocket.composite-metadata.v0")
+
+
+def test_lease_that_nobody_grants_is_exit_code_1(penstock: Penstock, server: str) -> None:
+    result = penstock("call", server, "echo", "--lease")
+    assert result.code == 1
+    assert "leases" in result.err
+    assert_one_line(result)
+
+
+def test_headers_are_sent(penstock: Penstock) -> None:
+    heads: list[bytes] = []
+
+    def answer(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            heads.append(connection.recv(65_536))
+            connection.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=answer, args=(listening,))
+        thread.start()
+        url = f"rsocket+ws://127.0.0.1:{listening.getsockname()[1]}/"
+        result = penstock("call", url, "echo", "--header", "Authorization: Bearer geheim", "--debug")
+        thread.join(SECONDS)
+    assert b"Authorization: Bearer geheim\r\n" in heads[0]
+    assert result.code == 3
+    assert "geheim" not in result.err
+
+
+@pytest.mark.parametrize("transport", ["tcp", "ws", "h2c"])
+@pytest.mark.parametrize("protocol", ["rsocket", "reactivesocket-0.2", "reactivesocket-0.0"])
+def test_every_protocol(penstock: Penstock, protocol: str, transport: str) -> None:
+    with serving(f"{INTEROP}:service", f"rsocket+{transport}://127.0.0.1:0/here") as (_, urls):
+        url = urls[0].replace("rsocket+", f"{protocol}+", 1)
+        call = penstock("call", url, "echo", "-d", "hi")
+        assert (call.code, call.out, call.err) == (0, b"hi\n", "")
+        endless = penstock("stream", url, "count", "-d", "9", "--take", "2", "--endless")
+        assert (endless.code, endless.lines, endless.err) == (0, [b"0", b"1"], "")
+
+
+def test_wrong_setting_is_wrong_use(penstock: Penstock, server: str) -> None:
+    result = penstock("call", server, "echo", "--set", "credit=0")
+    assert result.code == 2
+    assert_one_line(result)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+import trustme
+
+from penstock.cli.trust import client_tls, server_tls
+from penstock.errors import LocalError
+from tests.cli.conftest import INTEROP, SEEN, Penstock, assert_one_line, serving
+
+TLS = "rsocket+tls://127.0.0.1:7878"
+QUIC = "rsocket+quic://127.0.0.1:7878"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ca.pem, server.pem and server.key, client.pem with its key in it, and locked.key."""
+    folder = tmp_path_factory.mktemp("tls")
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    server = authority.issue_cert("127.0.0.1")
+    server.private_key_pem.write_to_path(folder / "server.key")
+    for pem in server.cert_chain_pems:
+        pem.write_to_path(folder / "server.pem", append=True)
+    authority.issue_cert("client@example.org").private_key_and_cert_chain_pem.write_to_path(folder / "client.pem")
+    (folder / "empty.pem").touch()
+    return folder
+
+
+def test_no_option_leaves_trust_to_the_url() -> None:
+    assert client_tls(TLS) == (TLS, None)
+    assert server_tls([TLS, QUIC]) == ([TLS, QUIC], None)
+
+
+def test_trust_any_certificate() -> None:
+    _, context = client_tls(TLS, insecure=True)
+    assert context is not None and context.verify_mode is ssl.CERT_NONE
+
+
+def test_quic_gets_its_files_by_the_url(files: Path) -> None:
+    assert client_tls(QUIC, "ca.pem") == (f"{QUIC}?ca=ca.pem", None)
+    pair = (str(files / "server.pem"), str(files / "server.key"))
+    urls, context = server_tls([TLS, QUIC], None, *pair)
+    assert context is not None and urls[0] == TLS
+    assert urls[1].startswith(f"{QUIC}?cert=") and "&key=" in urls[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"cafile": "empty.pem"}, r"empty\.pem"),
+        ({"cafile": "missing.pem"}, r"missing\.pem"),
+        ({"cert": "empty.pem"}, r"empty\.pem"),
+        ({"cert": "server.pem", "key": "client.pem"}, r"server\.pem.*client\.pem"),
+        ({"key": "server.key"}, "--cert"),
+    ],
+)
+def test_what_cannot_be_read_is_named(options: dict[str, str], part: str, files: Path) -> None:
+    with pytest.raises(LocalError, match=part):
+        client_tls(TLS, **{name: str(files / file) for name, file in options.items()})  # type: ignore[arg-type]
+
+
+def test_what_quic_cannot_do_is_told(files: Path) -> None:
+    pem, ca = str(files / "client.pem"), str(files / "ca.pem")
+    for options in ({"insecure": True}, {"cert": pem}, {"cert": pem, "cafile": ca}):
+        with pytest.raises(LocalError, match="--cafile alone"):
+            client_tls(QUIC, **options)  # type: ignore[arg-type]
+    with pytest.raises(LocalError, match="asks clients for no certificates"):
+        server_tls([QUIC], ca, pem)
+
+
+def test_a_server_that_asks_for_certificates_needs_one(files: Path) -> None:
+    with pytest.raises(LocalError, match="--cert"):
+        server_tls([TLS], str(files / "ca.pem"))
+    with pytest.raises(LocalError, match=r"empty\.pem"):
+        server_tls([TLS], str(files / "empty.pem"), str(files / "client.pem"))
+
+
+def test_both_sides_show_certificates(penstock: Penstock, files: Path) -> None:
+    options = ("--cert", f"{files}/server.pem", "--key", f"{files}/server.key", "--cafile", f"{files}/ca.pem")
+    with serving(SEEN, "rsocket+tls://127.0.0.1:0", options=options) as (_, urls):
+        call = ("call", urls[0], "setup", "--cafile", f"{files}/ca.pem")
+        (answer,) = penstock(*call, "--cert", f"{files}/client.pem").objects
+        assert answer["certificate"]
+        refused = penstock(*call)
+        assert refused.code == 3
+        assert_one_line(refused)
+
+
+@pytest.mark.parametrize("transport", ["wss", "h2", "quic"])
+def test_every_encrypted_transport(penstock: Penstock, files: Path, transport: str) -> None:
+    options = ("--cert", f"{files}/server.pem", "--key", f"{files}/server.key")
+    with serving(f"{INTEROP}:service", f"rsocket+{transport}://127.0.0.1:0/here", options=options) as (_, urls):
+        url = urls[0].partition("?")[0]
+        result = penstock("call", url, "echo", "-d", "hi", "--cafile", f"{files}/ca.pem")
+        assert (result.code, result.out, result.err) == (0, b"hi\n", "")
