@@ -166,8 +166,7 @@ def make_service(seen: list[object]) -> Service:
 
     @service.channel("take")
     async def take(request: Payload, items: Items) -> AsyncIterator[bytes]:
-        async for item in items:
-            seen.append(item.data)
+        seen.extend([item.data async for item in items])
         yield b"all"
 
     return service
