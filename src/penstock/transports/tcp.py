@@ -112,10 +112,14 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         """
         if self._closing is None:
             self._closing = asyncio.get_running_loop().call_later(LINGER, self.abort)
-            if self._transport.can_write_eof():
-                self._transport.write_eof()
-            else:
-                self._transport.close()
+            try:
+                if self._transport.can_write_eof():
+                    self._transport.write_eof()
+                else:
+                    self._transport.close()
+            except OSError:
+                # The peer has broken the connection, and asyncio does not know it yet.
+                self._transport.abort()
 
     def pause_writing(self) -> None:
         """Tell that the link is full."""
