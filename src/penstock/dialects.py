@@ -10,10 +10,14 @@ from .payload import Payload
 from .session import Acceptor, Session
 from .settings import Settings
 
-__all__ = ["PROTOCOLS", "acceptor", "acceptors", "client_session"]
+__all__ = ["PROTOCOLS", "RESUMABLE", "acceptor", "acceptors", "client_session"]
 
-PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0")
+PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams")
 """The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
+
+RESUMABLE: Final = frozenset({"rsocket", "reactivesocket-0.2"})
+"""Those whose sessions outlive their links, when both sides want it."""
+REACTIVE_STREAMS: Final = "reactive-streams"
 
 
 def client_session(
@@ -42,6 +46,12 @@ def client_session(
 
     """
     _known(protocol)
+    if protocol == REACTIVE_STREAMS:
+        from .reactivestreams.session import ReactiveStreamsSession
+
+        if checkpoint is not None:
+            raise LocalError("this is no checkpoint: reactive-streams has none")
+        return ReactiveStreamsSession.client(settings, setup or Payload())
     from .rsocket.dialect import DIALECTS, RSOCKET_1_0
     from .rsocket.session import RSocketSession
 
@@ -63,6 +73,10 @@ def acceptors(protocol: str, settings: Settings) -> Callable[[], Acceptor]:
 
     """
     _known(protocol)
+    if protocol == REACTIVE_STREAMS:
+        from .reactivestreams.accept import ReactiveStreamsAcceptor
+
+        return lambda: ReactiveStreamsAcceptor(settings)
     from .rsocket.accept import RSocketAcceptor
     from .rsocket.connection import Connection
     from .rsocket.dialect import DIALECTS

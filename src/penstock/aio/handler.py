@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +12,7 @@ from ..events import Requested
 from ..kinds import Kind
 from ..payload import Payload
 from .inbound import Inbound
-from .pump import pump
+from .pump import Source, pump
 from .service import Handler
 from .streams import Items
 
@@ -34,7 +35,7 @@ _UPLOAD = int(Kind.UPLOAD)
 
 def begin(driver: Driver, event: Requested) -> None:
     """Run the handler of a request. What it raises fails the stream, and nothing else."""
-    handler = driver.service.find(event.kind, event.route)
+    handler = driver.service.find(event.kind, event.route, driver.session.calls_by_streams)
     if handler is None:
         _refuse(driver, event)
         return
@@ -42,7 +43,9 @@ def begin(driver: Driver, event: Requested) -> None:
         if event.kind <= _FIRE:
             _answer(driver, event.stream_id, handler.function(event.payload), handler)
         elif event.kind == _STREAM:
-            pump(driver, event.stream_id, event.credit, handler.function(event.payload), handler.name)
+            result = handler.function(event.payload)
+            source = result if handler.kind == _STREAM else _alone(result)
+            pump(driver, event.stream_id, event.credit, source, handler.name)
         else:
             _begin_channel(driver, event, handler)
     except (Exception, asyncio.CancelledError) as error:
@@ -81,6 +84,17 @@ def _answer(driver: Driver, stream_id: int, result: Any, handler: Handler) -> No
         TaskAnswer(driver, stream_id, handler).start(result)
     else:
         _reply(driver, stream_id, _payload(result), handler)
+
+
+def _alone(result: Any) -> Source:
+    """Return the one item that a call's handler returned, or will return, as a stream."""
+    if type(result) is not bytes and type(result) is not Payload and isawaitable(result):
+        return _later_alone(result)
+    return (_payload(result),)
+
+
+async def _later_alone(result: Awaitable[Any]) -> Source:
+    return (_payload(await result),)
 
 
 def _payload(result: Any) -> Payload:

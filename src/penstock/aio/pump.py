@@ -117,6 +117,11 @@ class Half:
                 self.send_many()
                 return
             payload = Payload(item)  # type: ignore[arg-type]
+        if len(payload.data) > self.driver.settings.fragment_bytes:
+            # What travels in parts is sent part by part, where the protocol lets others have their turn in between.
+            self.many = PayloadRun.of((payload,))
+            self.send_many()
+            return
         self.room -= len(payload.data) + FRAME_BYTES
         self.credit = self.put(self.stream_id, payload)
 

@@ -24,6 +24,7 @@ from ..aio.backoff import Backoff
 from ..aio.client import connect
 from ..aio.peer import Peer
 from ..aio.streams import Stream
+from ..dialects import RESUMABLE
 from ..errors import (
     ApplicationError,
     ConnectError,
@@ -38,6 +39,7 @@ from ..errors import (
 )
 from ..payload import Payload
 from ..settings import DEFAULT_SETTINGS, Settings
+from ..urls import parse_url
 from ..wire.columns import ColumnBuilder
 from .format import NO_ITEMS
 from .writer import DEFAULT_BUDGET_BYTES, MAX_STATE_BYTES, JournalWriter
@@ -146,7 +148,8 @@ class Collector:
         self._smallest = min(SMALLEST_WINDOW, self._largest)
         self._first = min(FIRST_WINDOW, self._largest)
         self._budget_bytes = budget_bytes
-        self._settings = replace(settings, resume=True)
+        # Where sessions cannot outlive their links, each link that breaks leaves a gap.
+        self._settings = replace(settings, resume=parse_url(url).protocol in RESUMABLE)
         self._again = again
         self._slowed = False
         self._state = State()
