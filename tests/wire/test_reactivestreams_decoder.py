@@ -46,7 +46,7 @@ def conversations(draw: Any) -> list[tuple[Message, int]]:
             message.octets = draw(st.binary(min_size=size * message.number, max_size=size * message.number))
         elif type == Type.ON_NEXT and size:
             message.octets = draw(st.binary(min_size=size, max_size=size))
-        elif type >= Type.ON_NEXT_PART and type != Type.GOODBYE or type == Type.ON_NEXT:
+        elif (type >= Type.ON_NEXT_PART and type != Type.GOODBYE) or type == Type.ON_NEXT:
             message.octets = draw(OCTETS)
         found.append((message, size))
     return found

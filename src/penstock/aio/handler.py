@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Generator
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -89,12 +89,8 @@ def _answer(driver: Driver, stream_id: int, result: Any, handler: Handler) -> No
 def _alone(result: Any) -> Source:
     """Return the one item that a call's handler returned, or will return, as a stream."""
     if type(result) is not bytes and type(result) is not Payload and isawaitable(result):
-        return _later_alone(result)
+        return Alone(result)
     return (_payload(result),)
-
-
-async def _later_alone(result: Awaitable[Any]) -> Source:
-    return (_payload(await result),)
 
 
 def _payload(result: Any) -> Payload:
@@ -108,6 +104,23 @@ def _reply(driver: Driver, stream_id: int, payload: Payload, handler: Handler) -
         driver.reply(stream_id, payload)
         if handler.kind == _UPLOAD:
             driver.release(stream_id)
+
+
+class Alone:
+    """What a call's handler will return, to be awaited as a stream of one item.
+
+    Attributes:
+        close: Of the coroutine that it is, if it is one: whoever never awaits it calls that.
+
+    """
+
+    def __init__(self, result: Awaitable[Any]) -> None:
+        self._result = result
+        self.close: Callable[[], None] = getattr(result, "close", lambda: None)
+
+    def __await__(self) -> Generator[Any, Any, tuple[Payload]]:
+        result = yield from self._result.__await__()
+        return (_payload(result),)
 
 
 class TaskAnswer:

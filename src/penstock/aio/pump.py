@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterable, Awaitable, Iterable, Iterator
-from inspect import isawaitable, iscoroutine
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..errors import LocalError, StreamClosed
@@ -319,8 +319,8 @@ class TaskPump(Half):
     def _finished(self, task: asyncio.Future[None]) -> None:
         """Tell the peer how it ended, and clear up."""
         self.driver.tasks.discard(task)
-        if iscoroutine(self.source):
-            # It has not ended where the task was canceled before its first step.
+        if isawaitable(self.source) and hasattr(self.source, "close"):
+            # A coroutine has not ended where the task was canceled before its first step.
             self.source.close()
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         # Canceled by the peer, or about to learn that: there is nobody to tell.
