@@ -6,7 +6,7 @@ from typing import Final
 
 from ..errors import ApplicationError
 
-__all__ = ["error_of", "text_of"]
+__all__ = ["error_of", "fitting", "text_of"]
 
 APPLICATION_ERROR: Final = 0x201
 """The code of errors of which nothing but a text is known."""
