@@ -19,7 +19,7 @@ cdef class Half:
 
     @cython.locals(payload=Payload)
     cpdef send(self, item)
-    @cython.locals(count=Py_ssize_t, run=PayloadRun)
+    @cython.locals(count=Py_ssize_t, stop=Py_ssize_t, run=PayloadRun)
     cpdef send_many(self)
 
 

@@ -153,7 +153,9 @@ class Half:
             self.at += session.send_run(self.stream_id, many, self.at)
         elif count:
             # What is cut now is sent now, while the processor still has it in its cache.
-            run = many.run(self.at, min(self.at + self.credit, count), BURST_BYTES, FRAME_BYTES)
+            # The credit may be 2^63-1, to which nothing can be added.
+            stop = self.at + min(self.credit, count - self.at)
+            run = many.run(self.at, stop, BURST_BYTES, FRAME_BYTES)
             self.at += session.send_run(self.stream_id, run)
         if self.at == count:
             self.many = None
