@@ -176,7 +176,7 @@ class Decoder:
 
     def _length(self, limit: int, what: str) -> int:
         """Return the next varint, which says how many bytes follow; -1: it is not whole."""
-        length = self._varint(f"the length of {what}")
+        length = self._varint(what)
         if length > limit:
             raise LimitExceeded(f"{what} has {length} bytes, and at most {limit} are accepted")
         return length
