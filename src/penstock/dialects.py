@@ -12,9 +12,10 @@ from .settings import Settings
 
 __all__ = ["PROTOCOLS", "acceptor", "acceptors", "can_resume", "client_session"]
 
-PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0")
+PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams")
 """The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
 
+REACTIVE_STREAMS: Final = "reactive-streams"
 RESUMING: Final = frozenset({"rsocket", "reactivesocket-0.2"})
 """Those whose sessions may outlive their links, and their clients."""
 
@@ -50,6 +51,12 @@ def client_session(
 
     """
     _known(protocol)
+    if protocol == REACTIVE_STREAMS:
+        from .reactivestreams.session import ReactiveStreamsSession
+
+        if checkpoint is not None:
+            raise LocalError("this is no checkpoint: reactive-streams has none")
+        return ReactiveStreamsSession.client(settings, setup or Payload())
     from .rsocket.dialect import DIALECTS, RSOCKET_1_0
     from .rsocket.session import RSocketSession
 
@@ -76,6 +83,10 @@ def acceptors(protocol: str, settings: Settings, logs: SessionLogs | None = None
 
     """
     _known(protocol)
+    if protocol == REACTIVE_STREAMS:
+        from .reactivestreams.accept import ReactiveStreamsAcceptor
+
+        return lambda: ReactiveStreamsAcceptor(settings)
     from .rsocket.accept import RSocketAcceptor
     from .rsocket.connection import Connection
     from .rsocket.dialect import DIALECTS

@@ -44,6 +44,11 @@ class Session(Protocol):
     def open_streams(self) -> int:
         """How many streams are open, of both sides."""
 
+    @property
+    @abstractmethod
+    def calls_by_streams(self) -> bool:
+        """Whether the protocol has one word for calls and streams: the peer's calls come as streams."""
+
     @abstractmethod
     def link_up(self, now: float) -> None:
         """A link is open; output made from now on belongs on it."""

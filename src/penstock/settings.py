@@ -88,6 +88,18 @@ class Settings:
     """Links from one address, per 30 s, that begin with junk, or with a token to resume by that nobody has; then no
     more are taken until these are over, because whoever guesses needs many. 0: any number."""
 
+    # reactive-streams-io.
+    extensions: tuple[str, ...] = ()
+    """Extensions to offer: "metadata" carries metadata beside requests and items, where the peer offers it too."""
+    element_sizes: tuple[tuple[str, int], ...] = ()
+    """Routes whose items all have one size, with that size: such items travel without a length, and packed."""
+    max_string_bytes: int = 64 * KIB
+    """One string of a message: a route with the request's data, the text of an error, the reason of a goodbye."""
+    max_extensions: int = 1_024
+    """Extensions that a hello may list."""
+    max_open_elements: int = 64
+    """Items of one stream of which some parts are here, and not all."""
+
     # Leases.
     lease: LeasePolicy | bool = False
     """Leases: a client asks for them with True, and a server grants them by a policy of `penstock.leases`, without
@@ -164,6 +176,11 @@ class Settings:
             if not 0.001 <= getattr(self, name) <= 2_147_483:
                 raise LocalError(
                     f"Settings.{name} is {getattr(self, name)}; it must lie between 0.001 and 2147483 seconds"
+                )
+        for route, size in self.element_sizes:
+            if not 1 <= size <= self.max_frame_bytes:
+                raise LocalError(
+                    f"Settings.element_sizes has {size} for {route!r}; it must lie between 1 and max_frame_bytes"
                 )
         for origin in self.origins:
             if not _ORIGIN.fullmatch(origin):

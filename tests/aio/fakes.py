@@ -30,6 +30,7 @@ class FakeSession:
         self.output: list[bytes] = []
         self.timer: float | None = None
         self.link_wanted = True
+        self.calls_by_streams = False
 
     def items(self, stream_id: int) -> list[bytes]:
         """Return the data of all items that were sent on a stream."""

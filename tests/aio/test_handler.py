@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -56,6 +57,51 @@ def test_a_payload_is_the_answer_as_it_is(build: Build, driver: FakeDriver) -> N
     driver.service.call("r")(lambda request: request)
     ask(build, driver, "CALL")
     assert answered(driver) == [b"request"]
+
+
+@pytest.mark.parametrize("credit", [0, 1])
+def test_a_call_that_comes_as_a_stream_is_answered_under_credit(build: Build, driver: FakeDriver, credit: int) -> None:
+    driver.session.calls_by_streams = True
+    driver.service.call("r")(lambda request: b"answer")
+    ask(build, driver, "STREAM", credit=credit)
+    assert driver.session.items(STREAM) == [b"answer"] * credit
+    assert (("complete", STREAM) in driver.session.told) is (credit == 1)
+
+
+async def test_a_call_that_comes_as_a_stream_may_take_its_time(build: Build) -> None:
+    driver = running(build)
+    driver.session.calls_by_streams = True
+
+    @driver.service.call("r")
+    async def handler(request: Any) -> bytes:
+        await asyncio.sleep(0)
+        return b"later"
+
+    ask(build, driver, "STREAM", credit=1)
+    await until(lambda: ("complete", STREAM) in driver.session.told)
+    assert driver.session.items(STREAM) == [b"later"]
+
+
+async def test_a_call_that_nobody_wants_before_it_began_is_closed(build: Build) -> None:
+    driver = running(build)
+    driver.session.calls_by_streams = True
+    called: list[Any] = []
+
+    @driver.service.call("r")
+    def handler(request: Any) -> Any:
+        called.append(never_begun())
+        return called[0]
+
+    async def never_begun() -> bytes:
+        return b""
+
+    ask(build, driver, "STREAM", credit=1)
+    half = driver.outbound.pop(STREAM, None)
+    if half is not None:
+        half.canceled()
+    await until(lambda: not driver.tasks)
+    # A coroutine that was never begun would warn, and warnings are errors here.
+    assert inspect.getcoroutinestate(called[0]) == inspect.CORO_CLOSED
 
 
 async def test_what_a_coroutine_returns_is_the_answer(build: Build) -> None:

@@ -375,3 +375,39 @@ async def test_a_coroutine_that_is_canceled_before_it_began_is_closed(build: Bui
     await until(lambda: driver.ended == [half])
     assert work.cr_frame is None
     assert driver.failed == []
+
+
+# Items that may travel in parts.
+
+
+def large_ones(driver: FakeDriver) -> list[bytes]:
+    return [b"x" * (driver.settings.fragment_bytes + 1), b"small"]
+
+
+def test_a_large_item_lets_others_go_first_when_the_link_has_room_again(build: Build, driver: FakeDriver) -> None:
+    items = large_ones(driver)
+    parts = 0
+
+    def send_run(stream_id: int, run: Any, start: int = 0) -> int:
+        nonlocal parts
+        parts += 1
+        driver.paused = True
+        return 0 if parts < 3 else real(stream_id, run, start)
+
+    real = driver.session.send_run
+    driver.session.send_run = send_run  # type: ignore[method-assign]
+    half = begin(build, driver, iter(items), 5)
+    for expected in (1, 2):
+        assert (parts, sent(driver), half.large) == (expected, [], True)
+        driver.paused = False
+        half.resumed()
+        # Not yet: whoever needs a turn of the loop to wake up gets it.
+        assert parts == expected
+        driver.loop.turn()
+        assert parts == expected
+        driver.loop.turn()
+    assert (parts, sent(driver), half.large) == (3, items[:1], False)
+    driver.paused = False
+    half.resumed()
+    assert sent(driver) == items
+    assert completed(driver)

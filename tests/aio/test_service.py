@@ -41,6 +41,17 @@ def test_an_upload_asks_like_a_channel() -> None:
     assert service.find(Kind.CHANNEL, "x") is None
 
 
+def test_a_call_asks_like_a_stream_where_the_protocol_has_one_word_for_both() -> None:
+    service = Service()
+    service.call("c")(lambda request: b"")
+    service.call("both")(lambda request: b"")
+    service.stream("both")(lambda request: [])
+    assert service.find(Kind.STREAM, "c") is None
+    found = [service.find(Kind.STREAM, route, calls_by_streams=True) for route in ("c", "both", "x")]
+    assert [handler and handler.kind for handler in found] == [Kind.CALL, Kind.STREAM, None]
+    assert service.find(Kind.FIRE, "c", calls_by_streams=True) is None
+
+
 def test_a_service_has_one_push_handler() -> None:
     service = Service()
     seen: list[bytes] = []

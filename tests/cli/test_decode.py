@@ -104,3 +104,21 @@ def test_wrong_use_is_exit_code_2(penstock: Penstock, arguments: tuple[str, ...]
     assert result.code == 2
     assert part in result.err
     assert_one_line(result)
+
+
+def test_messages_of_reactive_streams(penstock: Penstock) -> None:
+    octets = "010000\n060104\n0701\n61626364\n"
+    result = penstock("decode", "--dialect", "reactive-streams-0", "-", stdin=octets.encode())
+    assert result.objects == [
+        {"type": "clientHello", "version": 0, "extensions": []},
+        {"type": "subscribed", "subscriber": 1, "elementSize": 4},
+        {"type": "onNext", "subscriber": 1, "element": "61626364"},
+    ]
+    encoded = penstock("encode", "--dialect", "reactive-streams-0", "-", stdin=result.out)
+    assert b"".join(encoded.lines).decode() == octets.replace("\n", "")
+    result = penstock("decode", "--dialect", "reactive-streams-0", "05010e")
+    assert (result.code, len(result.lines)) == (1, 1)
+    assert "no reactive-streams-0 message: byte 3: message type 14" in result.err
+    for verb in ("decode", "encode"):
+        result = penstock(verb, "--dialect", "reactive-streams-0", "--framing", "u24", "-", stdin=b"")
+        assert result.code == 2 and "leave --framing out" in result.err

@@ -113,3 +113,12 @@ def test_wrong_place_for_metrics_is_wrong_use(penstock: Penstock, place: str) ->
     result = penstock("serve", INTEROP_SERVICE, "rsocket+tcp://127.0.0.1:0", "--metrics", place)
     assert result.code == 2
     assert_one_line(result)
+
+
+def test_reactive_streams_is_served_to_the_other_verbs(penstock: Penstock) -> None:
+    with serving(INTEROP_SERVICE, "reactive-streams+tcp://127.0.0.1:0") as (_, urls):
+        assert penstock("call", urls[0], "echo", "-d", "hello").out == b"hello\n"
+        assert len(penstock("stream", urls[0], "count", "-d", "5").lines) == 5
+        failed = penstock("call", urls[0], "fail")
+        assert (failed.code, failed.err) == (1, "penstock: [0x201] [0x301] boom\n")
+        assert "no way to carry fire" in penstock("fire", urls[0], "log", "-d", "x").err

@@ -47,7 +47,7 @@ class Pair:
 
     Attributes:
         client, server: The sessions.
-        server_dialect: What they speak.
+        server_dialect: What they speak, in the RSocket family.
         client_events, server_events: What they said, in order.
         client_sent, server_sent: The bytes that left each.
         now: The time.
@@ -66,13 +66,18 @@ class Pair:
     ) -> None:
         self.build = build
         self.cut = cut
-        session = build.module("penstock.rsocket.session").RSocketSession
         settings = build.module("penstock.settings").Settings
         payload = build.module("penstock.payload").Payload
-        spoken = build.module("penstock.rsocket.dialect").DIALECTS[dialect]
-        self.server_dialect = spoken
-        self.client = session.client(settings(**(client or {})), setup or payload(), spoken)
-        self.server = session.server(settings(**(server or {})), spoken)
+        ours, theirs = settings(**(client or {})), settings(**(server or {}))
+        if dialect == "reactive-streams-0":
+            session = build.module("penstock.reactivestreams.session").ReactiveStreamsSession
+            self.client, self.server = session.client(ours, setup or payload()), session.server(theirs)
+        else:
+            session = build.module("penstock.rsocket.session").RSocketSession
+            spoken = build.module("penstock.rsocket.dialect").DIALECTS[dialect]
+            self.server_dialect = spoken
+            self.client = session.client(ours, setup or payload(), spoken)
+            self.server = session.server(theirs, spoken)
         self.client_events: list[Any] = []
         self.server_events: list[Any] = []
         self.client_sent = b""

@@ -212,3 +212,14 @@ def test_a_close_may_have_no_code() -> None:
     frames = reader()
     frames.feed(frame(Opcode.CLOSE))
     assert frames.close == Close(CloseCode.NO_STATUS_RCVD, "")
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+def test_without_a_width_messages_are_a_stream_of_bytes(cut: Cut) -> None:
+    sent = b"".join(frame(Opcode.BINARY, message) for message in MESSAGES)
+    sent += frame(Opcode.BINARY, b"in ", fin=False) + frame(Opcode.CONT, b"two")
+    frames = FrameReader(masked=False, max_bytes=LIMIT, width=0)
+    assert b"".join(frames.feed(piece) for piece in cut(sent)) == b"".join(MESSAGES) + b"in two"
+    assert frames.feed(frame(Opcode.BINARY, bytes(LIMIT + 1))) == b"" and frames.breach is not None
+    text = FrameReader(masked=False, max_bytes=LIMIT, width=0)
+    assert text.feed(frame(Opcode.TEXT, b"text")) == b"" and text.breach is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Generator
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +12,7 @@ from ..events import Requested
 from ..kinds import Kind
 from ..payload import Payload
 from .inbound import Inbound
-from .pump import pump
+from .pump import Source, pump
 from .service import Handler
 from .streams import Items
 
@@ -34,7 +35,10 @@ _UPLOAD = int(Kind.UPLOAD)
 
 def begin(driver: Driver, event: Requested) -> None:
     """Run the handler of a request. What it raises fails the stream, and nothing else."""
-    handler = driver.service.find(event.kind, event.route)
+    if event.kind == _STREAM:
+        handler = driver.service.find(event.kind, event.route, driver.session.calls_by_streams)
+    else:
+        handler = driver.service.find(event.kind, event.route)
     if handler is None:
         _refuse(driver, event)
         return
@@ -42,7 +46,9 @@ def begin(driver: Driver, event: Requested) -> None:
         if event.kind <= _FIRE:
             _answer(driver, event.stream_id, handler.function(event.payload), handler)
         elif event.kind == _STREAM:
-            pump(driver, event.stream_id, event.credit, handler.function(event.payload), handler.name)
+            result = handler.function(event.payload)
+            source = result if handler.kind == _STREAM else _alone(result)
+            pump(driver, event.stream_id, event.credit, source, handler.name)
         else:
             _begin_channel(driver, event, handler)
     except (Exception, asyncio.CancelledError) as error:
@@ -83,6 +89,13 @@ def _answer(driver: Driver, stream_id: int, result: Any, handler: Handler) -> No
         _reply(driver, stream_id, _payload(result), handler)
 
 
+def _alone(result: Any) -> Source:
+    """Return the one item that a call's handler returned, or will return, as a stream."""
+    if type(result) is not bytes and type(result) is not Payload and isawaitable(result):
+        return Alone(result)
+    return (_payload(result),)
+
+
 def _payload(result: Any) -> Payload:
     if type(result) is Payload:
         return result
@@ -94,6 +107,23 @@ def _reply(driver: Driver, stream_id: int, payload: Payload, handler: Handler) -
         driver.reply(stream_id, payload)
         if handler.kind == _UPLOAD:
             driver.release(stream_id)
+
+
+class Alone:
+    """What a call's handler will return, to be awaited as a stream of one item.
+
+    Attributes:
+        close: Of the coroutine that it is, if it is one: whoever never awaits it calls that.
+
+    """
+
+    def __init__(self, result: Awaitable[Any]) -> None:
+        self._result = result
+        self.close: Callable[[], None] = getattr(result, "close", lambda: None)
+
+    def __await__(self) -> Generator[Any, Any, tuple[Payload]]:
+        result = yield from self._result.__await__()
+        return (_payload(result),)
 
 
 class TaskAnswer:

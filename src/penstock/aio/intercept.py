@@ -90,9 +90,9 @@ class _Intercepted(Service):
         self._service = service
         self._connection = connection
 
-    def find(self, kind: int, route: str) -> Handler:
+    def find(self, kind: int, route: str, calls_by_streams: bool = False) -> Handler:
         """Return what calls the handler of a request. Who asks for nobody also goes through the interceptors."""
-        handler = self._service.find(kind, route)
+        handler = self._service.find(kind, route, calls_by_streams)
         if handler is None:
             handler = Handler(_nobody, Kind(kind), route[:ROUTE_CHARACTERS])
         begin = self._open if handler.kind in (Kind.STREAM, Kind.CHANNEL) else self._ask

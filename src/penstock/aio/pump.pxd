@@ -8,6 +8,8 @@ cdef class Half:
     cdef public Py_ssize_t credit
     cdef public object driver
     cdef public object many
+    cdef public bint large
+    cdef public Py_ssize_t fragment_bytes
     cdef public str name
     cdef public bint over
     cdef public object put
@@ -17,7 +19,7 @@ cdef class Half:
 
     @cython.locals(payload=Payload)
     cpdef send(self, item)
-    @cython.locals(count=Py_ssize_t, run=PayloadRun)
+    @cython.locals(count=Py_ssize_t, stop=Py_ssize_t, run=PayloadRun)
     cpdef send_many(self)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterable, Awaitable, Iterable, Iterator
-from inspect import isawaitable, iscoroutine
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..errors import LocalError, StreamClosed
@@ -79,11 +79,26 @@ class Half:
         put: Sends an item; looked up once, because it is called for each.
         room: Bytes that may be sent before the link is asked again.
         many: Items that were yielded together, from index `at` on; they go before anything else.
+        fragment_bytes: A larger item travels in fragments or parts.
+        large: That is one item, which may travel in parts: the other streams go first when the link has room again.
         over: Nothing more is sent.
 
     """
 
-    __slots__ = ("at", "credit", "driver", "many", "name", "over", "put", "room", "source", "stream_id")
+    __slots__ = (
+        "at",
+        "credit",
+        "driver",
+        "fragment_bytes",
+        "large",
+        "many",
+        "name",
+        "over",
+        "put",
+        "room",
+        "source",
+        "stream_id",
+    )
 
     def __init__(self, driver: Driver, stream_id: int, credit: int, source: Any, name: str) -> None:
         self.driver = driver
@@ -95,6 +110,8 @@ class Half:
         self.room = BURST_BYTES
         self.many: PayloadRun | RowBuffers | None = None
         self.at = 0
+        self.large = False
+        self.fragment_bytes = driver.settings.fragment_bytes
         self.over = False
 
     def send(self, item: object) -> None:
@@ -117,6 +134,12 @@ class Half:
                 self.send_many()
                 return
             payload = Payload(item)  # type: ignore[arg-type]
+        if len(payload.data) > self.fragment_bytes:
+            # What travels in parts is sent part by part, where the protocol lets others have their turn in between.
+            self.many = PayloadRun.of((payload,))
+            self.large = True
+            self.send_many()
+            return
         self.room -= len(payload.data) + FRAME_BYTES
         self.credit = self.put(self.stream_id, payload)
 
@@ -130,10 +153,13 @@ class Half:
             self.at += session.send_run(self.stream_id, many, self.at)
         elif count:
             # What is cut now is sent now, while the processor still has it in its cache.
-            run = many.run(self.at, min(self.at + self.credit, count), BURST_BYTES, FRAME_BYTES)
+            # The credit may be 2^63-1, to which nothing can be added.
+            stop = self.at + min(self.credit, count - self.at)
+            run = many.run(self.at, stop, BURST_BYTES, FRAME_BYTES)
             self.at += session.send_run(self.stream_id, run)
         if self.at == count:
             self.many = None
+            self.large = False
             self.at = 0
         self.room = 0
         self.credit = session.credit(self.stream_id)
@@ -166,7 +192,12 @@ class Pump(Half):
 
     def resumed(self) -> None:
         """Go on, because the link has room again."""
-        self.step()
+        if self.large:
+            # Each part fills the link: those who need a turn of the loop to go on would never find room in it.
+            loop = self.driver.loop
+            loop.call_soon(loop.call_soon, self.step)
+        else:
+            self.step()
 
     def canceled(self, metadata: bytes | None = None) -> None:
         """Stop: nobody wants more. The driver has forgotten this half already."""
@@ -309,13 +340,16 @@ class TaskPump(Half):
         while self.credit <= 0 or driver.paused:
             self.waiter = driver.loop.create_future()
             await self.waiter
+            if self.large:
+                # As in `Pump.resumed`.
+                await asyncio.sleep(0)
         self.room = BURST_BYTES
 
     def _finished(self, task: asyncio.Future[None]) -> None:
         """Tell the peer how it ended, and clear up."""
         self.driver.tasks.discard(task)
-        if iscoroutine(self.source):
-            # It has not ended where the task was canceled before its first step.
+        if isawaitable(self.source) and hasattr(self.source, "close"):
+            # A coroutine has not ended where the task was canceled before its first step.
             self.source.close()
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         # Canceled by the peer, or about to learn that: there is nobody to tell.

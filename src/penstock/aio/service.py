@@ -118,11 +118,20 @@ class Service:
         self.interceptors.append(interceptor)
         return interceptor
 
-    def find(self, kind: int, route: str) -> Handler | None:
-        """Return the handler of a request. An upload asks like a channel."""
+    def find(self, kind: int, route: str, calls_by_streams: bool = False) -> Handler | None:
+        """Return the handler of a request. An upload asks like a channel, and a call by some protocols like a stream.
+
+        Args:
+            kind: How it asks.
+            route: Whom it asks.
+            calls_by_streams: This is such a protocol.
+
+        """
         handler = self._handlers[kind].get(route)
         if handler is None and kind == Kind.CHANNEL:
             handler = self._handlers[Kind.UPLOAD].get(route)
+        elif handler is None and kind == Kind.STREAM and calls_by_streams:
+            handler = self._handlers[Kind.CALL].get(route)
         return handler
 
     def pushed(self, metadata: bytes) -> None:

@@ -112,6 +112,11 @@ class TappedSession:
         return self._session.link_wanted
 
     @property
+    def calls_by_streams(self) -> bool:
+        """See :class:`penstock.session.Session`."""
+        return self._session.calls_by_streams
+
+    @property
     def open_streams(self) -> int:
         """See :class:`penstock.session.Session`."""
         return self._session.open_streams

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import FrameError, LocalError
+from ..errors import FrameError, LocalError, SessionError
 from .arguments import Dialect, Framing, prefix_bytes
 from .exits import FAILED
 from .output import complain
@@ -35,8 +35,12 @@ def decode(
     Example: penstock decode --dialect rsocket-1.0 000000012400
     """
     from ..wire.dump import read_frames
+    from ..wire.dump_reactivestreams import DIALECT
 
     prefix = prefix_bytes(framing)
+    if dialect == DIALECT:
+        _decode_messages(b"".join(_pieces(_content(source), prefix)), prefix)
+        return
     pieces = _pieces(_content(source), prefix)
     for number, data in enumerate(pieces, 1):
         try:
@@ -46,6 +50,20 @@ def decode(
             where = f"line {number}, " if len(pieces) > 1 else ""
             complain(f"this is no {dialect} frame: {where}{error}")
             raise typer.Exit(FAILED) from None
+
+
+def _decode_messages(octets: bytes, prefix: int) -> None:
+    """Print the messages of a protocol that delimits nothing: what one means may hang on those before it."""
+    from ..wire.dump_reactivestreams import DIALECT, read_messages, to_object
+
+    if prefix:
+        raise LocalError(f"{DIALECT} has no length before its messages; leave --framing out")
+    try:
+        for message in read_messages(octets):
+            print(json.dumps(to_object(message)))
+    except SessionError as error:
+        complain(f"this is no {DIALECT} message: {error}")
+        raise typer.Exit(FAILED) from None
 
 
 def _show(length: int | None, frame: Frame, dialect: str) -> None:

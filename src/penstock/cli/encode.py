@@ -24,12 +24,19 @@ def encode(
 
     Example: penstock encode '{"type": "CANCEL", "stream_id": 1, "flags": []}'
     """
+    from ..wire.dump_reactivestreams import DIALECT, Encoder
+
     prefix = prefix_bytes(framing)
+    if dialect == DIALECT and prefix:
+        raise LocalError(f"{DIALECT} has no length before its messages; leave --framing out")
+    messages = Encoder()
     for number, line in enumerate(_text(source).splitlines(), 1):
         if not line.strip():
             continue
         try:
-            print(_octets(json.loads(line), dialect, prefix).hex())
+            fields = json.loads(line)
+            octets = messages.octets(fields) if dialect == DIALECT else _octets(fields, dialect, prefix)
+            print(octets.hex())
         except ValueError as error:
             raise LocalError(f"line {number} is no JSON: {error}") from None
         except LocalError as error:

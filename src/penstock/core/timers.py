@@ -24,6 +24,8 @@ class Timer(IntEnum):
     """The peer's leave for requests of ours expires."""
     GRANT = 6
     """It is time to look whether the peer gets leave for more requests."""
+    GOODBYE = 7
+    """The peer must have answered our goodbye."""
 
 
 class TimerTable:

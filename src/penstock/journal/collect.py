@@ -149,6 +149,7 @@ class Collector:
         self._smallest = min(SMALLEST_WINDOW, self._largest)
         self._first = min(FIRST_WINDOW, self._largest)
         self._budget_bytes = budget_bytes
+        # Where sessions cannot outlive their links, each link that breaks leaves a gap.
         self._settings = replace(settings, resume=can_resume(parse_url(url).protocol))
         self._again = again
         self._slowed = False

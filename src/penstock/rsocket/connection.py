@@ -119,6 +119,11 @@ class Connection:
         """How many streams are open, of both sides."""
         return len(self._streams)
 
+    @property
+    def calls_by_streams(self) -> bool:
+        """No: the family has a frame of its own for calls."""
+        return False
+
     def take_output(self) -> list[bytes]:
         """Return the bytes to write, in pieces fit for a socket, and forget them."""
         return self._outbound.outbox.take()

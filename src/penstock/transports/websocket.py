@@ -60,13 +60,14 @@ class WebSocketLink:
         self._link = link
         self._client = client
         width = PREFIX_BYTES[url.protocol]
-        self._cutter = MessageCutter(width)
+        # Without lengths, each piece of output is a message, and where it ends means nothing.
+        self._cutter = MessageCutter(width) if width else None
         self._reader = FrameReader(
             masked=not client,
             max_bytes=settings.max_frame_bytes,
             width=width,
             # Nobody has said yet who they are.
-            first_max_bytes=None if client else settings.max_setup_frame_bytes,
+            first_max_bytes=None if client or not width else settings.max_setup_frame_bytes,
         )
         self._paused = False
         # Our Close is sent, or the link aborted; and the time that what is to follow may take.
@@ -83,14 +84,15 @@ class WebSocketLink:
 
     def write(self, data: bytes) -> None:
         """Send the messages that are whole with `data`; what is written to a link that is closing is dropped."""
-        messages = self._cutter.cut(data)
+        messages = self._cutter.cut(data) if self._cutter is not None else [data]
         if messages and not self._closing:
             for chunk in message_frames(messages, self._client):
                 self._link.write(chunk)
 
     def get_write_buffer_size(self) -> int:
         """Return how many bytes the network has not taken yet."""
-        return self._link.get_write_buffer_size() + self._cutter.pending
+        pending = 0 if self._cutter is None else self._cutter.pending
+        return self._link.get_write_buffer_size() + pending
 
     def close(self) -> None:
         """Close once everything is written and the peer has said that it closes, too. What it still sends is read."""

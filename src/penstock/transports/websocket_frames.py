@@ -45,7 +45,7 @@ class FrameReader:
     Args:
         masked: The peer is a client, so it must mask its frames; a server must not (RFC 6455, 5.1).
         max_bytes: The longest message that is accepted. No more than that is held.
-        width: Bytes of the length that is put before each message: big-endian, and excluding itself.
+        width: Bytes of the length that is put before each message: big-endian, and excluding itself. 0: none is.
         first_max_bytes: The longest first message.
 
     Attributes:
@@ -61,7 +61,7 @@ class FrameReader:
 
     def __init__(self, *, masked: bool, max_bytes: int, width: int, first_max_bytes: int | None = None) -> None:
         self._mask_bit = MASKED if masked else 0
-        self._max_bytes = min(max_bytes, 256**width - 1)
+        self._max_bytes = min(max_bytes, 256**width - 1) if width else max_bytes
         # What the next data frame may have.
         self._room = self._max_bytes if first_max_bytes is None else min(first_max_bytes, self._max_bytes)
         self._width = width
@@ -108,7 +108,9 @@ class FrameReader:
             at = end
             if head == WHOLE:
                 self._room = self._max_bytes
-                out += ((end - start).to_bytes(self._width, "big"), payload)
+                if self._width:
+                    out.append((end - start).to_bytes(self._width, "big"))
+                out.append(payload)
             elif head & CONTROL:
                 self._control(head & OPCODE, payload)
                 if self.over():
@@ -168,7 +170,9 @@ class FrameReader:
         if head & FIN:
             self._unfinished = None
             self._room = self._max_bytes
-            out += (len(held).to_bytes(self._width, "big"), bytes(held))
+            if self._width:
+                out.append(len(held).to_bytes(self._width, "big"))
+            out.append(bytes(held))
 
     def _control(self, opcode: int, payload: bytes) -> None:
         if opcode == Opcode.PING:

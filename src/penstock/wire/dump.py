@@ -12,6 +12,7 @@ from typing import Final
 
 from ..errors import FrameError, LocalError
 from .codec import Codec
+from .dump_reactivestreams import DIALECT as REACTIVE_STREAMS
 from .fields import check
 from .frames import (
     COMPLETE,
@@ -91,7 +92,7 @@ DIALECTS: Final = tuple(_DIALECTS)
 def _dialect(name: str) -> Dialect:
     """Return the dialect of that name."""
     if name not in _DIALECTS:
-        raise LocalError(f"there is no dialect {name!r}; use one of {', '.join(DIALECTS)}")
+        raise LocalError(f"there is no dialect {name!r}; use one of {', '.join((*DIALECTS, REACTIVE_STREAMS))}")
     return _DIALECTS[name]
 
 

@@ -1,0 +1,66 @@
+"""The first byte of a new link: is this reactive-streams-io at all?"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..errors import ProtocolError
+from ..session import Session
+from ..settings import Settings
+from ..wire.reactivestreams import LAYOUTS, NAMES, Message, Type, encode
+from .session import ReactiveStreamsSession
+
+__all__ = ["ReactiveStreamsAcceptor"]
+
+FOREIGN: Final = {
+    0x16: "a TLS ClientHello; connect with +tcp, or serve with +tls",
+    ord("G"): "an HTTP request",
+    ord("P"): "an HTTP request",
+    ord("H"): "an HTTP request",
+    ord("S"): "SSH",
+    0x00: "a frame of RSocket",
+}
+"""What else people point at a port, by its first byte."""
+OPENING: Final = (Type.CLIENT_HELLO, Type.GOODBYE)
+"""A session takes what begins so; a goodbye in place of hello is answered, and that is all."""
+
+
+class ReactiveStreamsAcceptor:
+    """Waits for the first byte, which is the type of a message: clientHello."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._since = 0.0
+        self.farewell = b""
+        self.identity = b""
+
+    def link_up(self, now: float) -> None:
+        """A link was accepted: the peer must say who it is before `next_timer`."""
+        self._since = now
+
+    def next_timer(self) -> float | None:
+        """Return when the peer must have said who it is."""
+        return self._since + self._settings.first_frame_timeout
+
+    def receive(self, data: bytes, now: float) -> Session | None:
+        """Take what the link brought. See :meth:`penstock.session.Acceptor.receive`.
+
+        Raises:
+            ProtocolError: It is no clientHello. What is another message is answered with goodbye, junk with nothing.
+
+        """
+        if not data:
+            return None
+        type = data[0]
+        if type not in OPENING:
+            what = FOREIGN.get(type, f"the byte 0x{type:02x}")
+            if type in LAYOUTS:
+                # THREATS 71.
+                what = f"{NAMES[type]}, and not clientHello"
+                self.farewell = encode(Message(Type.GOODBYE, 0, 0, f"the first message is {what}".encode()))
+            raise ProtocolError(f"the link begins with {what}, not with reactive-streams-io")
+        session = ReactiveStreamsSession.server(self._settings)
+        session.identity = self.identity
+        session.link_up(self._since)
+        session.receive(data, now)
+        return session

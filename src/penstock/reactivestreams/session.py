@@ -1,0 +1,181 @@
+"""The verbs: what a session's user may ask of it."""
+
+from __future__ import annotations
+
+from ..errors import CreditExceeded, LocalError, SessionClosed, StreamClosed, UnsupportedKind
+from ..kinds import Kind
+from ..payload import Payload, PayloadRun
+from ..settings import Settings
+from ..wire.reactivestreams import Message, Type
+from .codes import text_of
+from .connection import CLOSED, DRAINING, LEAVING, OPENED, Connection
+from .publisher import publisher_of
+from .streams import UNBOUNDED, Publication, add, spend
+
+__all__ = ["ReactiveStreamsSession"]
+
+
+class ReactiveStreamsSession(Connection):
+    """A :class:`penstock.session.Session` that speaks reactive-streams-io version 0.
+
+    Make one with :meth:`client` or :meth:`server`. Streams of the peer's have negative numbers.
+    """
+
+    @classmethod
+    def client(cls, settings: Settings, setup: Payload) -> ReactiveStreamsSession:
+        """Return a client's session.
+
+        Raises:
+            LocalError: The settings, or `setup`, ask for what this protocol has not.
+
+        """
+        if setup.data or setup.metadata is not None:
+            raise LocalError("reactive-streams has no place for a set-up payload; leave `setup` out")
+        if settings.resume:
+            raise LocalError("reactive-streams cannot resume sessions; leave Settings.resume out")
+        if settings.lease:
+            raise LocalError("reactive-streams has no leases; leave Settings.lease out")
+        return cls(settings, True)
+
+    @classmethod
+    def server(cls, settings: Settings) -> ReactiveStreamsSession:
+        """Return a server's session, which waits for clientHello."""
+        return cls(settings, False)
+
+    def open(
+        self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False, endless: bool = False
+    ) -> int:
+        """Open a stream and return its id. See :meth:`penstock.session.Session.open`; a stream's credit may be 0."""
+        if self._state != OPENED:
+            raise SessionClosed("the connection is not open for new streams")
+        if kind not in (Kind.CALL, Kind.STREAM):
+            raise UnsupportedKind(f"reactive-streams has no way to carry {kind.name.lower()}")
+        if credit < 0:
+            raise LocalError(f"{kind.name.lower()} needs a credit of at least 0, not {credit}")
+        demand = 1 if kind == Kind.CALL else min(credit, UNBOUNDED)
+        if payload.metadata is not None and not self._outbound.metadata:
+            raise LocalError(
+                "reactive-streams carries metadata only where both sides have it in Settings.extensions, "
+                "and only once the peer's hello has come: connect with confirm=True"
+            )
+        publisher = publisher_of(route, payload.data, self._settings.max_string_bytes)
+        subscription = self._inbound.subscriptions.open(kind, demand)
+        if payload.metadata is not None:
+            self._outbound.message(Message(Type.SUBSCRIBE_METADATA, subscription.id, 0, payload.metadata))
+        self._outbound.message(Message(Type.SUBSCRIBE, subscription.id, demand, publisher))
+        return subscription.id
+
+    def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
+        """Send an item, which may be the last, and return the credit that is left."""
+        publication = self._sending(stream_id)
+        if publication.credit == 0:
+            raise CreditExceeded(f"stream {stream_id}: the peer has not asked for another item; wait for CreditGranted")
+        self._outbound.item(publication, payload)
+        publication.credit = spend(publication.credit, 1)
+        if done:
+            self.complete(stream_id)
+        return publication.credit
+
+    def send_run(self, stream_id: int, run: PayloadRun, start: int = 0) -> int:
+        """Send the items of `run` from index `start`, as far as credit goes; return how many that were.
+
+        A large item travels in parts, one in each call, so that other streams have their turn between them; it
+        counts when its last part is sent. Until then the caller comes back with the same item.
+        """
+        publication = self._sending(stream_id)
+        stop = start + min(publication.credit, len(run) - start)
+        if stop <= start:
+            return 0
+        count = self._outbound.run(publication, run, start, stop)
+        publication.credit = spend(publication.credit, count)
+        return count
+
+    def complete(self, stream_id: int) -> None:
+        """End our half: no more items come. A half that is over already is left alone."""
+        publication = self._publication(stream_id)
+        if publication is not None:
+            while publication.cut is not None:
+                self._outbound.part(publication)
+            self._outbound.message(Message(Type.ON_COMPLETE, publication.subscriber))
+            self._end(publication)
+
+    def fail(self, stream_id: int, error: Exception) -> None:
+        """End the stream, both halves, with an error. See :meth:`penstock.session.Session.fail`."""
+        publication = self._publication(stream_id)
+        if publication is None:
+            # A subscriber can only cancel.
+            self.cancel(stream_id)
+            return
+        text = text_of(error, self._settings.max_string_bytes)
+        self._outbound.message(Message(Type.ON_ERROR, publication.subscriber, 0, text))
+        self._end(publication)
+
+    def request(self, stream_id: int, count: int) -> None:
+        """Ask the peer for `count` more items. A stream that is over is left alone."""
+        if count < 1:
+            raise LocalError(f"stream {stream_id}: request at least 1 item, not {count}")
+        subscription = self._inbound.subscriptions.get(stream_id)
+        if subscription is not None:
+            subscription.granted = add(subscription.granted, count)
+            self._outbound.message(Message(Type.REQUEST, subscription.id, min(count, UNBOUNDED)))
+
+    def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
+        """Want no more items. A stream that is over is left alone."""
+        if metadata is not None:
+            raise LocalError("reactive-streams has no room for metadata in a cancel")
+        subscription = self._inbound.subscriptions.get(stream_id)
+        if subscription is not None:
+            self._inbound.cancel(subscription)
+            self._after()
+
+    def credit(self, stream_id: int) -> int:
+        """Return how many items `send` may still take; 0 for a stream that is over."""
+        publication = self._publication(stream_id)
+        return 0 if publication is None else publication.credit
+
+    def checkpoint(self, stream_id: int, count: int) -> bytes | None:
+        """Return None: this protocol version does not specify reusing state after reconnecting."""
+        return None
+
+    def commit(self) -> None:
+        """Nothing: there is no checkpoint."""
+
+    def streams(self) -> list[int]:
+        """Return the streams that this side opened and that are still open."""
+        return [subscription.id for subscription in self._inbound.subscriptions.all()]
+
+    def push(self, metadata: bytes, stream_id: int = 0) -> None:
+        """Refuse: there is no such thing."""
+        raise UnsupportedKind("reactive-streams has no way to push metadata")
+
+    def confirm(self) -> None:
+        """Ask for a sign that the server has accepted us: its hello, which it sends in any case."""
+        if self._greeted and self._state == OPENED:
+            self._established()
+
+    def close(self, now: float, error: Exception | None = None) -> None:
+        """End the session: at once with `error`, else when the streams that are open have ended."""
+        if self._state == CLOSED:
+            return
+        if error is not None:
+            if self._state == LEAVING:
+                self._finish(error)
+            else:
+                self._abort(error)
+        elif self._state < DRAINING:
+            self._state = DRAINING
+            self._inbound.draining = True
+            self._leave_or_give_up(now)
+
+    def _publication(self, stream_id: int) -> Publication | None:
+        return self._inbound.publications.get(-stream_id - 1) if stream_id < 0 else None
+
+    def _sending(self, stream_id: int) -> Publication:
+        publication = self._publication(stream_id)
+        if publication is None:
+            raise StreamClosed(f"stream {stream_id}: our half is over")
+        return publication
+
+    def _end(self, publication: Publication) -> None:
+        self._inbound.end_publication(publication)
+        self._after()

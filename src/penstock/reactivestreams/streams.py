@@ -1,0 +1,148 @@
+"""Both ends of subscriptions: those of this side, and those of the peer. Each side numbers its own."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Final
+
+from ..kinds import Kind
+from ..wire.varints import MAX_VARINT
+
+__all__ = ["UNBOUNDED", "Publication", "Subscription", "Subscriptions", "add", "spend", "stream_id_of"]
+
+UNBOUNDED: Final = MAX_VARINT
+"""Reactive Streams 3.17: a demand of 2^63-1 is as good as infinite; it is never used up."""
+
+
+def add(demand: int, count: int) -> int:
+    """Return `demand` and `count` together, at most 2^63-1."""
+    return min(demand + count, UNBOUNDED)
+
+
+def spend(demand: int, count: int) -> int:
+    """Return what is left of `demand` after `count` items."""
+    return demand if demand == UNBOUNDED else demand - count
+
+
+def stream_id_of(subscriber: int) -> int:
+    """Return the stream id of a subscription of the peer's; its ids begin with 0, and ours are positive."""
+    return -subscriber - 1
+
+
+class Subscription:
+    """A subscription of ours.
+
+    Attributes:
+        id: Its number, on the wire and in events.
+        kind: CALL wants the first item alone.
+        granted: Items that the peer may still send.
+        fenced: Its `subscribed` has come: what came before belonged to an earlier subscription of that id.
+        over: It is ended, and only its `subscribed` is waited for.
+        element_size: Of its items, where it is fixed.
+        metadata: Of the next element.
+        elements: Those of which not all parts are here: their ids, and where they are put together.
+
+    """
+
+    __slots__ = ("element_size", "elements", "fenced", "granted", "id", "kind", "metadata", "over")
+
+    def __init__(self, id: int, kind: Kind, demand: int) -> None:
+        self.id = id
+        self.kind = kind
+        self.granted = demand
+        self.fenced = False
+        self.over = False
+        self.element_size = 0
+        self.metadata: bytes | None = None
+        self.elements: dict[int, int] = {}
+
+
+class Subscriptions:
+    """The subscriptions of ours, each with the lowest number that is free.
+
+    The document lets an id be used again at once; ours is free when its `subscribed` has come as well, so that
+    each id waits for one at most.
+    """
+
+    __slots__ = ("_free", "_next", "_table", "live")
+
+    def __init__(self) -> None:
+        self._table: dict[int, Subscription] = {}
+        self._free: list[int] = []
+        self._next = 1
+        self.live = 0
+
+    def open(self, kind: Kind, demand: int) -> Subscription:
+        """Begin one."""
+        if self._free:
+            number = heappop(self._free)
+        else:
+            number = self._next
+            self._next += 1
+        subscription = Subscription(number, kind, demand)
+        self._table[number] = subscription
+        self.live += 1
+        return subscription
+
+    def get(self, number: int) -> Subscription | None:
+        """Return the subscription of that number, unless it is over."""
+        subscription = self._table.get(number)
+        return None if subscription is None or subscription.over else subscription
+
+    def was_given(self, number: int) -> bool:
+        """Whether we have ever given that number to a subscription."""
+        return 0 < number < self._next
+
+    def fence(self, number: int) -> Subscription | None:
+        """Take the `subscribed` of a subscription; None: none was waited for."""
+        subscription = self._table.get(number)
+        if subscription is None or subscription.fenced:
+            return None
+        subscription.fenced = True
+        if subscription.over:
+            self._forget(number)
+        return subscription
+
+    def end(self, subscription: Subscription) -> None:
+        """End one."""
+        if not subscription.over:
+            subscription.over = True
+            self.live -= 1
+            if subscription.fenced:
+                self._forget(subscription.id)
+
+    def all(self) -> list[Subscription]:
+        """Return those that are not over, in the order in which they were opened."""
+        return [subscription for subscription in self._table.values() if not subscription.over]
+
+    def _forget(self, number: int) -> None:
+        del self._table[number]
+        heappush(self._free, number)
+
+
+class Publication:
+    """A subscription of the peer's.
+
+    Attributes:
+        subscriber: The peer's number for it.
+        id: Our stream id.
+        credit: Items that we may still send.
+        element_size: Of our items, where we have said that it is fixed.
+        opened: When it was.
+        cut: What is left of an element that travels in parts; None: none does.
+        cut_id: That element's number.
+        next_element: The number of the next one.
+
+    """
+
+    __slots__ = ("credit", "cut", "cut_id", "element_size", "id", "next_element", "opened", "subscriber")
+
+    def __init__(self, subscriber: int, demand: int, element_size: int, now: float) -> None:
+        self.subscriber = subscriber
+        self.id = stream_id_of(subscriber)
+        self.credit = demand
+        self.element_size = element_size
+        self.opened = now
+        self.cut: memoryview | None = None
+        self.cut_id = 0
+        self.next_element = 0

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock import ProtocolError, Settings
+from penstock.reactivestreams.accept import ReactiveStreamsAcceptor
+
+
+def make() -> ReactiveStreamsAcceptor:
+    acceptor = ReactiveStreamsAcceptor(Settings(first_frame_timeout=5.0))
+    acceptor.link_up(100.0)
+    assert acceptor.next_timer() == 105.0
+    return acceptor
+
+
+def test_the_first_byte_is_enough_and_the_rest_has_its_time() -> None:
+    acceptor = make()
+    assert acceptor.receive(b"", 101.0) is None
+    session = acceptor.receive(b"\x01", 102.0)
+    assert session is not None
+    # THREATS 1: the clock of the first byte goes on.
+    assert session.next_timer() == 105.0
+    session.receive(b"\x00\x00", 103.0)
+    assert [type(event).__name__ for event in session.take_events()] == ["Established"]
+    assert session.take_output() == [b"\x02\x00\x00"]
+    assert session.next_timer() is None
+
+
+def test_the_hello_may_be_followed_by_anything_at_once() -> None:
+    session = make().receive(bytes.fromhex("01000003057469636b730100"), 100.0)
+    assert session is not None
+    assert [type(event).__name__ for event in session.take_events()] == ["Established", "Requested"]
+    assert b"".join(session.take_output()).hex() == "020000060100"
+
+
+@pytest.mark.parametrize(
+    ("octets", "what"),
+    [
+        # THREATS 10.
+        (b"GET / HTTP/1.1\r\n", "an HTTP request"),
+        (b"\x16\x03\x01", "TLS ClientHello"),
+        (b"SSH-2.0", "SSH"),
+        (b"\x00\x00\x20", "a frame of RSocket"),
+        (b"\xff", "the byte 0xff"),
+    ],
+)
+def test_junk_is_recognised_and_nothing_is_answered(octets: bytes, what: str) -> None:
+    acceptor = make()
+    with pytest.raises(ProtocolError, match=what):
+        acceptor.receive(octets, 100.0)
+    assert acceptor.farewell == b""
+
+
+def test_a_message_before_hello_is_answered_with_goodbye() -> None:
+    # THREATS 71.
+    acceptor = make()
+    with pytest.raises(ProtocolError, match="request, and not clientHello"):
+        acceptor.receive(b"\x04\x01\x01", 100.0)
+    assert acceptor.farewell.startswith(b"\x0d") and b"the first message is request" in acceptor.farewell
+
+
+def test_a_goodbye_in_place_of_hello_is_answered() -> None:
+    session = make().receive(b"\x0d\x00", 100.0)
+    assert session is not None and not session.link_wanted
+    assert b"".join(session.take_output()) == b"\x0d\x07goodbye"

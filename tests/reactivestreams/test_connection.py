@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock import (
+    LimitExceeded,
+    Payload,
+    PeerClosed,
+    ProtocolError,
+    SessionClosed,
+    Settings,
+    SetupRejected,
+)
+from penstock.kinds import Kind
+from penstock.reactivestreams.session import ReactiveStreamsSession
+from penstock.wire.reactivestreams import Message, Type, encode
+from tests.sim.reactive import Raw, make, opened
+
+# Hello.
+
+
+def test_the_server_may_speak_first_and_the_client_may_go_on_at_once() -> None:
+    client = ReactiveStreamsSession.client(Settings(), Payload())
+    client.link_up(0.0)
+    client.open(Kind.STREAM, "x", Payload(), 1)
+    client.receive(b"\x02\x00\x00", 0.0)
+    assert b"".join(client.take_output()).hex() == "0100000301780101"
+    assert [type(event).__name__ for event in client.take_events()] == ["Established"]
+    client.confirm()
+    assert [type(event).__name__ for event in client.take_events()] == ["Established"]
+
+
+@pytest.mark.parametrize("is_client", [True, False])
+def test_another_version_is_answered_with_goodbye(is_client: bool) -> None:
+    # THREATS 71.
+    raw = Raw(is_client, bytes.fromhex("020100" if is_client else "010100"))
+    raw.ended(SetupRejected, "version 1")
+
+
+@pytest.mark.parametrize("octets", ["01", "0100c0843d" + "01" * 10])
+def test_a_hello_that_never_ends_or_is_too_long(octets: str) -> None:
+    # THREATS 1 and 71.
+    raw = Raw(False, bytes.fromhex(octets), first_frame_timeout=5.0)
+    if octets == "01":
+        assert raw.session.next_timer() == 5.0
+        raw.session.handle_timer(5.0)
+        raw.ended(SetupRejected, "no hello within 5 s")
+    else:
+        raw.ended(LimitExceeded, "1000000 extensions")
+
+
+@pytest.mark.parametrize("octets", ["010000", "020000"])
+def test_a_second_hello_is_an_error(octets: str) -> None:
+    raw = Raw(False)
+    raw.say(bytes.fromhex(octets))
+    raw.ended(ProtocolError, "Hello came a second time")
+
+
+def test_a_server_that_refuses_says_goodbye_in_place_of_hello() -> None:
+    raw = Raw(False, b"\x01\x00\x00")
+    raw.session.close(1.0, SetupRejected("not you"))
+    (only,) = raw.heard()
+    assert (only.type, only.octets) == (Type.GOODBYE, b"not you")
+    refused = Raw(True, encode(only))
+    assert isinstance(refused.events()[-1].error, SetupRejected)
+
+
+# Goodbye.
+
+
+def test_closing_waits_for_streams_and_for_the_answer() -> None:
+    pair = make()
+    stream, there = opened(pair)
+    pair.client.close(pair.now)
+    with pytest.raises(SessionClosed):
+        pair.client.open(Kind.STREAM, "x", Payload(), 1)
+    refused = pair.server.open(Kind.STREAM, "back", Payload(), 1)
+    pair.drive()
+    (failed,) = pair.events("server", "Failed")
+    # READING rs/0, 4: `subscribed` came first, or the id could not be used again.
+    assert failed.stream_id == refused and "closing" in str(failed.error)
+    assert not pair.events("client", "Closed")
+    pair.server.complete(there)
+    pair.drive()
+    pair.advance(0.0)
+    pair.drive()
+    (closed,), (other,) = pair.events("client", "Closed"), pair.events("server", "Closed")
+    assert closed.error is None and isinstance(other.error, PeerClosed)
+    assert not pair.client.link_wanted and not pair.server.link_wanted
+    assert pair.events("client", "Completed")[0].stream_id == stream
+
+
+def test_an_answer_that_does_not_come_is_waited_for_5_seconds() -> None:
+    # THREATS 73.
+    raw = Raw()
+    raw.session.close(100.0)
+    assert [message.type for message in raw.heard()] == [Type.GOODBYE]
+    assert raw.session.next_timer() == 105.0
+    # What was under way is read over.
+    raw.say(Message(Type.SUBSCRIBE, 1, 1, b"x"), b"\x07\x05\x00\x07\x05\x00")
+    assert (raw.events(), raw.heard(), raw.session.link_wanted) == ([], [], True)
+    raw.session.handle_timer(105.0)
+    assert [event.error for event in raw.events()] == [None]
+    assert not raw.session.link_wanted
+
+
+@pytest.mark.parametrize("how", ["answer", "junk", "link"])
+def test_goodbye_is_over_with_whatever_comes(how: str) -> None:
+    raw = Raw()
+    raw.session.close(100.0)
+    raw.heard()
+    if how == "link":
+        raw.session.link_down(101.0, None)
+    else:
+        raw.say(b"\x0d\x00" if how == "answer" else b"\x00")
+    assert [event.error for event in raw.events()] == [None]
+    assert raw.heard() == []
+
+
+def test_crossing_goodbyes_answer_each_other() -> None:
+    pair = make()
+    pair.client.close(pair.now)
+    pair.server.close(pair.now)
+    pair.drive()
+    assert [pair.events(side, "Closed")[0].error for side in ("client", "server")] == [None, None]
+    assert pair.client_sent.count(b"all streams are done") == pair.server_sent.count(b"all streams are done") == 1
+    assert b"\x07goodbye" not in pair.client_sent + pair.server_sent
+
+
+def test_goodbye_ends_all_streams_and_is_answered_once() -> None:
+    raw = Raw()
+    stream = raw.open()
+    raw.say(Message(Type.SUBSCRIBE, 0, 1, b"x"))
+    raw.heard()
+    raw.events()
+    # THREATS 73.
+    raw.say(encode(Message(Type.GOODBYE, octets=b"bye")) * 1000)
+    assert [message.type for message in raw.heard()] == [Type.GOODBYE]
+    *failed, closed = raw.events()
+    assert [event.stream_id for event in failed] == [stream, -1]
+    assert all(isinstance(event.error, PeerClosed) for event in [*failed, closed])
+    assert "bye" in str(closed.error)
+
+
+def test_a_link_that_breaks_ends_the_session() -> None:
+    raw = Raw()
+    raw.open()
+    raw.session.link_down(1.0, None)
+    failed, closed = raw.events()
+    assert "without goodbye" in str(closed.error) and failed.error is closed.error
+
+
+def test_silence_is_noticed_where_it_is_asked_for() -> None:
+    raw = Raw(idle_timeout=10.0)
+    raw.say(b"\x05\x09")
+    raw.session.handle_timer(10.0)
+    assert raw.session.next_timer() == 11.0
+    raw.session.handle_timer(11.0)
+    assert "nothing was heard" in str(raw.events()[-1].error)

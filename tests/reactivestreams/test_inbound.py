@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock import (
+    LimitExceeded,
+    Payload,
+    ProtocolError,
+)
+from penstock.kinds import Kind
+from penstock.wire.reactivestreams import Message, Type
+from tests.sim.reactive import Raw, make, opened
+
+# Ids.
+
+
+def test_late_messages_stop_at_the_fence() -> None:
+    raw = Raw()
+    stream = raw.open(5)
+    raw.session.cancel(stream)
+    again = raw.session.open(Kind.STREAM, "y", Payload(), 2)
+    assert again == stream == 1
+    # THREATS 70: dropped, and without using the new stream's credit.
+    late = [Message(Type.ON_NEXT, 1, 0, b"late")] * 3
+    raw.say(*late, Message(Type.ON_NEXT_PART, 1, 0, b"late"), Message(Type.ON_COMPLETE, 1))
+    assert raw.events() == []
+    raw.say(Message(Type.SUBSCRIBED, 1), Message(Type.ON_NEXT, 1, 0, b"new"))
+    assert [event.payload.data for event in raw.events()] == [b"new"]
+
+
+def test_a_size_outlives_its_stream_until_the_fence() -> None:
+    raw = Raw()
+    raw.open(5, size=4)
+    raw.session.cancel(1)
+    raw.session.open(Kind.STREAM, "y", Payload(), 2)
+    raw.say(b"\x07\x01abcd", b"\x0a\x01\x02abcdefgh", Message(Type.SUBSCRIBED, 1))
+    raw.say(Message(Type.ON_NEXT, 1, 0, b"new"))
+    assert [event.payload.data for event in raw.events()] == [b"new"]
+
+
+def test_an_id_waits_for_its_own_fence() -> None:
+    raw = Raw()
+    assert raw.session.open(Kind.STREAM, "a", Payload(), 1) == 1
+    raw.session.cancel(1)
+    assert raw.session.open(Kind.STREAM, "b", Payload(), 1) == 2
+    raw.say(Message(Type.SUBSCRIBED, 1))
+    assert raw.session.open(Kind.STREAM, "c", Payload(), 1) == 1
+
+
+# Hostile peers.
+
+
+@pytest.mark.parametrize(
+    ("messages", "error", "what"),
+    [
+        # THREATS 52.
+        ([Message(Type.ON_NEXT_PART, 1, each, b"x") for each in range(65)], LimitExceeded, "max_open_elements (64)"),
+        ([Message(Type.ON_NEXT_PART, 1, 1, b"")] * 18, LimitExceeded, "max_empty_fragments"),
+        ([Message(Type.ON_NEXT_PART, 1, 1, bytes(400))] * 3, LimitExceeded, "max_payload_bytes"),
+        ([Message(Type.ON_NEXT_PART, 1, 1), Message(Type.ON_COMPLETE, 1)], ProtocolError, "lacks its last part"),
+        # THREATS 69.
+        ([Message(Type.SUBSCRIBED, 1)], ProtocolError, "of which none was due"),
+        ([Message(Type.SUBSCRIBED, 77, 8)], ProtocolError, "of which none was due"),
+        # THREATS 70.
+        ([Message(Type.SUBSCRIBE, 5, 1, b"x")] * 2, ProtocolError, "used again while its subscription is open"),
+        ([Message(Type.ON_NEXT, 9, 0, b"x")], ProtocolError, "never been a subscriber 9"),
+        ([Message(Type.ON_COMPLETE, 0)], ProtocolError, "never been a subscriber 0"),
+        ([Message(Type.CANCEL, 9)] * 60, LimitExceeded, "max_stray_frames"),
+        ([Message(Type.ON_NEXT_METADATA, 1, 0, b"m")], ProtocolError, "nobody agreed on its extension"),
+        (
+            [m for each in range(60) for m in (Message(Type.SUBSCRIBE, each, 1, b"x"), Message(Type.CANCEL, each))],
+            LimitExceeded,
+            "max_rapid_resets",
+        ),
+    ],
+)  # fmt: skip
+def test_hostile_messages_end_the_session(messages: list[Message], error: type[Exception], what: str) -> None:
+    raw = Raw(max_payload_bytes=1000, max_stray_frames=50, max_rapid_resets=50)
+    raw.open(1000)
+    raw.say(*messages)
+    raw.ended(error, what)
+
+
+def test_more_items_than_were_asked_for_end_their_stream_alone() -> None:
+    # THREATS 37.
+    for octets in (b"\x07\x01\x01a" * 5, *[b"\x07\x01\x01a"] * 1):
+        raw = Raw()
+        raw.open(3)
+        for _ in range(5 if len(octets) < 9 else 1):
+            raw.say(octets)
+        *items, failed = raw.events()
+        assert [event.payload.data for event in items] == [b"a"] * 3
+        assert "more items than were asked for" in str(failed.error)
+        assert [message.type for message in raw.heard()] == [Type.CANCEL]
+        assert raw.session.link_wanted
+    raw = Raw()
+    raw.open(0)
+    raw.say(Message(Type.ON_NEXT_LAST_PART, 1, 0, b"x"))
+    assert "more items" in str(raw.events()[-1].error)
+
+
+def test_more_packed_than_was_asked_for_ends_the_session() -> None:
+    # THREATS 69.
+    raw = Raw()
+    raw.open(3, size=4)
+    raw.say(b"\x0a\x01\x04" + bytes(16))
+    raw.ended(ProtocolError, "brought 4 elements, and 3 were asked for")
+
+
+def test_parts_of_a_wrong_size_end_the_session() -> None:
+    raw = Raw()
+    raw.open(3, size=4)
+    raw.say(Message(Type.ON_NEXT_PART, 1, 0, b"abc"), Message(Type.ON_NEXT_LAST_PART, 1, 0, b"de"))
+    raw.ended(ProtocolError, "has 5 bytes, and 4 were announced")
+
+
+def test_a_lone_last_part_is_an_item_and_parts_after_cancel_are_nothing() -> None:
+    # THREATS 52.
+    raw = Raw()
+    raw.open(3)
+    raw.say(Message(Type.ON_NEXT_LAST_PART, 1, 7, b"whole"), Message(Type.ON_NEXT_PART, 1, 8, b"x"))
+    assert [event.payload.data for event in raw.events()] == [b"whole"]
+    raw.session.cancel(1)
+    raw.say(Message(Type.ON_NEXT_PART, 1, 8, b"x"), Message(Type.ON_NEXT_LAST_PART, 1, 8, b"x"))
+    assert raw.events() == [] and raw.session.link_wanted
+    assert raw.session.next_timer() is None
+
+
+def test_an_item_that_is_never_whole_is_not_waited_for() -> None:
+    raw = Raw(reassembly_timeout=60.0)
+    raw.open(3)
+    raw.say(Message(Type.ON_NEXT_PART, 1, 8, b"x"))
+    assert raw.session.next_timer() == 61.0
+    raw.session.handle_timer(61.0)
+    raw.ended(LimitExceeded, "not whole within 60 s")
+
+
+@pytest.mark.parametrize(
+    ("publisher", "settings", "why"),
+    [
+        (b"x", {"max_streams": 1}, "max_streams (1)"),
+        (b"x", {"max_open_rate": 1}, "max_open_rate"),
+        (b"x?!", {}, "no base64url"),
+    ],
+)
+def test_a_subscription_is_refused_behind_its_fence(publisher: bytes, settings: dict[str, Any], why: str) -> None:
+    raw = Raw(False, **settings)
+    raw.say(*[Message(Type.SUBSCRIBE, each, 1, b"x") for each in range(1 if "max_streams" in settings else 2)])
+    raw.heard()
+    raw.events()
+    raw.say(Message(Type.SUBSCRIBE, 50, 1, publisher))
+    subscribed, failed = raw.heard()
+    assert (subscribed.type, failed.type) == (Type.SUBSCRIBED, Type.ON_ERROR)
+    assert why in failed.octets.decode()
+    assert raw.events() == [] and raw.session.link_wanted
+
+
+def test_calls_leave_no_strays_behind() -> None:
+    pair = make(client={"max_stray_frames": 5}, server={"max_stray_frames": 5})
+    for _ in range(100):
+        stream, there = opened(pair, 0, Kind.CALL)
+        pair.server.send(there, Payload(b"x"), True)
+        pair.drive()
+    assert pair.client.link_wanted and pair.server.link_wanted
+    assert stream == 1

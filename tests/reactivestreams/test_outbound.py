@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock import (
+    LocalError,
+    Payload,
+    PayloadRun,
+    ProtocolError,
+)
+from penstock.kinds import Kind
+from penstock.wire.reactivestreams import Message, Type
+from tests.sim.pair import Cut
+from tests.sim.reactive import CUT, Raw, make, opened
+
+# Large and small items.
+
+
+def test_a_large_item_travels_in_parts_with_others_between_them() -> None:
+    pair = make(server={"fragment_bytes": 1000})
+    big, there = opened(pair)
+    ticks, other = opened(pair)
+    data = bytes(range(256)) * 20
+    run = PayloadRun.of([Payload(b"small"), Payload(data), Payload(b"after")])
+    sent = 0
+    turns = 0
+    while sent < 3:
+        sent += pair.server.send_run(there, run, sent)
+        # A large item counts when its last part is sent, so that nobody waits for credit within it.
+        assert pair.server.credit(there) == 10 - sent
+        pair.server.send(other, Payload(b"tick %d" % turns)) if turns < 10 else None
+        turns += 1
+        pair.drive()
+    pair.server.complete(there)
+    pair.drive()
+    assert turns == 1 + 6 + 1
+    assert pair.items("client", big) == [b"small", data, b"after"]
+    order = [event.stream_id for event in pair.client_events if type(event).__name__ in ("ItemReceived", "RunReceived")]
+    assert order == [big, ticks, *[ticks] * 5, big, ticks, big, ticks]
+
+
+@CUT
+def test_parts_are_joined(cut: Cut) -> None:
+    pair = make(cut, server={"fragment_bytes": 64})
+    stream, there = opened(pair)
+    items = [bytes(range(200)), b"", bytes(64), bytes(65)]
+    for item in items:
+        pair.server.send(there, Payload(item))
+    run = PayloadRun.of([Payload(bytes(1000))])
+    assert pair.server.send_run(there, run) == 0
+    # What is left of an item goes before the end.
+    pair.server.complete(there)
+    pair.drive()
+    assert pair.items("client", stream) == [*items, bytes(1000)]
+    assert pair.events("client", "Completed")
+
+
+@CUT
+def test_items_of_one_size_are_packed(cut: Cut) -> None:
+    pair = make(cut, server={"element_sizes": (("ticks", 8),)})
+    stream, there = opened(pair, 1000)
+    before = len(pair.server_sent)
+    run = PayloadRun.of([Payload(b"%08d" % number) for number in range(1000)])
+    assert pair.server.send_run(there, run) == 1000
+    pair.drive()
+    assert len(pair.server_sent) - before == 8 * 1000 + 4
+    assert pair.items("client", stream) == [b"%08d" % number for number in range(1000)]
+    pair.client.request(stream, 4)
+    pair.drive()
+    before = len(pair.server_sent)
+    pair.server.send(there, Payload(b"one more"))
+    pair.drive()
+    assert len(pair.server_sent) - before == 8 + 2
+    short = PayloadRun.of([Payload(b"12345678"), Payload(b"short")])
+    for wrong in (lambda: pair.server.send(there, Payload(b"short")), lambda: pair.server.send_run(there, short)):
+        with pytest.raises(LocalError, match=r"has 5 bytes, and Settings\.element_sizes"):
+            wrong()
+    assert pair.server.take_output() == []
+
+
+def test_a_large_item_of_a_fixed_size_travels_in_parts_too() -> None:
+    pair = make(server={"element_sizes": (("ticks", 200),), "fragment_bytes": 64})
+    stream, there = opened(pair, 5)
+    pair.server.send(there, Payload(bytes(200)))
+    pair.drive()
+    assert pair.items("client", stream) == [bytes(200)]
+
+
+# Metadata.
+
+BOTH = {"client": {"extensions": ("metadata",)}, "server": {"extensions": ("metadata",), "fragment_bytes": 64}}
+
+
+@CUT
+def test_metadata_travels_where_both_sides_agree(cut: Cut) -> None:
+    pair = make(cut, **BOTH)
+    stream = pair.client.open(Kind.STREAM, "ticks", Payload(b"q", b"about it"), 10)
+    pair.drive()
+    (request,) = pair.events("server", "Requested")
+    assert request.payload == Payload(b"q", b"about it")
+    items = [Payload(b"a", b"m"), Payload(b"b"), Payload(bytes(200), b""), Payload(b"c", b"n"), Payload(b"d")]
+    sent = 0
+    while sent < len(items):
+        sent += pair.server.send_run(-2, PayloadRun.of(items), sent)
+    pair.drive()
+    got = [
+        payload
+        for event in pair.client_events
+        for payload in ([event.payload] if hasattr(event, "payload") else getattr(event, "run", ()))
+        if event.stream_id == stream
+    ]
+    assert got == items
+
+
+@pytest.mark.parametrize("side", ["client", "server", None])
+def test_metadata_is_refused_without_the_extension_on_both_sides(side: str | None) -> None:
+    pair = make(**({side: {"extensions": ("metadata",)}} if side else {}))
+    with pytest.raises(LocalError, match=r"Settings\.extensions"):
+        pair.client.open(Kind.STREAM, "ticks", Payload(b"q", b""), 10)
+    _stream, there = opened(pair)
+    with pytest.raises(LocalError, match=r"Settings\.extensions"):
+        pair.server.send(there, Payload(b"q", b""))
+    assert pair.server.credit(there) == 10
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        Message(Type.SUBSCRIBE_METADATA, 1, 0, b"again"),
+        Message(Type.SUBSCRIBE, 2, 1, b"x"),
+        b"\x07\x01\x00\x07\x01\x00",
+        Message(Type.CANCEL, 1),
+    ],
+)
+def test_metadata_goes_right_before_its_subscribe(second: bytes | Message) -> None:
+    raw = Raw(False, b"\x01\x00\x01\x01", extensions=("metadata",))
+    raw.say(Message(Type.SUBSCRIBE_METADATA, 1, 0, b"m"), second)
+    raw.ended(ProtocolError, "subscribeMetadata was followed by")
+
+
+def test_an_element_has_metadata_once() -> None:
+    raw = Raw(True, b"\x02\x00\x01\x01", extensions=("metadata",))
+    raw.open()
+    raw.say(*[Message(Type.ON_NEXT_METADATA, 1, 0, b"m")] * 2)
+    raw.ended(ProtocolError, "metadata twice")

@@ -1,0 +1,248 @@
+"""Clients and servers of reactive-streams-io over real links, with everything that stands above a session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import penstock
+from penstock import ApplicationError, Payload, Rejected, Service, Settings, SetupRejected, UnsupportedKind
+from penstock.aio.peer import Peer
+from penstock.errors import LocalError
+from penstock.journal import Journal
+from penstock.journal.collect import Collector
+from tests.aio.serving import make_service
+from tests.waiting import turns, until
+
+MIB = 1024 * 1024
+PLACES = {
+    "tcp": "reactive-streams+tcp://localhost:0",
+    "unix": "reactive-streams+unix://{folder}/socket",
+    "ws": "reactive-streams+ws://localhost:0/feed",
+    "memory": "reactive-streams+memory://rs0",
+    "h2c": "reactive-streams+h2c://localhost:0/feed",
+}
+
+
+@pytest.fixture(params=PLACES)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Some of the transports in turn."""
+    return PLACES[request.param].format(folder=tmp_path)
+
+
+async def test_calls_and_streams(url: str) -> None:
+    seen: list[object] = []
+    async with penstock.serve(make_service(seen, asyncio.Event()), url) as server:
+        async with penstock.connect(server.urls[0], confirm=True) as peer:
+            assert await peer.call("echo", b"hello") == Payload(b"hello")
+            answers = await asyncio.gather(*(peer.call("later", b"%d" % number) for number in range(200)))
+            assert [answer.data for answer in answers] == [b"%d" % number for number in range(200)]
+            for route in ("count", "acount"):
+                async with peer.stream(route, b"5000", credit=64) as items:
+                    assert [item.data async for item in items] == [b"%d" % number for number in range(5000)]
+            with pytest.raises(ApplicationError, match="boom"):
+                await peer.call("fail")
+            with pytest.raises(ApplicationError, match="no stream handler is named 'nothing'"):
+                await peer.call("nothing")
+            with pytest.raises(UnsupportedKind):
+                await peer.fire("log")
+            with pytest.raises(LocalError, match=r"Settings\.extensions"):
+                await peer.call("echo", b"x", metadata=b"m")
+            assert (await peer.call("echo")).data == b""
+            assert peer.outstanding == 0
+        await until(lambda: server.connections == 0)
+
+
+async def test_a_large_answer_travels_in_parts(url: str) -> None:
+    data = bytes(range(256)) * (8 * MIB // 256)
+    service = Service()
+    service.call("large")(lambda request: data)
+
+    @service.call("later")
+    async def later(request: Payload) -> bytes:
+        await asyncio.sleep(0)
+        return data
+
+    async with penstock.serve(service, url) as server:
+        async with penstock.connect(server.urls[0]) as peer:
+            assert (await peer.call("large")).data == data
+            assert (await peer.call("later")).data == data
+
+
+async def test_a_call_that_is_canceled_ends_its_handler(url: str) -> None:
+    seen: list[object] = []
+    reached = asyncio.Event()
+    async with penstock.serve(make_service(seen, reached), url) as server:
+        async with penstock.connect(server.urls[0]) as peer:
+            call = asyncio.create_task(peer.call("never"))
+            await reached.wait()
+            call.cancel()
+            await until(lambda: seen == ["never ended"])
+            reached.clear()
+            async with peer.stream("acount", b"1000000", credit=10) as items:
+                await anext(aiter(items))
+            await reached.wait()
+
+
+async def test_the_server_subscribes_too(url: str) -> None:
+    answering = Service()
+    answering.call("name")(lambda request: b"client")
+    async with penstock.serve(make_service([], asyncio.Event()), url) as server:
+        async with penstock.connect(server.urls[0], service=answering) as peer:
+            await peer.call("echo")
+            [driver] = server._drivers.values()
+            answers = await asyncio.gather(Peer(driver).call("name"), peer.call("echo", b"server"))
+            assert [answer.data for answer in answers] == [b"client", b"server"]
+
+
+async def test_packed_items_are_arrow_columns(url: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    count = 100_000
+    ticks = pyarrow.array([b"%08d" % number for number in range(count)], pyarrow.binary(8))
+    service = Service()
+    service.stream("ticks")(lambda request: iter([pyarrow.record_batch({"data": ticks})]))
+    settings = Settings(element_sizes=(("ticks", 8),))
+    async with penstock.serve(service, url, settings=settings) as server:
+        taken: list[bytes] = []
+        async with penstock.connect(server.urls[0]) as peer:
+            async with peer.stream("ticks") as items:
+                async for batch in items.batches():
+                    taken += batch.column("data").to_pylist()
+    assert taken == ticks.to_pylist()
+
+
+async def test_metadata_travels_where_both_sides_offer_it(url: str) -> None:
+    service = Service()
+
+    @service.stream("echo")
+    def echo(request: Payload) -> Iterator[Payload]:
+        yield Payload(request.data, request.metadata)
+        yield Payload(b"none")
+
+    settings = Settings(extensions=("metadata",))
+    async with penstock.serve(service, url, settings=settings) as server:
+        async with penstock.connect(server.urls[0], settings=settings, confirm=True) as peer:
+            async with peer.stream("echo", b"data", metadata=b"about") as items:
+                assert [item async for item in items] == [Payload(b"data", b"about"), Payload(b"none")]
+
+
+async def test_a_client_that_is_refused_learns_why(url: str) -> None:
+    def nobody(setup: Any) -> None:
+        raise SetupRejected("nobody today")
+
+    async with penstock.serve(Service(), url, acceptor=nobody) as server:
+        with pytest.raises(SetupRejected, match="nobody today"):
+            await penstock.connect(server.urls[0], confirm=True)
+
+
+async def test_a_server_that_closes_lets_what_is_open_end() -> None:
+    async with penstock.serve(make_service([], asyncio.Event()), PLACES["tcp"]) as server:
+        async with penstock.connect(server.urls[0]) as peer:
+            await peer.call("echo")
+            call = asyncio.create_task(peer.call("later", b"in flight"))
+            await turns(1)
+            await server.close()
+            assert (await call).data == b"in flight"
+            await until(lambda: peer.closed)
+
+
+async def test_interceptors_see_calls_as_calls() -> None:
+    service = make_service([], asyncio.Event())
+    kinds: list[str] = []
+
+    @service.intercept
+    async def look(request: Any, next: Any) -> Any:
+        kinds.append(request.kind.name)
+        if request.payload.data == b"no":
+            raise Rejected(message="no")
+        return await next(request)
+
+    async with penstock.serve(service, PLACES["memory"]) as server:
+        async with penstock.connect(server.urls[0], interceptors=[]) as peer:
+            assert (await peer.call("echo", b"yes")).data == b"yes"
+            with pytest.raises(ApplicationError, match="no"):
+                await peer.call("echo", b"no")
+            async with peer.stream("count", b"3") as items:
+                assert len([item async for item in items]) == 3
+    assert kinds == ["CALL", "CALL", "STREAM"]
+
+
+@pytest.mark.parametrize("place", ["tcp", "ws"])
+async def test_a_ticker_is_not_held_up_by_64_mib(place: str) -> None:
+    """Between the parts of one large item, the items of another stream arrive: counted, not timed."""
+    service = Service()
+    large = bytes(64 * MIB)
+
+    @service.stream("large")
+    def one(request: Payload) -> Iterator[bytes]:
+        yield large
+
+    @service.stream("ticks")
+    async def ticks(request: Payload) -> AsyncIterator[bytes]:
+        while True:
+            yield b"tick"
+
+    async with penstock.serve(service, PLACES[place]) as server:
+        async with penstock.connect(server.urls[0]) as peer:
+            driver: Any = peer._driver
+            inbound = driver.session._inbound
+            arrivals: list[str] = []
+            take, items_of = inbound._handlers[11], inbound.items
+
+            class Watched:
+                """What is received, with a note of it."""
+
+                def __getattr__(self, name: str) -> Any:
+                    return getattr(inbound, name)
+
+                def items(self, items: Any, now: float) -> None:
+                    arrivals.append("ticks")
+                    items_of(items, now)
+
+            def part(message: Any, now: float) -> None:
+                arrivals.append("part")
+                assert len(message.octets) == MIB
+                take(message, now)
+
+            driver.session._inbound = Watched()
+            inbound._handlers[11] = part
+            async with peer.stream("ticks", credit=64) as ticking, peer.stream("large", credit=1) as items:
+                arrived = asyncio.ensure_future(anext(aiter(items)))
+                async for _ in ticking:
+                    if arrived.done():
+                        break
+                assert len((await arrived).data) == 64 * MIB
+    assert arrivals.count("part") == 63
+    # How many parts there are in a row is how many the sockets hold, because credit for more ticks crosses them.
+    longest = max(len(list(group)) for what, group in groupby(arrivals) if what == "part")
+    assert longest <= 20
+
+
+async def test_a_collector_records_a_gap_for_each_link(tmp_path: Path) -> None:
+    service = Service()
+    begun = 0
+    held = asyncio.Event()
+
+    @service.stream("numbers")
+    async def numbers(request: Payload) -> AsyncIterator[bytes]:
+        nonlocal begun
+        begun += 1
+        yield b"%d" % begun
+        if begun == 1:
+            await held.wait()
+
+    async with penstock.serve(service, PLACES["memory"]) as server:
+        collector = Collector(server.urls[0], "numbers", tmp_path)
+        collecting = asyncio.create_task(collector.run())
+        await until(lambda: collector.progress.rows == 1)
+        [driver] = server._drivers.values()
+        driver.link.abort()  # type: ignore[union-attr]
+        await collecting
+    assert (begun, collector.progress.rows, collector.progress.gaps) == (2, 2, 1)
+    ((position, reason),) = [(gap.position, gap.reason) for gap in Journal(tmp_path).reader("numbers").gaps()]
+    assert position == 1 and "broke" in reason

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import heapq
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.kinds import Kind
+from penstock.reactivestreams.streams import UNBOUNDED, Publication, Subscriptions, add, spend, stream_id_of
+
+
+def test_demand_saturates_and_is_unbounded_then() -> None:
+    assert add(UNBOUNDED - 1, 5) == UNBOUNDED == (1 << 63) - 1
+    assert (spend(UNBOUNDED, 1000), spend(5, 2)) == (UNBOUNDED, 3)
+
+
+def test_the_peers_ids_never_meet_ours() -> None:
+    assert [stream_id_of(subscriber) for subscriber in (0, 1, UNBOUNDED)] == [-1, -2, -(1 << 63)]
+    assert Publication(7, 1, 0, 0.0).id == -8
+
+
+def test_the_lowest_free_number_is_given_once_its_fence_has_come() -> None:
+    table = Subscriptions()
+    first, second, third = (table.open(Kind.STREAM, 1) for _ in range(3))
+    assert [each.id for each in (first, second, third)] == [1, 2, 3]
+    table.end(second)
+    table.end(second)
+    assert (table.live, table.get(2), table.get(3)) == (2, None, third)
+    # Its `subscribed` is under way: whatever comes before it is of no use.
+    assert table.open(Kind.STREAM, 1).id == 4
+    assert table.fence(2) is second
+    assert table.fence(2) is None
+    assert table.open(Kind.STREAM, 1).id == 2
+    assert table.fence(9) is None
+    assert [table.was_given(number) for number in (0, 4, 5)] == [False, True, False]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["open", "end", "fence"]), st.integers(0, 5)), max_size=60))
+def test_numbers_are_the_lowest_that_are_free(steps: list[tuple[str, int]]) -> None:
+    table = Subscriptions()
+    held: dict[int, set[str]] = {}
+    for verb, choice in steps:
+        if verb == "open":
+            expected = heapq.nsmallest(1, set(range(1, len(held) + 2)) - held.keys())[0]
+            assert table.open(Kind.STREAM, 0).id == expected
+            held[expected] = set()
+        elif held:
+            number = sorted(held)[choice % len(held)]
+            if verb == "fence":
+                assert (table.fence(number) is None) is ("fence" in held[number])
+            elif (subscription := table.get(number)) is not None:
+                table.end(subscription)
+            held[number].add(verb)
+            if held[number] == {"end", "fence"}:
+                del held[number]
+        assert table.live == sum("end" not in said for said in held.values()) == len(table.all())

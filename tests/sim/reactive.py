@@ -1,0 +1,83 @@
+"""Two sessions of reactive-streams-io, or one of them against a peer that says what a test wants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock import (
+    Payload,
+    Settings,
+)
+from penstock.kinds import Kind
+from penstock.reactivestreams.session import ReactiveStreamsSession
+from penstock.wire.reactivestreams import Items, Message, Type, encode
+from penstock.wire.reactivestreams_decoder import Decoder
+from tests.builds import load
+from tests.sim.pair import CUTS, Cut, Pair, whole
+
+CUT = pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+
+
+def make(cut: Cut = whole, **options: Any) -> Pair:
+    return Pair(load("plain"), cut=cut, dialect="reactive-streams-0", **options)
+
+
+def opened(pair: Pair, demand: int = 10, kind: Kind = Kind.STREAM, data: bytes = b"") -> tuple[int, int]:
+    """Open a stream of the client's and return its number on both sides."""
+    stream = pair.client.open(kind, "ticks", Payload(data), demand)
+    pair.drive()
+    return stream, pair.events("server", "Requested")[-1].stream_id
+
+
+class Raw:
+    """One session, against a peer that says what the test wants. Hellos have been said."""
+
+    def __init__(self, is_client: bool = True, hello: bytes | None = None, **settings: Any) -> None:
+        make = ReactiveStreamsSession.client if is_client else None
+        self.session: Any = (
+            make(Settings(**settings), Payload()) if make else ReactiveStreamsSession.server(Settings(**settings))
+        )
+        self.session.link_up(0.0)
+        self.say(hello if hello is not None else bytes.fromhex("020000" if is_client else "010000"))
+        if hello is None:
+            self.heard()
+            self.session.take_events()
+
+    def say(self, *messages: bytes | Message, size: int = 0) -> None:
+        for message in messages:
+            self.session.receive(message if isinstance(message, bytes) else encode(message, size), 1.0)
+
+    def heard(self) -> list[Message]:
+        decoder = Decoder(runs=False)
+        found: list[Message] = []
+        for chunk in self.session.take_output():
+            decoder.feed(chunk)
+            while (message := decoder.next()) is not None:
+                assert not isinstance(message, Items)
+                found.append(message)
+        return found
+
+    def open(self, demand: int = 10, kind: Kind = Kind.STREAM, size: int = 0) -> int:
+        stream: int = self.session.open(kind, "x", Payload(), demand)
+        self.say(Message(Type.SUBSCRIBED, stream, size))
+        self.heard()
+        return stream
+
+    def events(self) -> list[Any]:
+        return list(self.session.take_events())
+
+    def ended(self, error: type[Exception], what: str) -> None:
+        """Check that the peer was told goodbye, and why."""
+        *_, last = self.heard()
+        closed = self.events()[-1]
+        assert last.type == Type.GOODBYE
+        assert isinstance(closed.error, error)
+        assert what in str(closed.error)
+        assert str(closed.error).encode()[:1000] == last.octets
+        assert not self.session.link_wanted
+        assert self.session.next_timer() is None
+        self.say(b"\x0d\x00" * 1000)
+        # THREATS 73.
+        assert self.heard() == []
