@@ -19,6 +19,7 @@ FOLDERS = {
     "reactivestreams",
     "river",
     "transports",
+    "schema",
     "aio",
     "observe",
     "journal",
@@ -64,7 +65,11 @@ RULES = {
     "transports.http2": Rule(ours={"top", "core"}, theirs={"h2"}),
     "transports.quic": Rule(ours={"top", "core"}, theirs={"aioquic"}),
     "transports.websocket": Rule(ours={"top"}, theirs={"websockets"}),
-    "aio": Rule(ours={"top", "dialects", "transports"}, lazily={"wire.columns"}, theirs_lazily={"pyarrow", "uvloop"}),
+    # What data must look like is no matter of a protocol, nor of asyncio; aio and cli use it.
+    "schema": Rule(ours={"top"}, theirs_lazily={"jsonschema_rs"}),
+    "aio": Rule(
+        ours={"top", "dialects", "schema", "transports"}, lazily={"wire.columns"}, theirs_lazily={"pyarrow", "uvloop"}
+    ),
     "observe": Rule(ours={"top", "aio"}),
     "observe.carriers": Rule(ours={"top", "aio", "rsocket"}),
     "observe.opentelemetry": Rule(ours={"top", "aio"}, theirs={"opentelemetry"}),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from .connection import Connection
 from .errors import LocalError, UrlError
 from .payload import Payload
 from .session import Acceptor, Session
 from .settings import Settings
 
-__all__ = ["PROTOCOLS", "acceptor", "acceptors", "client_session"]
+__all__ = ["PROTOCOLS", "acceptor", "acceptors", "client_session", "data_mime"]
 
 PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0")
 """The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
@@ -64,11 +65,11 @@ def acceptors(protocol: str, settings: Settings) -> Callable[[], Acceptor]:
     """
     _known(protocol)
     from .rsocket.accept import RSocketAcceptor
-    from .rsocket.connection import Connection
+    from .rsocket.connection import Connection as RSocketConnection
     from .rsocket.dialect import DIALECTS
     from .rsocket.resume import SessionStore
 
-    store: SessionStore[Connection] | None = None
+    store: SessionStore[RSocketConnection] | None = None
     if settings.resume_timeout > 0:
         store = SessionStore(settings.max_sessions)
     served = frozenset(DIALECTS if protocol == "rsocket" else {protocol})
@@ -78,6 +79,24 @@ def acceptors(protocol: str, settings: Settings) -> Callable[[], Acceptor]:
 def acceptor(protocol: str, settings: Settings) -> Acceptor:
     """Return what reads the first bytes of a new link on a server."""
     return acceptors(protocol, settings)()
+
+
+def data_mime(connection: Connection, metadata: bytes | None) -> str:
+    """Return the MIME type of a request's data: what its own metadata says, else the connection's.
+
+    Raises:
+        FrameError: The metadata is not what the connection says it is.
+
+    """
+    if metadata is None or not connection.protocol.startswith("rsocket"):
+        return connection.data_mime
+    from .rsocket.composite import mime_of
+    from .rsocket.mimes import COMPOSITE
+
+    # A client that leaves its metadata to the protocol has composite metadata.
+    if connection.metadata_mime not in ("", COMPOSITE):
+        return connection.data_mime
+    return mime_of(metadata) or connection.data_mime
 
 
 def _known(protocol: str) -> None:

@@ -17,6 +17,8 @@
     * :exc:`Canceled`: it gave the request up, maybe half done.
     * :exc:`Invalid`: it says that the request was not a valid one.
 
+  * :exc:`Mismatch`: data is not of the type that it was to have.
+
   * :exc:`SessionError`: the session cannot go on.
 
     * :exc:`ProtocolError`: the peer broke the protocol.
@@ -62,6 +64,7 @@ __all__ = [
     "LinkError",
     "LinkLost",
     "LocalError",
+    "Mismatch",
     "PeerClosed",
     "PenstockError",
     "ProtocolError",
@@ -163,6 +166,24 @@ class Invalid(ApplicationError):
         self, code: int | str = 0x204, message: str = "", data: bytes | None = None, metadata: bytes | None = None
     ) -> None:
         super().__init__(code, message, data, metadata)
+
+
+class Mismatch(PenstockError):
+    """Data is not of the type that it was to have.
+
+    What a peer sends to a typed handler fails there as :exc:`Invalid`; what a typed peer gets back, as this.
+
+    Args:
+        problems: Pairs of where (a JSON pointer; empty for the whole) and what is wrong there; not empty.
+        total: How many there are, where these are only the first.
+
+    """
+
+    def __init__(self, problems: list[tuple[str, str]], total: int | None = None) -> None:
+        self.problems = problems
+        self.total = len(problems) if total is None else total
+        more = f", and {self.total - len(problems)} more" if self.total > len(problems) else ""
+        super().__init__("; ".join(f"{path or 'data'}: {message}" for path, message in problems) + more)
 
 
 class SessionError(PenstockError):
