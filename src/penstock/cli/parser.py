@@ -21,6 +21,7 @@ VERBS: Final = (
     "serve",
     "collect",
     "journal",
+    "river",
     "decode",
     "encode",
     "doctor",
