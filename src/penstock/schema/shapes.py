@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -27,6 +28,9 @@ CATEGORIES: Final = {"str": "text", "bytes": "text", "float": "float", "int": "i
 """What msgspec can tell apart in a union: one type of each."""
 INT64: Final = range(-(2**63), 2**63)
 """What msgspec takes in a Literal."""
+
+_UNFIT: Final = re.compile(r'[\x00-\x1f"\\]')
+"""What msgspec takes in no field's name: an object with such a field stays a dict."""
 
 
 class Shapes:
@@ -172,6 +176,8 @@ class Shapes:
             found = f"dict[str, {self.type_of(others, *words, 'Value', root=root)}]"
             self._categories[found] = "object"
             return found
+        if any(_UNFIT.search(key) for key in properties):
+            return self._object({"type": "object"}, words, root)
         name = self._names.give(camel(*words), "Type")
         self._categories[name] = "object"
         self._referred.setdefault(id(schema), name)
@@ -286,7 +292,7 @@ def _tag(schemas: list[Any]) -> str:
     objects = [one for one in schemas if _is_object(one)]
     if len(objects) < 2:
         return ""
-    for key in objects[0]["properties"]:
+    for key in filter(lambda key: not _UNFIT.search(key), objects[0]["properties"]):
         values = []
         for one in objects:
             value = one["properties"].get(key)
