@@ -202,8 +202,9 @@ class Service:
             )
         from .typed import TypedHandler
 
+        handler = TypedHandler(function, kind, route, types)
         self.typed = True
-        return TypedHandler(function, kind, route, types)
+        return handler
 
 
 def check_interceptor(interceptor: Interceptor) -> None:
