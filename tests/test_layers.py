@@ -230,6 +230,8 @@ def test_every_folder_says_what_it_may_import() -> None:
         ("penstock.aio.streams", "from ..wire import columns"),
         ("penstock.aio.streams", "def batches():\n    from ..wire import framing"),
         ("penstock.aio.streams", "import pyarrow"),
+        ("penstock.schema.foreign", "import jsonschema_rs"),
+        ("penstock.schema.export", "from ..aio import service"),
         ("penstock.aio.peer", "from ..rsocket import session"),
         ("penstock.aio.metrics", "import prometheus_client"),
         ("penstock.observe.prometheus", "import opentelemetry"),

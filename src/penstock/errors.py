@@ -46,6 +46,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 __all__ = [
     "ApplicationError",
     "Canceled",
@@ -174,16 +176,24 @@ class Mismatch(PenstockError):
     What a peer sends to a typed handler fails there as :exc:`Invalid`; what a typed peer gets back, as this.
 
     Args:
-        problems: Pairs of where (a JSON pointer; empty for the whole) and what is wrong there; not empty.
+        message: What is wrong with all of it, where that cannot be told of a part.
+        problems: Else pairs of where (a JSON pointer; empty for the whole) and what is wrong there.
         total: How many there are, where these are only the first.
+
+    Attributes:
+        problems: At least one of these pairs.
+        total: As above.
 
     """
 
-    def __init__(self, problems: list[tuple[str, str]], total: int | None = None) -> None:
-        self.problems = problems
-        self.total = len(problems) if total is None else total
-        more = f", and {self.total - len(problems)} more" if self.total > len(problems) else ""
-        super().__init__("; ".join(f"{path or 'data'}: {message}" for path, message in problems) + more)
+    def __init__(self, message: str = "", problems: Iterable[tuple[str, str]] = (), total: int | None = None) -> None:
+        self.problems = list(problems) or [("", message)]
+        self.total = len(self.problems) if total is None else total
+        super().__init__(message, self.problems, self.total)
+
+    def __str__(self) -> str:
+        more = f", and {self.total - len(self.problems)} more" if self.total > len(self.problems) else ""
+        return "; ".join(f"{path or 'data'}: {message}" for path, message in self.problems) + more
 
 
 class SessionError(PenstockError):

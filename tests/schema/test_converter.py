@@ -74,7 +74,7 @@ def test_types_and_values_that_cannot_travel() -> None:
 
 
 def test_at_most_five_problems_are_told() -> None:
-    error = Mismatch([(f"/{number}", "wrong") for number in range(7)], 9)
+    error = Mismatch(problems=[(f"/{number}", "wrong") for number in range(7)], total=9)
     assert len(json.loads(problems_in_json(error))["errors"]) == 5
     extras = validation_extras(error)
     assert (len(extras["firstValidationErrors"]), extras["totalErrors"]) == (5, 9)

@@ -161,7 +161,7 @@ def _format(connection: Connection, payload: Payload) -> Format:
         raise Invalid(message=f"the metadata is no composite metadata: {error}") from None
     form = format_of(mime)
     if form is None:
-        raise _invalid(connection, Mismatch([("", f"data of type {mime!r} is not understood; use {KNOWN}")]))
+        raise _invalid(connection, Mismatch(f"data of type {mime!r} is not understood; use {KNOWN}"))
     return form
 
 

@@ -20,7 +20,7 @@ def schema(
 
     River has no way to ask a server for its schema: it needs the service itself.
 
-    Example: penstock river schema examples/quotes.py:service > schema.json
+    Example: penstock river schema quotes.py:service > schema.json
     """
     import json
 

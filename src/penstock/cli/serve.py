@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ..aio.metrics import Metrics
     from ..aio.service import Service
 
+__all__ = ["load_service", "serve"]
+
 MAX_PORT: Final = 65_535
 
 

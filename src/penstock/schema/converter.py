@@ -63,9 +63,9 @@ class Converter:
         try:
             value = self._decoders[form].decode(data)
         except msgspec.ValidationError as error:
-            raise Mismatch([_problem(str(error))]) from None
+            raise Mismatch(problems=[_problem(str(error))]) from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Mismatch([("", f"no {form.name}: {error}"[:MAX_MESSAGE_CHARACTERS])]) from None
+            raise Mismatch(f"no {form.name}: {error}"[:MAX_MESSAGE_CHARACTERS]) from None
         if self._validator is not None:
             self._validator.check(value)
         return value

@@ -101,4 +101,4 @@ def _entered(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _too_deep(limit: int) -> Mismatch:
-    return Mismatch([("", f"nests deeper than {limit} levels")])
+    return Mismatch(f"nests deeper than {limit} levels")

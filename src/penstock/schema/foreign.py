@@ -78,10 +78,10 @@ class Validator:
             errors = self._compiled.iter_errors(msgspec.to_builtins(value))
             found = list(islice(errors, MAX_COUNTED))
         except (ValueError, TypeError) as error:
-            raise Mismatch([("", f"nothing that JSON can say: {error}"[:MAX_MESSAGE_CHARACTERS])]) from None
+            raise Mismatch(f"nothing that JSON can say: {error}"[:MAX_MESSAGE_CHARACTERS]) from None
         if found:
             first = [(_pointer(error.instance_path), error.message[:MAX_MESSAGE_CHARACTERS]) for error in found]
-            raise Mismatch(first[:MAX_PROBLEMS], len(found))
+            raise Mismatch(problems=first[:MAX_PROBLEMS], total=len(found))
 
 
 def _pointer(path: list[str | int]) -> str:
