@@ -350,5 +350,5 @@ async def test_a_schema_validates_what_a_payload_handler_gets() -> None:
     async with asking(service) as peer:
         assert (await peer.call("checked", b'{"n": 1}')).data == b'{"n": 1}'
         assert (await peer.call("read", b'{"n": 1}')).data == b"1"
-        with pytest.raises(Invalid, match='"n" is a required property'):
+        with pytest.raises(Invalid, match=r"/n.*is a required property"):
             await peer.call("checked", b"{}")

@@ -11,10 +11,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import penstock
 from penstock import LocalError, Service, Settings, TypedError
-from penstock.schema.codegen import client_source, read_schema
+from penstock.schema.codegen import _Export, _Procedure, _Service, client_source, read_schema
 from tests.schema.test_export import REFERENCE, demo
 
 ROOT = Path(__file__).parents[2]
@@ -183,3 +185,63 @@ def test_what_is_no_schema_is_told(data: bytes, message: str) -> None:
 def test_a_service_without_procedures_is_a_class_all_the_same() -> None:
     assert "class Empty:" in source_of({"services": {"empty": {"procedures": {}}}})
     compile(source_of({"services": {}}), "client.py", "exec")
+
+
+WORDS = st.sampled_from(["a", "b", "kind", "class", "Any", "str", "a b", "__x__", "ShopAskInit", "Shop"]) | st.text(
+    max_size=5
+)
+VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+LEAVES = st.one_of(
+    st.just({}),
+    st.sampled_from(["string", "number", "integer", "boolean", "null", "array", "object", "Uint8Array", "x"]).map(
+        lambda kind: {"type": kind}
+    ),
+    VALUES.map(lambda value: {"const": value}),
+    st.lists(VALUES, max_size=4).map(lambda values: {"enum": values}),
+    st.sampled_from(["#", "#/properties/a", "#/anyOf/0", "x"]).map(lambda reference: {"$ref": reference}),
+)
+
+
+def nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(
+        st.builds(
+            lambda properties, required, more: {
+                "type": "object", "properties": properties, "required": required, **more,
+            },
+            st.dictionaries(WORDS, inner, max_size=4),
+            st.lists(WORDS, max_size=3),
+            st.dictionaries(st.just("additionalProperties"), inner),
+        ),
+        st.builds(lambda items: {"type": "array", "items": items}, inner),
+        st.builds(
+            lambda keyword, several: {keyword: several},
+            st.sampled_from(["anyOf", "oneOf", "allOf"]),
+            st.lists(inner, min_size=1, max_size=4),
+        ),
+        st.builds(
+            lambda tags, inside: {
+                "anyOf": [
+                    {"type": "object", "required": ["kind"], "properties": {"kind": {"const": tag}, "x": inside}}
+                    for tag in tags
+                ]
+            },
+            st.lists(WORDS, min_size=2, max_size=3),
+            inner,
+        ),
+    )  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(st.recursive(LEAVES, nested, max_leaves=12))
+def test_any_schema_makes_types_that_can_be_decoded(schema: Any) -> None:
+    procedure = {"type": "stream", "init": schema, "input": schema, "output": schema}
+    export = _Export({"shop": _Service({"ask": msgspec.convert(procedure, _Procedure)})})
+    module = ModuleType("generated_by_chance")
+    sys.modules[module.__name__] = module
+    try:
+        exec(client_source(export), vars(module))
+        for name, value in vars(module).items():
+            if name.startswith("Shop") and name != "Shop":
+                msgspec.json.Decoder(value)
+    finally:
+        del sys.modules[module.__name__]

@@ -68,7 +68,10 @@ def test_problems_have_paths_and_are_counted() -> None:
         converter.decode(JSON, b'{"a/b": [1, 2, 3, 4, 5, 6, 7, 8]}')
     assert len(error.value.problems) == 5
     assert error.value.total == 9
-    assert "/a~1b/0" in [path for path, _ in error.value.problems]
+    paths = [path for path, _ in error.value.problems]
+    assert "/a~1b/0" in paths
+    with pytest.raises(Mismatch, match=r"^/n: .*required"):
+        converter.decode(JSON, b"{}")
 
 
 def test_values_are_not_said_back() -> None:

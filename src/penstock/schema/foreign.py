@@ -80,8 +80,14 @@ class Validator:
         except (ValueError, TypeError) as error:
             raise Mismatch(f"nothing that JSON can say: {error}"[:MAX_MESSAGE_CHARACTERS]) from None
         if found:
-            first = [(_pointer(error.instance_path), error.message[:MAX_MESSAGE_CHARACTERS]) for error in found]
-            raise Mismatch(problems=first[:MAX_PROBLEMS], total=len(found))
+            first = [(_pointer(_path(error)), error.message[:MAX_MESSAGE_CHARACTERS]) for error in found[:MAX_PROBLEMS]]
+            raise Mismatch(problems=first, total=len(found))
+
+
+def _path(error: Any) -> list[str | int]:
+    """Return where a problem is; a property that is missing is where it should be, as the reference has it."""
+    missing = getattr(error.kind, "property", None) if error.kind.name == "required" else None
+    return error.instance_path if missing is None else [*error.instance_path, missing]
 
 
 def _pointer(path: list[str | int]) -> str:
