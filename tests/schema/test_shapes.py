@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from penstock import LocalError
 from penstock.schema.naming import Names
 from penstock.schema.shapes import Shapes, call
 
@@ -101,7 +102,10 @@ def test_endless_and_huge_schemas_end() -> None:
     wide: Any = {}
     for _ in range(40):
         wide = struct(a=wide, b=wide)
-    assert declared(wide)[1].count("class ") < 11_000
+    several = {"type": "object", "properties": {}, "additionalProperties": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}}
+    for schema in (wide, several):
+        with pytest.raises(LocalError, match="refer less often"):
+            declared(schema)
 
 
 def test_long_types_get_names_behind_what_they_name() -> None:

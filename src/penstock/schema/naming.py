@@ -33,7 +33,8 @@ class Names:
     """
 
     def __init__(self, outer: Names | None = None) -> None:
-        self._taken: set[str] = set(USED) if outer is None else set(outer._taken)
+        self._taken: set[str] = set()
+        self._outer: frozenset[str] | set[str] = USED if outer is None else outer._taken
 
     def give(self, wanted: str, otherwise: str) -> str:
         """Return an identifier that resembles `wanted`; or `otherwise`, where nothing of it can be part of one.
@@ -47,7 +48,7 @@ class Names:
             plain = f"{plain[: MAX_CHARACTERS - 9]}_{hashlib.sha256(wanted.encode('utf-8', 'replace')).hexdigest()[:8]}"
         name = f"{plain}_" if keyword.iskeyword(plain) or plain in USED else plain
         number = 2
-        while name in self._taken:
+        while name in self._taken or name in self._outer:
             name = f"{plain}_{number}"
             number += 1
         self._taken.add(name)

@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ..errors import LocalError
 from .naming import MAX_CHARACTERS, Names, camel, docstring, literal
 
 __all__ = ["Shapes", "call", "listed"]
 
 LINE: Final = 120
-MAX_TYPES: Final = 10_000
-"""Classes and aliases of one client: more would come from a schema that wants to fill a disk."""
+MAX_STEPS: Final = 50_000
+"""Parts of a schema that are looked at: references that lead to several others multiply."""
 MAX_LEVELS: Final = 64
 ANY: Final = "Any"
 SIMPLE: Final = {
@@ -49,6 +50,7 @@ class Shapes:
         # By the identity of a schema that is referred to: it may contain itself.
         self._referred: dict[int, str] = {}
         self._levels = 0
+        self._steps = 0
 
     def type_of(self, schema: Any, *words: str, root: Any = None) -> str:
         """Return the type of a schema as an expression, and declare what it needs.
@@ -60,13 +62,15 @@ class Shapes:
             words: What it is, for names.
             root: The schema that it is part of, and in which its references are looked up; itself, if None.
 
+        Raises:
+            LocalError: There is too much of it.
+
         """
         root = schema if root is None else root
-        if (
-            not isinstance(schema, Mapping)
-            or self._levels >= MAX_LEVELS
-            or len(self._structs) + len(self._aliases) >= MAX_TYPES
-        ):
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            raise LocalError(f"the schema has more than {MAX_STEPS} parts, references included; refer less often")
+        if not isinstance(schema, Mapping) or self._levels >= MAX_LEVELS:
             return ANY
         self._levels += 1
         try:
