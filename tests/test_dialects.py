@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from penstock import LocalError, Settings, UrlError
-from penstock.dialects import PROTOCOLS, acceptors, client_session
+from penstock import Connection, LocalError, Metadata, Settings, UrlError
+from penstock.dialects import PROTOCOLS, acceptors, client_session, data_mime
+from penstock.rsocket.mimes import COMPOSITE
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -51,3 +52,16 @@ def test_families_are_imported_when_they_are_used() -> None:
         "import sys, penstock.dialects; sys.exit(any(name.startswith('penstock.rsocket') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
+
+
+def test_the_mime_type_of_data_is_that_of_the_request_or_of_the_connection() -> None:
+    metadata = Metadata("r", mime="application/json").encode()
+    for protocol, mime, expected in (
+        ("rsocket", COMPOSITE, "application/json"),
+        ("rsocket", "", "application/json"),
+        ("rsocket", "text/plain", "x/y"),
+        ("river", COMPOSITE, "x/y"),
+    ):
+        connection = Connection(protocol, "", False, metadata_mime=mime, data_mime="x/y")
+        assert data_mime(connection, metadata) == expected
+        assert data_mime(connection, None) == "x/y"

@@ -7,7 +7,16 @@ import re
 import pytest
 
 from penstock import errors
-from penstock.errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected, SetupRejected
+from penstock.errors import (
+    ApplicationError,
+    Canceled,
+    FrameError,
+    Invalid,
+    LocalError,
+    Mismatch,
+    Rejected,
+    SetupRejected,
+)
 
 CLASSES = [getattr(errors, name) for name in errors.__all__]
 
@@ -50,3 +59,10 @@ def test_a_frame_error_names_its_byte() -> None:
 def test_a_session_error_carries_the_code_that_travels() -> None:
     assert SetupRejected("no", 0x003).code == 0x003
     assert not issubclass(LocalError, errors.SessionError)
+
+
+def test_a_mismatch_says_where() -> None:
+    assert Mismatch("no json").problems == [("", "no json")]
+    error = Mismatch(problems=[("/a", "wrong"), ("", "worse")], total=5)
+    assert str(error) == "/a: wrong; data: worse, and 3 more"
+    assert (error.total, pickle.loads(pickle.dumps(error)).problems) == (5, error.problems)

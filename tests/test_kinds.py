@@ -7,6 +7,10 @@ def test_those_who_send_more_than_the_request_are_uploads_and_channels() -> None
     assert [kind for kind in Kind if kind.sends_items] == [Kind.UPLOAD, Kind.CHANNEL]
 
 
+def test_those_who_get_items_back_are_streams_and_channels() -> None:
+    assert [kind for kind in Kind if kind.answers_items] == [Kind.STREAM, Kind.CHANNEL]
+
+
 def test_numbers_stay_what_they_are() -> None:
     # Checkpoints in journals hold them.
     assert [(kind.name, int(kind)) for kind in Kind] == [

@@ -20,6 +20,7 @@ FOLDERS = {
     "river",
     "transports",
     "store",
+    "schema",
     "aio",
     "observe",
     "journal",
@@ -67,8 +68,12 @@ RULES = {
     "transports.websocket": Rule(ours={"top"}, theirs={"websockets"}),
     # A server's sessions on disk. No part of `aio`, which touches no files, nor of `journal`, which needs pyarrow.
     "store": Rule(ours={"top"}),
+    # What data must look like is no matter of a protocol, nor of asyncio; aio and cli use it.
+    "schema": Rule(ours={"top"}, theirs_lazily={"jsonschema_rs"}),
     "aio": Rule(
-        ours={"top", "dialects", "transports"}, lazily={"wire.columns", "store"}, theirs_lazily={"pyarrow", "uvloop"}
+        ours={"top", "dialects", "schema", "transports"},
+        lazily={"wire.columns", "store"},
+        theirs_lazily={"pyarrow", "uvloop"},
     ),
     "observe": Rule(ours={"top", "aio"}),
     "observe.carriers": Rule(ours={"top", "aio", "rsocket"}),
@@ -230,6 +235,8 @@ def test_every_folder_says_what_it_may_import() -> None:
         ("penstock.aio.streams", "from ..wire import columns"),
         ("penstock.aio.streams", "def batches():\n    from ..wire import framing"),
         ("penstock.aio.streams", "import pyarrow"),
+        ("penstock.schema.foreign", "import jsonschema_rs"),
+        ("penstock.schema.export", "from ..aio import service"),
         ("penstock.aio.peer", "from ..rsocket import session"),
         ("penstock.aio.server", "from ..store import SessionFolder"),
         ("penstock.store.log", "from ..journal.disk import sync_folder"),

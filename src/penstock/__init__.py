@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .aio.server import Server, serve
     from .aio.service import Service
     from .aio.streams import Items, Stream
+    from .aio.typed_peer import TypedPeer, TypedStream, typed
     from .connection import Connection
     from .errors import (
         ApplicationError,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         LinkError,
         LinkLost,
         LocalError,
+        Mismatch,
         PeerClosed,
         PenstockError,
         ProtocolError,
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     from .rsocket.authentication import Bearer, Custom, Simple
     from .rsocket.composite import Metadata
     from .rsocket.tracing import TraceContext
+    from .schema.named import TypedError
     from .settings import Settings
     from .tap import Outcome, Tap
 
@@ -105,6 +108,7 @@ __all__ = [
     "MetadataPush",
     "Metrics",
     "MetricsSnapshot",
+    "Mismatch",
     "Next",
     "Outcome",
     "Payload",
@@ -130,12 +134,16 @@ __all__ = [
     "StreamClosed",
     "Tap",
     "TraceContext",
+    "TypedError",
+    "TypedPeer",
+    "TypedStream",
     "UnsupportedKind",
     "UrlError",
     "balance",
     "connect",
     "run",
     "serve",
+    "typed",
 ]
 
 # Where each name lives; what is not listed here is an error.
@@ -172,10 +180,14 @@ _MODULES = {
     "Stream": "aio.streams",
     "Tap": "tap",
     "TraceContext": "rsocket.tracing",
+    "TypedError": "schema.named",
+    "TypedPeer": "aio.typed_peer",
+    "TypedStream": "aio.typed_peer",
     "balance": "aio.balance",
     "connect": "aio.client",
     "run": "aio.loop",
     "serve": "aio.server",
+    "typed": "aio.typed_peer",
 }
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from .connection import Connection
 from .errors import LocalError, UrlError
 from .payload import Payload
 from .session import Acceptor, Session, SessionLogs
 from .settings import Settings
 
-__all__ = ["PROTOCOLS", "acceptor", "acceptors", "can_resume", "client_session"]
+__all__ = ["PROTOCOLS", "acceptor", "acceptors", "can_resume", "client_session", "data_mime"]
 
 PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams")
 """The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
@@ -88,13 +89,13 @@ def acceptors(protocol: str, settings: Settings, logs: SessionLogs | None = None
 
         return lambda: ReactiveStreamsAcceptor(settings)
     from .rsocket.accept import RSocketAcceptor
-    from .rsocket.connection import Connection
+    from .rsocket.connection import Connection as RSocketConnection
     from .rsocket.dialect import DIALECTS
     from .rsocket.resume import SessionStore
     from .rsocket.session import RSocketSession
 
     served = frozenset(DIALECTS if protocol == "rsocket" else {protocol})
-    store: SessionStore[Connection] | None = None
+    store: SessionStore[RSocketConnection] | None = None
     begin: Callable[..., RSocketSession] = RSocketSession.server
     if settings.resume_timeout > 0:
         if logs is None:
@@ -110,6 +111,24 @@ def acceptors(protocol: str, settings: Settings, logs: SessionLogs | None = None
 def acceptor(protocol: str, settings: Settings) -> Acceptor:
     """Return what reads the first bytes of a new link on a server."""
     return acceptors(protocol, settings)()
+
+
+def data_mime(connection: Connection, metadata: bytes | None) -> str:
+    """Return the MIME type of a request's data: what its own metadata says, else the connection's.
+
+    Raises:
+        FrameError: The metadata is not what the connection says it is.
+
+    """
+    if metadata is None or not connection.protocol.startswith("rsocket"):
+        return connection.data_mime
+    from .rsocket.composite import mime_of
+    from .rsocket.mimes import COMPOSITE
+
+    # A client that leaves its metadata to the protocol has composite metadata.
+    if connection.metadata_mime not in ("", COMPOSITE):
+        return connection.data_mime
+    return mime_of(metadata) or connection.data_mime
 
 
 def _known(protocol: str) -> None:

@@ -17,6 +17,8 @@
     * :exc:`Canceled`: it gave the request up, maybe half done.
     * :exc:`Invalid`: it says that the request was not a valid one.
 
+  * :exc:`Mismatch`: data is not of the type that it was to have.
+
   * :exc:`SessionError`: the session cannot go on.
 
     * :exc:`ProtocolError`: the peer broke the protocol.
@@ -46,6 +48,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 __all__ = [
     "ApplicationError",
     "Canceled",
@@ -64,6 +68,7 @@ __all__ = [
     "LinkError",
     "LinkLost",
     "LocalError",
+    "Mismatch",
     "PeerClosed",
     "PenstockError",
     "ProtocolError",
@@ -166,6 +171,32 @@ class Invalid(ApplicationError):
         self, code: int | str = 0x204, message: str = "", data: bytes | None = None, metadata: bytes | None = None
     ) -> None:
         super().__init__(code, message, data, metadata)
+
+
+class Mismatch(PenstockError):
+    """Data is not of the type that it was to have.
+
+    What a peer sends to a typed handler fails there as :exc:`Invalid`; what a typed peer gets back, as this.
+
+    Args:
+        message: What is wrong with all of it, where that cannot be told of a part.
+        problems: Else pairs of where (a JSON pointer; empty for the whole) and what is wrong there.
+        total: How many there are, where these are only the first.
+
+    Attributes:
+        problems: At least one of these pairs.
+        total: As above.
+
+    """
+
+    def __init__(self, message: str = "", problems: Iterable[tuple[str, str]] = (), total: int | None = None) -> None:
+        self.problems = list(problems) or [("", message)]
+        self.total = len(self.problems) if total is None else total
+        super().__init__(message, self.problems, self.total)
+
+    def __str__(self) -> str:
+        more = f", and {self.total - len(self.problems)} more" if self.total > len(self.problems) else ""
+        return "; ".join(f"{path or 'data'}: {message}" for path, message in self.problems) + more
 
 
 class SessionError(PenstockError):

@@ -25,3 +25,8 @@ class Kind(IntEnum):
     def sends_items(self) -> bool:
         """Whether the requester sends items after its first one."""
         return self >= Kind.UPLOAD
+
+    @property
+    def answers_items(self) -> bool:
+        """Whether any number of items come back."""
+        return self in (Kind.STREAM, Kind.CHANNEL)

@@ -9,7 +9,8 @@ from penstock.cli.parser import VERBS
 from tests.cli.conftest import Penstock, assert_one_line
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
-COMMANDS = [(verb,) for verb in VERBS if verb != "journal"] + [("journal", verb) for verb in ("ls", "tail", "verify")]
+GROUPS = {"journal": ("ls", "tail", "verify"), "river": ("schema", "codegen")}
+COMMANDS = [(verb, *inner) for verb in VERBS for inner in [(one,) for one in GROUPS.get(verb, ())] or [()]]
 
 
 def test_help_lists_every_verb(penstock: Penstock) -> None:

@@ -39,6 +39,11 @@ def test_what_an_application_may_send_travels_as_it_is(code: int) -> None:
     assert wire_of(ApplicationError(code, "why", b"raw")) == (code, b"raw", None)
 
 
+def test_a_word_travels_in_the_data_that_tells_it() -> None:
+    body = b'{"code":"NOT_FOUND","message":"gone"}'
+    assert wire_of(ApplicationError("NOT_FOUND", "gone", body)) == (0x201, body, None)
+
+
 @pytest.mark.parametrize("error", [ValueError("password=1"), LinkLost("10.0.0.7 is gone"), KeyError("x")])
 def test_the_text_of_other_errors_stays_here(error: Exception) -> None:
     # THREATS 46

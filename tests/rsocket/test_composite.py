@@ -24,7 +24,7 @@ from penstock import (
     TraceContext,
 )
 from penstock.rsocket import tracing
-from penstock.rsocket.composite import Entry
+from penstock.rsocket.composite import Entry, mime_of
 from penstock.rsocket.metadata import Router, route_tags, routing
 from penstock.rsocket.mimes import ACCEPT, AUTHENTICATION, MIME_TYPE, NAMES, ROUTING, TRACING, Spelled
 
@@ -316,3 +316,13 @@ async def test_a_handler_reads_what_a_peer_said() -> None:
         with pytest.raises(ApplicationError):
             await peer.call("", b"", metadata=broken)
         assert await peer.call("whoami") == Payload("None")
+
+
+def test_the_mime_type_of_a_request_is_found() -> None:
+    assert mime_of(b"") is None
+    assert mime_of(Metadata("r").encode()) is None
+    assert mime_of(Metadata("r", mime="text/plain").encode()) == "text/plain"
+    assert mime_of(Metadata("r", mime=0x70).encode()) == "0x70"
+    assert mime_of(Metadata("r" * 200, mime="x/y", entries=[("x/z", b"z" * 200)]).encode()) == "x/y"
+    with pytest.raises(FrameError):
+        mime_of(b"\x01")

@@ -195,6 +195,11 @@ class Balancer:
 
     # Requests.
 
+    @property
+    def data_mime(self) -> str:
+        """What the data of its connections is."""
+        return self._settings.data_mime
+
     async def call(
         self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
     ) -> Payload:

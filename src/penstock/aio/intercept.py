@@ -78,8 +78,39 @@ def _through(interceptor: Interceptor, after: Next, request: Request) -> Awaitab
 
 
 def bound(service: Service, connection: Connection) -> Service:
-    """Return `service` as one connection asks for it: with its interceptors, or itself when it has none."""
-    return _Intercepted(service, connection) if service.interceptors else service
+    """Return `service` as one connection asks for it: with its interceptors and the types of its handlers.
+
+    A service that has neither is returned itself.
+    """
+    asked = _Typed(service, connection) if service.typed else service
+    return _Intercepted(asked, connection) if service.interceptors else asked
+
+
+class _Typed(Service):
+    """A service whose typed handlers know the connection, which says how its data is encoded."""
+
+    def __init__(self, service: Service, connection: Connection) -> None:
+        super().__init__()
+        self.interceptors = service.interceptors
+        self._service = service
+        self._connection = connection
+
+    def find(self, kind: int, route: str, calls_by_streams: bool = False) -> Handler | None:
+        """Return the handler of a request; each is made for this connection once."""
+        handler = self._handlers[kind].get(route)
+        if handler is None:
+            handler = self._service.find(kind, route, calls_by_streams)
+            if handler is not None:
+                handler = self._handlers[kind][route] = handler.bound(self._connection)
+        return handler
+
+    def pushed(self, metadata: bytes) -> None:
+        """Hand pushed metadata to the push handler."""
+        self._service.pushed(metadata)
+
+    def routes(self) -> list[tuple[Kind, str]]:
+        """Return what is offered, sorted."""
+        return self._service.routes()
 
 
 class _Intercepted(Service):

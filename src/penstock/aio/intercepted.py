@@ -58,6 +58,11 @@ class InterceptedPeer(Peer):
         """How many streams are open, calls included."""
         return self._peer.outstanding
 
+    @property
+    def data_mime(self) -> str:
+        """What the data of its connections is."""
+        return self._dialer.settings.data_mime
+
     async def call(
         self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
     ) -> Payload:

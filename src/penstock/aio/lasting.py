@@ -77,6 +77,11 @@ class LastingPeer(Peer):
         self._renew()
 
     @property
+    def data_mime(self) -> str:
+        """What the data of its connections is."""
+        return self._dialer.settings.data_mime
+
+    @property
     def closed(self) -> bool:
         """Whether the peer is closed for good: by this side, or because it is tried no more."""
         return self._over is not None

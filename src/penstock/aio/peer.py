@@ -63,6 +63,11 @@ class Peer:
         """How many streams are open, calls included, of both sides."""
         return self._driver.session.open_streams
 
+    @property
+    def data_mime(self) -> str:
+        """What the data of the connection is."""
+        return self._driver.settings.data_mime
+
     async def call(
         self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
     ) -> Payload:

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import LocalError
 from ..kinds import Kind
-from ..payload import Payload
+from .annotations import UNTYPED, Types, types_of
 
 if TYPE_CHECKING:
+    from ..connection import Connection
     from .intercept import Interceptor
 
 __all__ = ["Handler", "Service", "check_interceptor"]
 
 H = TypeVar("H", bound=Callable[..., Any])
-
-RAW = (inspect.Parameter.empty, Payload, Any, object)
-"""Annotations of a handler that takes requests as they are."""
 
 
 class Handler:
@@ -28,15 +26,21 @@ class Handler:
         function: Called with the request, and for UPLOAD and CHANNEL with the items that follow it.
         kind: What it answers.
         name: What logs call it.
+        types: What is known of its data.
 
     """
 
-    __slots__ = ("function", "kind", "name")
+    __slots__ = ("function", "kind", "name", "types")
 
-    def __init__(self, function: Callable[..., Any], kind: Kind, route: str) -> None:
+    def __init__(self, function: Callable[..., Any], kind: Kind, route: str, types: Types = UNTYPED) -> None:
         self.function = function
         self.kind = kind
+        self.types = types
         self.name = f"the {kind.name.lower()} handler {route!r}"
+
+    def bound(self, connection: Connection) -> Handler:
+        """Return the handler for the requests of one connection."""
+        return self
 
 
 class Service:
@@ -52,6 +56,12 @@ class Service:
     :class:`~penstock.Payload`, bytes or strings, or many at once as a ``pyarrow.RecordBatch``. The empty route
     answers requests that name none.
 
+    A handler that is annotated by other types is typed: its requests are decoded, and its answers encoded, as the MIME
+    type of the connection's data says, or that of the request itself; see :class:`~penstock.TypedPeer`. Types, or JSON
+    Schemas, may also be given with the route: `init` is the request's, `request` that of the items behind it,
+    `response` that of the answer or of each of its items, and `errors` are those it may raise, subclasses of
+    :class:`~penstock.TypedError`.
+
     A handler fails its stream by raising. Only an :exc:`~penstock.ApplicationError` tells the peer its text;
     any other exception is logged here, and the peer learns just that the handler failed.
 
@@ -62,36 +72,46 @@ class Service:
     Attributes:
         interceptors: All of them.
         serving: Somebody serves it: its interceptors are not to change any more.
+        typed: One of its handlers is typed.
 
     """
 
     def __init__(self, *, interceptors: Iterable[Interceptor] = ()) -> None:
         self.interceptors: list[Interceptor] = []
         self.serving = False
+        self.typed = False
         for interceptor in interceptors:
             self.intercept(interceptor)
         self._handlers: dict[int, dict[str, Handler]] = {kind: {} for kind in Kind}
         self._push: Callable[[bytes], None] | None = None
 
-    def call(self, route: str) -> Callable[[H], H]:
+    def call(
+        self, route: str, *, init: Any = None, response: Any = None, errors: Iterable[Any] = ()
+    ) -> Callable[[H], H]:
         """Answer calls: ``handler(request)`` returns one item."""
-        return self._register(Kind.CALL, route)
+        return self._register(Kind.CALL, route, Types(init, None, response, tuple(errors)))
 
-    def fire(self, route: str) -> Callable[[H], H]:
+    def fire(self, route: str, *, init: Any = None) -> Callable[[H], H]:
         """Take what is fired: ``handler(request)`` returns nothing, and nobody learns whether it failed."""
-        return self._register(Kind.FIRE, route)
+        return self._register(Kind.FIRE, route, Types(init))
 
-    def stream(self, route: str) -> Callable[[H], H]:
+    def stream(
+        self, route: str, *, init: Any = None, response: Any = None, errors: Iterable[Any] = ()
+    ) -> Callable[[H], H]:
         """Answer with a stream: ``handler(request)`` yields items, or returns what yields them."""
-        return self._register(Kind.STREAM, route)
+        return self._register(Kind.STREAM, route, Types(init, None, response, tuple(errors)))
 
-    def upload(self, route: str) -> Callable[[H], H]:
+    def upload(
+        self, route: str, *, init: Any = None, request: Any = None, response: Any = None, errors: Iterable[Any] = ()
+    ) -> Callable[[H], H]:
         """Take many items: ``handler(request, items)`` returns one; `items` are those after the request."""
-        return self._register(Kind.UPLOAD, route)
+        return self._register(Kind.UPLOAD, route, Types(init, request, response, tuple(errors)))
 
-    def channel(self, route: str) -> Callable[[H], H]:
+    def channel(
+        self, route: str, *, init: Any = None, request: Any = None, response: Any = None, errors: Iterable[Any] = ()
+    ) -> Callable[[H], H]:
         """Take many items and send many: ``handler(request, items)`` yields them; `items` follow the request."""
-        return self._register(Kind.CHANNEL, route)
+        return self._register(Kind.CHANNEL, route, Types(init, request, response, tuple(errors)))
 
     def push(self, handler: Callable[[bytes], None]) -> Callable[[bytes], None]:
         """Take metadata that a peer pushes for the whole connection: ``handler(metadata)``, a plain function."""
@@ -143,7 +163,28 @@ class Service:
         """Return what is offered, sorted."""
         return sorted((Kind(kind), route) for kind, handlers in self._handlers.items() for route in handlers)
 
-    def _register(self, kind: Kind, route: str) -> Callable[[H], H]:
+    def schema(self, handshake: Any = None) -> dict[str, Any]:
+        """Return what is known of the data of all handlers, in the form that River's reference exports.
+
+        Args:
+            handshake: The type, or the JSON Schema, of what a client says of itself when it connects.
+
+        Raises:
+            LocalError: A type has no JSON Schema.
+
+        """
+        from ..schema.export import Procedure, export
+
+        return export(
+            {
+                route: Procedure(handler.kind.name, *handler.types)
+                for handlers in self._handlers.values()
+                for route, handler in handlers.items()
+            },
+            handshake,
+        )
+
+    def _register(self, kind: Kind, route: str, given: Types) -> Callable[[H], H]:
         if not isinstance(route, str):
             raise LocalError(f"a route is a string, as in @service.{kind.name.lower()}('name'), not {route!r}")
 
@@ -154,10 +195,25 @@ class Service:
                 taken = self._handlers[Kind.UPLOAD].get(route) or self._handlers[Kind.CHANNEL].get(route)
             if taken is not None:
                 raise LocalError(f"{taken.name} is registered already; choose another route")
-            self._handlers[kind][route] = Handler(function, kind, route)
+            self._handlers[kind][route] = self._handler(function, kind, route, given)
             return function
 
         return decorate
+
+    def _handler(self, function: Callable[..., Any], kind: Kind, route: str, given: Types) -> Handler:
+        """Return what runs `function`: itself, unless it is typed."""
+        types = types_of(function, kind, given)
+        if not types.typed:
+            return Handler(function, kind, route, types)
+        if self.serving and not self.typed:
+            raise LocalError(
+                "the service is served already, without typed handlers; add them before serve() or connect()"
+            )
+        from .typed import TypedHandler
+
+        handler = TypedHandler(function, kind, route, types)
+        self.typed = True
+        return handler
 
 
 def check_interceptor(interceptor: Interceptor) -> None:
@@ -182,11 +238,7 @@ def _check(function: Callable[..., Any], kind: Kind, route: str) -> None:
     """
     what = f"the {kind.name.lower()} handler {route!r}"
     wanted = ("request", "items") if kind.sends_items else ("request",)
-    try:
-        signature = inspect.signature(function, eval_str=True)
-    except NameError:
-        # An annotation that can be read by type checkers alone.
-        signature = inspect.signature(function)
+    signature = inspect.signature(function)
     try:
         signature.bind(*wanted)
     except TypeError as error:
@@ -194,6 +246,3 @@ def _check(function: Callable[..., Any], kind: Kind, route: str) -> None:
     yields = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
     if yields and kind not in (Kind.STREAM, Kind.CHANNEL):
         raise LocalError(f"{what} yields items, but it must return; register it as a stream or channel")
-    first = next(iter(signature.parameters.values()))
-    if first.annotation not in RAW and not isinstance(first.annotation, str):
-        raise LocalError(f"{what} annotates its request as {first.annotation!r}; handlers take a Payload")

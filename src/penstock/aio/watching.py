@@ -62,7 +62,7 @@ class Watchers:
     ) -> Driver:
         """Return the driver of a new connection: the plain one, unless somebody watches. See :class:`Driver`."""
         service.serving = True
-        if not (self.taps or self._hook or self._always or service.interceptors):
+        if not (self.taps or self._hook or self._always or service.interceptors or service.typed):
             return Driver(session, settings, service, connection.address, unlinked)
         if self.taps:
             session = cast(Session, TappedSession(session, connection, self.taps))

@@ -23,6 +23,7 @@ VERBS: Final = (
     "serve",
     "collect",
     "journal",
+    "river",
     "decode",
     "encode",
     "doctor",

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ..settings import Settings
     from ..tap import Tap
 
+__all__ = ["load_service", "serve"]
+
 MAX_PORT: Final = 65_535
 
 

@@ -81,5 +81,8 @@ def wire_of(error: Exception, first_application_code: int = 0x301) -> tuple[int,
     code = error.code
     if isinstance(code, int) and (code in STREAM_CODES or first_application_code <= code < RESERVED_CODE):
         return code, error.data, error.metadata
-    # A code that no application may send, or a word (River has words): the text keeps it.
+    if isinstance(code, str) and error.data != error.message.encode():
+        # A word (River has words), which the data tells; see TypedError.
+        return Code.APPLICATION_ERROR, error.data, error.metadata
+    # A code that no application may send, or a word alone: the text keeps it.
     return Code.APPLICATION_ERROR, str(error).encode(), error.metadata

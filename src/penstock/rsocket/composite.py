@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ..errors import FrameError, LocalError
@@ -14,10 +15,14 @@ from .mimes import ACCEPT, AUTHENTICATION, MIME_TYPE, NAMES, ROUTING, TRACING, r
 from .stream_mimes import decode_accept, decode_mime, encode_accept, encode_mime
 from .tracing import TraceContext
 
-__all__ = ["Entry", "Metadata"]
+__all__ = ["Entry", "Metadata", "mime_of"]
 
 MAX_CONTENT_BYTES: Final = 0xFFFFFF
 """Composite Metadata: lengths have 24 bits."""
+
+
+CACHED_BYTES: Final = 256
+"""Longer metadata hardly comes twice."""
 
 
 class Entry(NamedTuple):
@@ -209,3 +214,22 @@ def _entry(metadata: bytes, at: int) -> tuple[Entry, int]:
     if end > len(metadata):
         raise FrameError(f"an entry of {end - start} bytes runs past the composite metadata", at)
     return Entry(mime, metadata[start:end]), end
+
+
+def mime_of(metadata: bytes) -> str | None:
+    """Return the MIME type that composite metadata gives the data beside it; None where it gives none.
+
+    Raises:
+        FrameError: It is no composite metadata.
+
+    """
+    return _cached_mime(metadata) if len(metadata) <= CACHED_BYTES else _mime(metadata)
+
+
+def _mime(metadata: bytes) -> str | None:
+    mime = Metadata.decode(metadata).mime
+    return f"0x{mime:02X}" if isinstance(mime, int) else mime
+
+
+# A client's requests for one route have the same metadata, as a rule.
+_cached_mime = lru_cache(maxsize=1_024)(_mime)

@@ -1,0 +1,189 @@
+"""Typed handlers: their requests are decoded, and what they answer is encoded."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterable
+from functools import partial
+from typing import Any, Final
+
+from ..connection import Connection
+from ..dialects import data_mime
+from ..errors import ApplicationError, FrameError, Invalid, LocalError, Mismatch
+from ..kinds import Kind
+from ..payload import MetadataPush, Payload, PayloadRun
+from ..schema.converter import INVALID_REQUEST, Converter, problems_in_json, validation_extras
+from ..schema.formats import JSON, KNOWN, Format, format_of
+from .annotations import Types, takes_payload
+from .service import Handler
+
+__all__ = ["TypedHandler"]
+
+WORDS: Final = frozenset({"river"})
+"""Protocols whose error codes are words; those of the others are numbers."""
+AS_IT_IS: Final = (Payload, MetadataPush, PayloadRun)
+"""What a typed handler may also return or yield: it is encoded already."""
+
+
+class TypedHandler(Handler):
+    """A handler that works with values, not bytes. Only :meth:`bound`, to a connection, it can be called.
+
+    Args:
+        function: What its user wrote.
+        kind: What it answers.
+        route: Its route.
+        types: What it takes and gives.
+
+    Raises:
+        LocalError: One of the types cannot be decoded.
+
+    """
+
+    __slots__ = ("_begin", "_init", "_items", "_raw", "_written")
+
+    def __init__(self, function: Callable[..., Any], kind: Kind, route: str, types: Types) -> None:
+        super().__init__(_unbound, kind, route, types)
+        self._written = function
+        try:
+            self._init = None if types.init is None else Converter(types.init)
+            self._items = None if types.request is None else Converter(types.request)
+        except LocalError as error:
+            raise LocalError(f"{self.name}: {error}") from None
+        # A Payload is what the handler wants to see, and its schema is what the payload must match.
+        self._raw = takes_payload(function)
+        later = inspect.iscoroutinefunction(function)
+        if kind.answers_items:
+            self._begin: Callable[..., Any] = self._open_later if later else self._open
+        else:
+            self._begin = self._answer_later if later else self._answer
+
+    def bound(self, connection: Connection) -> Handler:
+        """Return the handler for the requests of one connection."""
+        handler = Handler(partial(self._begin, connection), self.kind, "", self.types)
+        handler.name = self.name
+        return handler
+
+    # How it begins, by kind and by what was written. A coroutine of its user is only made where it is awaited.
+
+    def _answer(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
+        form, arguments = self._arguments(connection, payload, items)
+        result = self._written(*arguments)
+        return self._awaited(form, result) if inspect.isawaitable(result) else self._encoded(form, result)
+
+    async def _answer_later(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
+        form, arguments = self._arguments(connection, payload, items)
+        return self._encoded(form, await self._written(*arguments))
+
+    def _open(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
+        form, arguments = self._arguments(connection, payload, items)
+        result = self._written(*arguments)
+        if inspect.isawaitable(result) and not isinstance(result, AsyncIterable):
+            return self._awaited_items(form, result)
+        return self._encoded_items(form, result)
+
+    async def _open_later(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
+        form, arguments = self._arguments(connection, payload, items)
+        return self._encoded_items(form, await self._written(*arguments))
+
+    async def _awaited(self, form: Format, result: Awaitable[Any]) -> Any:
+        return self._encoded(form, await result)
+
+    async def _awaited_items(self, form: Format, result: Awaitable[Any]) -> Any:
+        return self._encoded_items(form, await result)
+
+    # What goes in.
+
+    def _arguments(self, connection: Connection, payload: Payload, items: Any) -> tuple[Format, tuple[Any, ...]]:
+        """Return how the data is encoded, and what the function is called with."""
+        form = _format(connection, payload)
+        request: Any = payload
+        if self._init is not None:
+            value = _decoded(self._init, form, payload, connection)
+            request = payload if self._raw else value
+        if not self.kind.sends_items:
+            return form, (request,)
+        if self._items is not None:
+            items = _decoded_items(self._items, form, items, connection)
+        return form, (request, items)
+
+    # What comes out.
+
+    def _encoded(self, form: Format, value: Any) -> Any:
+        if type(value) in AS_IT_IS:
+            return value
+        return Payload() if self.kind is Kind.FIRE else Payload(Converter.encode(form, value))
+
+    def _encoded_items(self, form: Format, items: Any) -> Any:
+        if isinstance(items, AsyncIterable):
+            return self._each_later(form, items)
+        # What cannot be iterated over, or is one item, is refused where items are sent.
+        single = not isinstance(items, Iterable) or isinstance(items, str | bytes | Payload | PayloadRun)
+        return items if single else self._each(form, items)
+
+    def _each(self, form: Format, items: Iterable[Any]) -> Generator[Any, None, None]:
+        try:
+            for item in items:
+                yield item if _is_rows(item) else self._encoded(form, item)
+        finally:
+            close = getattr(items, "close", None)
+            if close is not None:
+                close()
+
+    async def _each_later(self, form: Format, items: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+        try:
+            async for item in items:
+                yield item if _is_rows(item) else self._encoded(form, item)
+        finally:
+            close = getattr(items, "aclose", None)
+            if close is not None:
+                await close()
+
+
+def _unbound(*arguments: Any) -> Any:
+    raise LocalError("a typed handler is called through Service.find of a connection: bind it first")
+
+
+def _is_rows(item: Any) -> bool:
+    """Whether it is a record batch, whose items are encoded already."""
+    return hasattr(item, "__arrow_c_array__")
+
+
+def _format(connection: Connection, payload: Payload) -> Format:
+    """Return how the data of a request, and of all that belongs to it, is encoded.
+
+    Raises:
+        Invalid: In a way that we do not know.
+
+    """
+    try:
+        mime = data_mime(connection, payload.metadata)
+    except FrameError as error:
+        raise Invalid(message=f"the metadata is no composite metadata: {error}") from None
+    form = format_of(mime)
+    if form is None:
+        raise _invalid(connection, Mismatch(f"data of type {mime!r} is not understood; use {KNOWN}"))
+    return form
+
+
+def _decoded(converter: Converter, form: Format, payload: Payload, connection: Connection) -> Any:
+    try:
+        return converter.decode(form, payload.data)
+    except Mismatch as error:
+        raise _invalid(connection, error) from None
+
+
+async def _decoded_items(
+    converter: Converter, form: Format, items: AsyncIterable[Payload], connection: Connection
+) -> AsyncGenerator[Any, None]:
+    async for payload in items:
+        yield _decoded(converter, form, payload, connection)
+
+
+def _invalid(connection: Connection, error: Mismatch) -> ApplicationError:
+    """Return what a peer is told whose data does not fit."""
+    message = f"the data does not match its schema: {error}"
+    if connection.protocol not in WORDS:
+        return Invalid(message=message, data=problems_in_json(error))
+    # River, Clients, servers, and RPCs: INVALID_REQUEST; the extras are the reference's.
+    body = {"code": INVALID_REQUEST, "message": message, "extras": validation_extras(error)}
+    return Invalid(INVALID_REQUEST, message, JSON.encode(body))

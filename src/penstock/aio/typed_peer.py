@@ -1,0 +1,319 @@
+"""Typed calls: what a peer is asked is encoded, and what it answers decoded."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator
+from functools import lru_cache
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from ..errors import ApplicationError, LocalError
+from ..payload import Payload
+from ..schema.converter import Converter
+from ..schema.formats import KNOWN, Format, format_of
+from ..schema.named import TypedError, named_error
+from .peer import Addressable, Peer
+from .streams import Stream
+
+if TYPE_CHECKING:
+    from .balance import Balancer
+
+__all__ = ["TypedPeer", "TypedStream", "typed"]
+
+T = TypeVar("T")
+
+Metadata = bytes | Addressable | None
+Errors = Iterable[type[TypedError]]
+
+
+def typed(peer: Peer | Balancer, mime: str = "") -> TypedPeer:
+    """Return what asks `peer` for things by values instead of bytes.
+
+    Args:
+        peer: The peer.
+        mime: How data is encoded; else as the connection says, by `Settings.data_mime`.
+
+    Raises:
+        LocalError: There is no such encoding.
+
+    """
+    return TypedPeer(peer, mime)
+
+
+class TypedPeer:
+    """Asks a peer for things by values, and gives values back; :func:`penstock.typed` makes one.
+
+    Values may be of any type that msgspec knows, above all its structs; a :class:`~penstock.Payload` goes as it is.
+    `returns` is the type of what comes back, or a JSON Schema; without it, it is what JSON has: dicts and lists. An
+    error whose name one of `errors` has is raised as that. Metadata that names a MIME type for the data has its way.
+
+    All methods raise what those of :class:`~penstock.Peer` do, :exc:`~penstock.Mismatch` when what comes back is of
+    another type, and :exc:`~penstock.LocalError` when a value cannot be encoded.
+
+    Args:
+        peer: The peer.
+        mime: See :func:`penstock.typed`.
+
+    """
+
+    __slots__ = ("_form", "_peer")
+
+    def __init__(self, peer: Peer | Balancer, mime: str = "") -> None:
+        self._peer = peer
+        self._form = _known(mime or peer.data_mime)
+
+    def __repr__(self) -> str:
+        return f"<TypedPeer of {self._peer!r}, {self._form.name}>"
+
+    @overload
+    async def call(
+        self, route: str, data: Any = ..., *, returns: type[T], errors: Errors = ..., metadata: Metadata = ...
+    ) -> T: ...
+    @overload
+    async def call(
+        self, route: str, data: Any = ..., *, returns: Any = ..., errors: Errors = ..., metadata: Metadata = ...
+    ) -> Any: ...
+    async def call(
+        self, route: str, data: Any = None, *, returns: Any = Any, errors: Errors = (), metadata: Metadata = None
+    ) -> Any:
+        """Send a value and return the one that comes back. See :meth:`Peer.call`."""
+        form, answer = self._formed(metadata), _converter(returns)
+        try:
+            payload = await self._peer.call(route, _data(form, data), metadata=metadata)
+        except ApplicationError as error:
+            raise _named(error, errors) from None
+        return answer.decode(form, payload.data)
+
+    async def fire(self, route: str, data: Any = None, *, metadata: Metadata = None) -> None:
+        """Send a value, of which nobody learns what became. See :meth:`Peer.fire`."""
+        form = self._formed(metadata)
+        await self._peer.fire(route, _data(form, data), metadata=metadata)
+
+    @overload
+    async def upload(
+        self,
+        route: str,
+        data: Any,
+        outgoing: Iterable[Any] | AsyncIterable[Any],
+        *,
+        returns: type[T],
+        errors: Errors = ...,
+        metadata: Metadata = ...,
+    ) -> T: ...
+    @overload
+    async def upload(
+        self,
+        route: str,
+        data: Any,
+        outgoing: Iterable[Any] | AsyncIterable[Any],
+        *,
+        returns: Any = ...,
+        errors: Errors = ...,
+        metadata: Metadata = ...,
+    ) -> Any: ...
+    async def upload(
+        self,
+        route: str,
+        data: Any,
+        outgoing: Iterable[Any] | AsyncIterable[Any],
+        *,
+        returns: Any = Any,
+        errors: Errors = (),
+        metadata: Metadata = None,
+    ) -> Any:
+        """Send values and return the one that comes back for all of them. See :meth:`Peer.upload`."""
+        form, answer = self._formed(metadata), _converter(returns)
+        request, items = _data(form, data), _each(form, outgoing)
+        try:
+            payload = await self._peer.upload(route, request, items, metadata=metadata)
+        except ApplicationError as error:
+            raise _named(error, errors) from None
+        return answer.decode(form, payload.data)
+
+    @overload
+    def stream(
+        self,
+        route: str,
+        data: Any = ...,
+        *,
+        returns: type[T],
+        errors: Errors = ...,
+        metadata: Metadata = ...,
+        credit: int | None = ...,
+    ) -> TypedStream[T]: ...
+    @overload
+    def stream(
+        self,
+        route: str,
+        data: Any = ...,
+        *,
+        returns: Any = ...,
+        errors: Errors = ...,
+        metadata: Metadata = ...,
+        credit: int | None = ...,
+    ) -> TypedStream[Any]: ...
+    def stream(
+        self,
+        route: str,
+        data: Any = None,
+        *,
+        returns: Any = Any,
+        errors: Errors = (),
+        metadata: Metadata = None,
+        credit: int | None = None,
+    ) -> TypedStream[Any]:
+        """Return the values that come back for one. See :meth:`Peer.stream`."""
+        form, answer = self._formed(metadata), _converter(returns)
+        request = _data(form, data)
+        stream = self._peer.stream(route, request, metadata=metadata, credit=credit)
+        return TypedStream(stream, form, answer, tuple(errors))
+
+    @overload
+    def channel(
+        self,
+        route: str,
+        data: Any,
+        outgoing: Iterable[Any] | AsyncIterable[Any],
+        *,
+        returns: type[T],
+        errors: Errors = ...,
+        metadata: Metadata = ...,
+        credit: int | None = ...,
+    ) -> TypedStream[T]: ...
+    @overload
+    def channel(
+        self,
+        route: str,
+        data: Any,
+        outgoing: Iterable[Any] | AsyncIterable[Any],
+        *,
+        returns: Any = ...,
+        errors: Errors = ...,
+        metadata: Metadata = ...,
+        credit: int | None = ...,
+    ) -> TypedStream[Any]: ...
+    def channel(
+        self,
+        route: str,
+        data: Any,
+        outgoing: Iterable[Any] | AsyncIterable[Any],
+        *,
+        returns: Any = Any,
+        errors: Errors = (),
+        metadata: Metadata = None,
+        credit: int | None = None,
+    ) -> TypedStream[Any]:
+        """Send values and take values at once. See :meth:`Peer.channel`."""
+        form, answer = self._formed(metadata), _converter(returns)
+        request, items = _data(form, data), _each(form, outgoing)
+        stream = self._peer.channel(route, request, items, metadata=metadata, credit=credit)
+        return TypedStream(stream, form, answer, tuple(errors))
+
+    def _formed(self, metadata: Metadata) -> Format:
+        """Return how the data of a request is encoded."""
+        mime = getattr(metadata, "mime", None)
+        return self._form if mime is None else _known(str(mime))
+
+
+class TypedStream(Generic[T]):
+    """Values that come back on a stream: use it as ``async with``, and iterate over it. See :class:`~penstock.Stream`.
+
+    Attributes:
+        raw: The stream of payloads beneath.
+
+    """
+
+    __slots__ = ("_answer", "_errors", "_form", "raw")
+
+    def __init__(self, raw: Stream, form: Format, answer: Converter, errors: tuple[type[TypedError], ...]) -> None:
+        self.raw = raw
+        self._form = form
+        self._answer = answer
+        self._errors = errors
+
+    async def __aenter__(self) -> TypedStream[T]:
+        try:
+            await self.raw.__aenter__()
+        except ApplicationError as error:
+            raise _named(error, self._errors) from None
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.raw.__aexit__(kind, error, traceback)
+
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self._items()
+
+    async def _items(self) -> AsyncGenerator[T, None]:
+        items = aiter(self.raw)
+        try:
+            async for payload in items:
+                yield self._answer.decode(self._form, payload.data)
+        except ApplicationError as error:
+            raise _named(error, self._errors) from None
+        finally:
+            close = getattr(items, "aclose", None)
+            if close is not None:
+                await close()
+
+    def cancel(self) -> None:
+        """Want no more values."""
+        self.raw.cancel()
+
+
+def _known(mime: str) -> Format:
+    form = format_of(mime)
+    if form is None:
+        message = f"values cannot be sent as {mime!r}; connect with Settings(data_mime='application/json')"
+        raise LocalError(f"{message}, or another of {KNOWN}")
+    return form
+
+
+def _converter(wanted: Any) -> Converter:
+    try:
+        return _kept_converter(wanted)
+    except TypeError:
+        # A JSON Schema, or what is no type at all.
+        return Converter(wanted)
+
+
+@lru_cache(maxsize=1_024)
+def _kept_converter(wanted: Any) -> Converter:
+    return Converter(wanted)
+
+
+def _data(form: Format, value: Any) -> bytes | Payload:
+    """Return a value as it travels."""
+    return value if isinstance(value, Payload) else Converter.encode(form, value)
+
+
+def _each(form: Format, outgoing: Iterable[Any] | AsyncIterable[Any]) -> Iterable[Any] | AsyncIterable[Any]:
+    """Return values as they travel, when their turn comes."""
+    if isinstance(outgoing, AsyncIterable):
+        return _each_later(form, outgoing)
+    if isinstance(outgoing, str | bytes):
+        raise LocalError(f"values come from an iterable or an async iterable, not from {type(outgoing).__name__}")
+    return _each_now(form, outgoing)
+
+
+def _each_now(form: Format, outgoing: Iterable[Any]) -> Iterator[bytes | Payload]:
+    for value in outgoing:
+        yield _data(form, value)
+
+
+async def _each_later(form: Format, outgoing: AsyncIterable[Any]) -> AsyncGenerator[bytes | Payload, None]:
+    try:
+        async for value in outgoing:
+            yield _data(form, value)
+    finally:
+        close = getattr(outgoing, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def _named(error: ApplicationError, errors: Errors) -> ApplicationError:
+    """Return an error as the class that has its name, where one has."""
+    classes = {cls.NAME: cls for cls in errors}
+    return named_error(error, classes) if classes else error

@@ -1,0 +1,113 @@
+"""Bytes to values and back: by a type, or by a JSON Schema that somebody else wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ..errors import LocalError, Mismatch
+from .foreign import MAX_PROBLEMS, Validator
+from .formats import FORMATS, JSON, Format
+
+__all__ = ["INVALID_REQUEST", "Converter", "problems_in_json", "validation_extras"]
+
+INVALID_REQUEST: Final = "INVALID_REQUEST"
+"""River, Clients, servers, and RPCs: a request that does not match its schema."""
+MAX_MESSAGE_CHARACTERS: Final = 200
+
+# How msgspec says where: "... - at `$.orders[0].n`", and "at `key` in `$`" for what is a key.
+_PLACE: Final = re.compile(r"^(?P<what>.*?)(?: - at `(?:key` in `)?\$(?P<path>[^`]*)`)?$", re.DOTALL)
+_MISSING: Final = re.compile(r"missing required field `(?P<name>[^`]*)`$")
+_STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
+
+
+class Converter:
+    """Reads and writes values of one type.
+
+    Args:
+        wanted: A type that msgspec knows, or a JSON Schema as a dict: then values are what JSON has, dicts and lists,
+            and reading needs the package jsonschema-rs.
+
+    Attributes:
+        wanted: As above.
+
+    Raises:
+        LocalError: msgspec cannot read such a type, or the schema is refused.
+
+    """
+
+    __slots__ = ("_decoders", "_validator", "wanted")
+
+    def __init__(self, wanted: Any) -> None:
+        self.wanted = wanted
+        self._validator = Validator(wanted) if isinstance(wanted, Mapping) else None
+        try:
+            self._decoders = {form: form.decoder(Any if self._validator else wanted) for form in FORMATS}
+        except (TypeError, NameError) as error:
+            raise LocalError(f"{wanted!r} is no type that can be decoded: {error}") from None
+
+    def __repr__(self) -> str:
+        return f"<Converter of {self.wanted!r}>"
+
+    def decode(self, form: Format, data: bytes) -> Any:
+        """Return the value that `data` stands for.
+
+        Raises:
+            Mismatch: It stands for none of this type.
+
+        """
+        form.check_depth(data)
+        try:
+            value = self._decoders[form].decode(data)
+        except msgspec.ValidationError as error:
+            raise Mismatch(problems=[_problem(str(error))]) from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Mismatch(f"no {form.name}: {error}"[:MAX_MESSAGE_CHARACTERS]) from None
+        if self._validator is not None:
+            self._validator.check(value)
+        return value
+
+    @staticmethod
+    def encode(form: Format, value: Any) -> bytes:
+        """Return a value's bytes.
+
+        Raises:
+            LocalError: No value of this type can be written.
+
+        """
+        try:
+            return form.encode(value)
+        except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+            raise LocalError(f"a {type(value).__name__} cannot be written as {form.name}: {error}") from None
+
+
+def problems_in_json(error: Mismatch) -> bytes:
+    """Return the JSON body by which a peer learns what is wrong with its data."""
+    return JSON.encode({"errors": _listed(error)})
+
+
+def validation_extras(error: Mismatch) -> dict[str, Any]:
+    """Return the same as River has it: the extras of INVALID_REQUEST."""
+    return {"firstValidationErrors": _listed(error), "totalErrors": error.total}
+
+
+def _listed(error: Mismatch) -> list[dict[str, str]]:
+    return [{"path": path, "message": message} for path, message in error.problems[:MAX_PROBLEMS]]
+
+
+def _problem(text: str) -> tuple[str, str]:
+    """Return where msgspec found something wrong, as a JSON pointer, and what it is."""
+    match = _PLACE.match(text)
+    assert match is not None
+    what = match["what"]
+    steps = [name or index for name, index in _STEP.findall(match["path"] or "")]
+    missing = _MISSING.search(what)
+    if missing is not None:
+        # As the reference has it: the path is that of the field which is not there.
+        steps.append(missing["name"])
+    # A key of a dict is not told by msgspec: "..." stands for it.
+    path = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
+    return path, what[:MAX_MESSAGE_CHARACTERS]

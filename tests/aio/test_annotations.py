@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from penstock import Items, Kind, LocalError, Payload
+from penstock.aio.annotations import UNTYPED, Types, takes_payload, types_of
+
+if TYPE_CHECKING:
+    from elsewhere import Hidden
+
+
+class Symbol(msgspec.Struct):
+    name: str
+
+
+@dataclass
+class Quote:
+    price: float
+
+
+def raw(request: Payload) -> bytes: ...
+def bare(request): ...
+def anything(request: Any) -> object: ...
+def rows(request: Payload) -> Iterator[bytes]: ...
+def unknown_answer(request: Payload) -> Hidden: ...
+def raw_items(request: Payload, items: Items) -> bytes: ...
+def iterated(request: Payload, items: AsyncIterator[Payload]) -> AsyncIterator[Payload]: ...
+async def latest(symbol: Symbol) -> Quote: ...
+def later(symbol: Symbol) -> Awaitable[Quote]: ...
+def answers(request: Payload) -> Quote | None: ...
+def live(symbol: Symbol) -> AsyncIterator[Quote]: ...
+def at_once(symbol: Symbol) -> list[Quote]: ...
+async def load(init: Symbol, items: AsyncIterator[Quote]) -> int: ...
+async def only_items(request: Payload, items: AsyncIterable[Quote]) -> str: ...
+async def log(symbol: Symbol) -> None:
+    """
+    Write it down.
+
+    At once.
+    """
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (raw, Kind.CALL),
+        (bare, Kind.CALL),
+        (anything, Kind.CALL),
+        (unknown_answer, Kind.CALL),
+        (rows, Kind.STREAM),
+        (raw_items, Kind.UPLOAD),
+        (iterated, Kind.CHANNEL),
+        (lambda request: b"", Kind.FIRE),
+        (functools.partial(raw), Kind.CALL),
+    ],
+)
+def test_these_are_untyped(function: Callable[..., Any], kind: Kind) -> None:
+    types = types_of(function, kind, UNTYPED)
+    assert types[:3] == (None, None, None)
+    assert not types.typed
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "expected"),
+    [
+        (latest, Kind.CALL, (Symbol, None, Quote)),
+        (functools.partial(latest), Kind.CALL, (Symbol, None, Quote)),
+        (later, Kind.CALL, (Symbol, None, Quote)),
+        (answers, Kind.CALL, (None, None, Quote | None)),
+        (live, Kind.STREAM, (Symbol, None, Quote)),
+        (at_once, Kind.STREAM, (Symbol, None, Quote)),
+        (at_once, Kind.CALL, (Symbol, None, list[Quote])),
+        (load, Kind.UPLOAD, (Symbol, Quote, int)),
+        (only_items, Kind.UPLOAD, (None, Quote, str)),
+        (log, Kind.FIRE, (Symbol, None, None)),
+    ],
+)
+def test_these_are_typed(function: Callable[..., Any], kind: Kind, expected: tuple[Any, ...]) -> None:
+    types = types_of(function, kind, UNTYPED)
+    assert types[:3] == expected
+    assert types.typed
+
+
+def test_what_was_given_comes_first() -> None:
+    given = Types(int, float, str, (ValueError,))
+    assert types_of(load, Kind.UPLOAD, given)[:4] == given[:4]
+    assert types_of(raw, Kind.CALL, Types(response={"type": "string"})).typed
+
+
+def test_the_description_is_the_docstring() -> None:
+    assert types_of(log, Kind.FIRE, UNTYPED).description == "Write it down.\n\nAt once."
+    assert types_of(raw, Kind.CALL, UNTYPED).description == ""
+    assert types_of(functools.partial(raw), Kind.CALL, UNTYPED).description == ""
+
+
+def hidden(request: Hidden) -> bytes: ...
+def hidden_items(request: Payload, items: AsyncIterator[Hidden]) -> bytes: ...
+def hidden_answer(symbol: Symbol) -> Hidden: ...
+def octets(request: bytes) -> bytes: ...
+def octet_items(request: Payload, items: AsyncIterator[bytes]) -> bytes: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "message"),
+    [
+        (hidden, Kind.CALL, "request as 'Hidden', which cannot be found"),
+        (hidden_items, Kind.UPLOAD, "items as"),
+        (hidden_answer, Kind.CALL, "answer as 'Hidden'"),
+        (octets, Kind.CALL, "request as bytes; take a Payload"),
+        (octet_items, Kind.UPLOAD, "items as bytes"),
+    ],
+)
+def test_annotations_that_say_nothing_are_refused(function: Callable[..., Any], kind: Kind, message: str) -> None:
+    with pytest.raises(LocalError, match=message):
+        types_of(function, kind, UNTYPED)
+
+
+def test_who_takes_a_payload() -> None:
+    assert takes_payload(raw)
+    assert not takes_payload(bare)
+    assert not takes_payload(latest)

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+import penstock
+from penstock import (
+    ApplicationError,
+    Balancer,
+    LocalError,
+    Metadata,
+    Mismatch,
+    Payload,
+    Peer,
+    Reconnect,
+    Settings,
+    TypedError,
+    typed,
+)
+from tests.aio.test_typed import Quote, Symbol, Unknown, make_service
+
+URL = "rsocket+memory://typed-peer"
+JSON = Settings(data_mime="application/json")
+ACME = Symbol("ACME")
+
+
+@asynccontextmanager
+async def asking(seen: list[object] | None = None, mime: str = "application/json") -> AsyncIterator[Peer]:
+    settings = Settings(data_mime=mime)
+    async with penstock.serve(make_service([] if seen is None else seen), URL):
+        async with penstock.connect(URL, settings=settings) as peer:
+            yield peer
+
+
+@pytest.mark.parametrize("mime", ["application/json", "application/msgpack"])
+async def test_every_kind_takes_and_gives_values(mime: str) -> None:
+    seen: list[object] = []
+    quotes = [Quote("a", 1), Quote("b", 2)]
+
+    async def each() -> AsyncIterator[Quote]:
+        for quote in quotes:
+            yield quote
+
+    async with asking(seen, mime) as peer:
+        asked = typed(peer)
+        assert await asked.call("latest", ACME, returns=Quote) == Quote("ACME")
+        await asked.fire("log", ACME)
+        assert await asked.upload("load", ACME, quotes, returns=float) == 3
+        assert await asked.upload("load", ACME, each(), returns=float) == 3
+        async with asked.stream("opened", ACME, returns=Quote) as items:
+            assert [item async for item in items] == [Quote("ACME")]
+        async with asked.channel("double", ACME, each(), returns=float) as doubles:
+            assert [double async for double in doubles] == [2, 4]
+        assert ACME in seen
+        assert repr(asked).startswith("<TypedPeer of <Peer")
+
+
+async def test_without_a_type_values_are_what_json_has() -> None:
+    async with asking() as peer:
+        asked = typed(peer)
+        assert await asked.call("latest", {"name": "x"}) == {"name": "x", "price": 1.5}
+        assert await asked.call("latest", ACME, returns=dict[str, str | float]) == {"name": "ACME", "price": 1.5}
+        assert await asked.call("latest", Payload(b'{"name":"x"}'), returns=Quote) == Quote("x")
+
+
+async def test_a_stream_may_be_left() -> None:
+    seen: list[object] = []
+    async with asking(seen) as peer:
+        async with typed(peer).stream("live", ACME, returns=Quote, credit=2) as items:
+            async for item in items:
+                assert item == Quote("ACME", 0)
+                break
+            items.cancel()
+            assert items.raw is not None
+        async for item in typed(peer).stream("opened", ACME, returns=Quote):
+            assert item == Quote("ACME")
+
+
+class Other(TypedError, code="OTHER"):
+    pass
+
+
+async def test_errors_are_raised_as_their_class() -> None:
+    async with asking() as peer:
+        asked = typed(peer)
+        with pytest.raises(Unknown) as error:
+            await asked.call("latest", Symbol("?"), returns=Quote, errors=[Other, Unknown])
+        assert (error.value.message, error.value.extras) == ("nobody knows it", Symbol("?"))
+        for errors in ([], [Other]):
+            with pytest.raises(ApplicationError) as other:
+                await asked.call("latest", Symbol("?"), returns=Quote, errors=errors)
+            assert type(other.value) is ApplicationError
+
+
+async def test_errors_of_other_kinds_are_raised_as_their_class() -> None:
+    service = penstock.Service()
+
+    @service.stream("s", init=int)
+    async def stream(number: int) -> AsyncIterator[int]:
+        yield number
+        raise Unknown("late", Symbol("x"))
+
+    @service.upload("u", init=int)
+    async def upload(number: int, items: Any) -> int:
+        raise Unknown("early", Symbol("x"))
+
+    async with penstock.serve(service, URL), penstock.connect(URL, settings=JSON) as peer:
+        asked = typed(peer)
+        async with asked.stream("s", 1, returns=int, errors=[Unknown]) as stream:
+            items = aiter(stream)
+            assert await anext(items) == 1
+            with pytest.raises(Unknown, match="late"):
+                await anext(items)
+        with pytest.raises(Unknown, match="early"):
+            await asked.upload("u", 1, [], returns=int, errors=[Unknown])
+
+
+async def test_an_answer_of_another_type_is_a_mismatch() -> None:
+    async with asking() as peer:
+        with pytest.raises(Mismatch, match="/price"):
+            await typed(peer).call("latest", ACME, returns=msgspec.defstruct("Whole", [("price", int)]))
+        with pytest.raises(Mismatch):
+            async with typed(peer).stream("opened", ACME, returns=int) as items:
+                [item async for item in items]
+
+
+async def test_metadata_has_its_way() -> None:
+    async with asking(mime="application/octet-stream") as peer:
+        asked = typed(peer, "application/json")
+        metadata = Metadata(mime="application/msgpack")
+        assert await asked.call("latest", ACME, returns=Quote, metadata=metadata) == Quote("ACME")
+        with pytest.raises(LocalError, match="text/plain"):
+            await asked.call("latest", ACME, metadata=Metadata(mime="text/plain"))
+
+
+async def test_every_peer_says_how_its_data_is_encoded() -> None:
+    async def through(request: Any, after: Any) -> Any:
+        return await after(request)
+
+    async with penstock.serve(make_service([]), URL):
+        for options in ({}, {"interceptors": [through]}, {"reconnect": Reconnect()}):
+            async with penstock.connect(URL, settings=JSON, **options) as peer:
+                assert await typed(peer).call("latest", ACME, returns=Quote) == Quote("ACME")
+        balanced: Balancer
+        async with penstock.balance([URL], settings=JSON) as balanced:
+            assert await typed(balanced).call("latest", ACME, returns=Quote) == Quote("ACME")
+
+
+async def test_wrong_use_is_told_before_anything_is_sent() -> None:
+    async with asking(mime="application/octet-stream") as peer:
+        with pytest.raises(LocalError, match="connect with Settings"):
+            typed(peer)
+        asked = typed(peer, "application/json")
+        with pytest.raises(LocalError, match="cannot be written"):
+            await asked.call("latest", object())
+        with pytest.raises(LocalError, match="not from str"):
+            await asked.upload("load", ACME, "text")
+        with pytest.raises(LocalError, match="no type"):
+            await asked.call("latest", ACME, returns=list[int] | set[int])
+        assert peer.outstanding == 0

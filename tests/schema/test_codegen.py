@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import penstock
+from penstock import LocalError, Service, Settings, TypedError
+from penstock.schema.codegen import _Export, _Procedure, _Service, client_source, read_schema
+from tests.schema.test_export import REFERENCE, demo
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 240
+EVIL = '"""\nimport os\nos.abort()\n"""\\'
+
+
+def source_of(schema: dict[str, Any]) -> str:
+    return client_source(read_schema(json.dumps(schema).encode()))
+
+
+def hostile() -> dict[str, Any]:
+    """Return a schema by somebody who means no good."""
+    fields: dict[str, Any] = {
+        "__proto__": {"type": "string"},
+        "class": {"type": "integer"},
+        "a b": {"enum": ['x"y', "\\", "\n", "\u202e"]},
+        "a_b": {"type": ["string", "null"]},
+        "": {},
+        "evil": {"const": EVIL},
+        "object": {"type": "object", "properties": {EVIL: {"const": EVIL}}},
+        "Any": {"type": "array", "items": {"type": "object", "properties": {}}},
+        "msgspec": {"type": "boolean"},
+        "long" * 50: {"type": "object", "properties": {"x": {"$ref": "#"}}},
+    }
+    value = {"type": "object", "description": EVIL, "required": ["__proto__", "class"], "properties": fields}
+    error = {"type": "object", "description": EVIL, "properties": {"code": {"const": EVIL}, "extras": value}}
+    kinds = ["rpc", "upload", "subscription", "stream"]
+    procedure = {"init": value, "input": value, "output": value, "errors": {"anyOf": [error]}, "description": EVIL}
+    procedures = {
+        f"{name}{kind}": procedure | {"type": kind} for kind in kinds for name in (EVIL, "__init__", "x" * 200)
+    }
+    return {"services": {EVIL: {"procedures": procedures}, "a b": {"procedures": {}}, "a-b": {"procedures": {}}}}
+
+
+@pytest.fixture(params=["reference", "hostile"])
+def source(request: pytest.FixtureRequest) -> str:
+    """The client of each schema in turn."""
+    return source_of(json.loads(REFERENCE.read_bytes()) if request.param == "reference" else hostile())
+
+
+def loaded(source: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Return generated code as a module, whose annotations can be looked up."""
+    path = folder / "generated_client.py"
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location("generated_client", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "generated_client", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_it_runs_and_every_type_can_be_decoded(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Hostile code would end this process here.
+    module = loaded(source, tmp_path, monkeypatch)
+    for value in vars(module).values():
+        if isinstance(value, type) and issubclass(value, msgspec.Struct):
+            msgspec.json.Decoder(value)
+        elif isinstance(value, type) and issubclass(value, TypedError) and value is not TypedError:
+            assert value.extras_type() is not None
+
+
+def test_it_is_formatted_and_sound(source: str, tmp_path: Path) -> None:
+    path = tmp_path / "client.py"
+    path.write_text(source)
+    ruff = [sys.executable, "-m", "ruff"]
+    options = ["--isolated", "--line-length", "120", "--no-cache", str(path)]
+    subprocess.run([*ruff, "format", "--check", *options], check=True, capture_output=True, timeout=SECONDS)
+    subprocess.run([*ruff, "check", "--select", "F,W,B", *options], check=True, capture_output=True, timeout=SECONDS)
+
+
+@pytest.mark.slow
+def test_type_checkers_find_nothing(source: str, tmp_path: Path) -> None:
+    path = tmp_path / "client.py"
+    path.write_text(source)
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), str(path)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd=ROOT)
+    assert result.returncode == 0, result.stdout
+
+
+def test_the_same_schema_gives_the_same_source() -> None:
+    schema = hostile()
+    services = dict(reversed(schema["services"].items()))
+    assert source_of(schema) == source_of({"services": services})
+
+
+def test_our_own_schema_gives_the_client_of_the_reference() -> None:
+    ours = source_of(demo().schema())
+    theirs = source_of(json.loads(REFERENCE.read_bytes()))
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("mime", ["application/json", "application/msgpack"])
+async def test_a_served_service_is_asked_through_it(mime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = loaded(source_of(json.loads(REFERENCE.read_bytes())), tmp_path, monkeypatch)
+    url = "rsocket+memory://generated"
+    async with penstock.serve(served(client), url):
+        async with penstock.connect(url, settings=Settings(data_mime=mime)) as peer:
+            demo = client.Demo(peer)
+            assert await demo.add(client.DemoAddInit(a=1, b=2)) == client.DemoAddOutput(sum=3)
+            with pytest.raises(client.DemoAddNegative) as error:
+                await demo.add(client.DemoAddInit(a=-1, b=2))
+            assert (error.value.message, error.value.extras) == ("a is negative", client.DemoAddNegativeExtras(a=-1))
+            assert await demo.boom() == client.DemoBoomOutput()
+            data = client.DemoBytesInit(data=b"\xff", n=1)
+            assert await demo.bytes_(data) == client.DemoBytesOutput(data=b"\xff", n=1, u=None)
+            async with demo.count(client.DemoCountInit(upto=3, everyMs=0)) as counts:
+                assert [count.i async for count in counts] == [0, 1, 2]
+            numbers = [client.DemoSumInput(n=1), client.DemoSumInput(n=2)]
+            assert (await demo.sum(client.DemoSumInit(start=1), numbers)).total == 4
+            words = [client.DemoEchoInput(msg="a"), client.DemoEchoInput(msg="b")]
+            async with demo.echo(client.DemoEchoInit(prefix="> "), words) as echoes:
+                assert [echo.response async for echo in echoes] == ["> a", "> b"]
+
+
+def served(client: Any) -> Service:
+    """Return a service that answers as the reference's does."""
+    service = Service()
+
+    @service.call("demo.add", init=client.DemoAddInit, response=client.DemoAddOutput)
+    def add(init: Any) -> Any:
+        if init.a < 0:
+            raise client.DemoAddNegative("a is negative", client.DemoAddNegativeExtras(a=init.a))
+        return client.DemoAddOutput(sum=init.a + init.b)
+
+    service.call("demo.boom", init=dict)(lambda init: init)
+    service.call("demo.bytes", init=dict[str, Any])(lambda init: init | {"u": None})
+
+    @service.stream("demo.count", init=client.DemoCountInit)
+    def count(init: Any) -> Any:
+        for number in range(int(init.upto)):
+            yield {"i": number}
+
+    @service.upload("demo.sum", init=client.DemoSumInit, request=client.DemoSumInput)
+    async def total(init: Any, items: Any) -> Any:
+        return {"total": init.start + sum([item.n async for item in items])}
+
+    @service.channel("demo.echo", init=client.DemoEchoInit, request=client.DemoEchoInput)
+    async def echo(init: Any, items: Any) -> AsyncIterator[Any]:
+        async for item in items:
+            yield {"response": init.prefix + item.msg}
+
+    return service
+
+
+def test_reserved_errors_get_no_class_of_their_own() -> None:
+    source = source_of(json.loads(REFERENCE.read_bytes()))
+    assert source.count("(TypedError, code=") == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"{", "no exported schema"),
+        (b"[]", "no exported schema"),
+        (b'{"services":{"a":{"procedures":{"b":{"type":"fire"}}}}}', "a.b is of type 'fire'"),
+        (b'{"services":' + b"[" * 100_000, "nests deeper"),
+    ],
+)
+def test_what_is_no_schema_is_told(data: bytes, message: str) -> None:
+    with pytest.raises(LocalError, match=message):
+        read_schema(data)
+
+
+def test_a_service_without_procedures_is_a_class_all_the_same() -> None:
+    assert "class Empty:" in source_of({"services": {"empty": {"procedures": {}}}})
+    compile(source_of({"services": {}}), "client.py", "exec")
+
+
+WORDS = st.sampled_from(["a", "b", "kind", "class", "Any", "str", "a b", "__x__", "ShopAskInit", "Shop"]) | st.text(
+    max_size=5
+)
+VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+LEAVES = st.one_of(
+    st.just({}),
+    st.sampled_from(["string", "number", "integer", "boolean", "null", "array", "object", "Uint8Array", "x"]).map(
+        lambda kind: {"type": kind}
+    ),
+    VALUES.map(lambda value: {"const": value}),
+    st.lists(VALUES, max_size=4).map(lambda values: {"enum": values}),
+    st.sampled_from(["#", "#/properties/a", "#/anyOf/0", "x"]).map(lambda reference: {"$ref": reference}),
+)
+
+
+def nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(
+        st.builds(
+            lambda properties, required, more: {
+                "type": "object", "properties": properties, "required": required, **more,
+            },
+            st.dictionaries(WORDS, inner, max_size=4),
+            st.lists(WORDS, max_size=3),
+            st.dictionaries(st.just("additionalProperties"), inner),
+        ),
+        st.builds(lambda items: {"type": "array", "items": items}, inner),
+        st.builds(
+            lambda keyword, several: {keyword: several},
+            st.sampled_from(["anyOf", "oneOf", "allOf"]),
+            st.lists(inner, min_size=1, max_size=4),
+        ),
+        st.builds(
+            lambda tags, inside: {
+                "anyOf": [
+                    {"type": "object", "required": ["kind"], "properties": {"kind": {"const": tag}, "x": inside}}
+                    for tag in tags
+                ]
+            },
+            st.lists(WORDS, min_size=2, max_size=3),
+            inner,
+        ),
+    )  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(st.recursive(LEAVES, nested, max_leaves=12))
+def test_any_schema_makes_types_that_can_be_decoded(schema: Any) -> None:
+    procedure = {"type": "stream", "init": schema, "input": schema, "output": schema}
+    export = _Export({"shop": _Service({"ask": msgspec.convert(procedure, _Procedure)})})
+    module = ModuleType("generated_by_chance")
+    sys.modules[module.__name__] = module
+    try:
+        with suppress(LocalError):
+            # Where references multiply.
+            exec(client_source(export), vars(module))
+        for name, value in vars(module).items():
+            if name.startswith("Shop") and name != "Shop":
+                msgspec.json.Decoder(value)
+    finally:
+        del sys.modules[module.__name__]

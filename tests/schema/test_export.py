@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pytest
+
+from penstock import LocalError, Payload, Service, TypedError
+from penstock.schema.export import schema_of
+
+REFERENCE = Path(__file__).parent.parent / "vectors" / "river-2.0-schema.json"
+
+
+class Pair(msgspec.Struct):
+    a: float
+    b: float
+
+
+class Sum(msgspec.Struct):
+    sum: float
+
+
+class Extras(msgspec.Struct):
+    a: float
+
+
+class Negative(TypedError, code="NEGATIVE"):
+    extras: Extras
+
+
+class Nothing(msgspec.Struct):
+    pass
+
+
+class Millis(msgspec.Struct):
+    ms: float
+
+
+class Data(msgspec.Struct):
+    data: bytes
+    n: Any
+
+
+class DataOut(msgspec.Struct):
+    data: bytes
+    n: Any
+    u: Any
+
+
+class Prefix(msgspec.Struct):
+    prefix: str
+
+
+class Message(msgspec.Struct):
+    msg: str
+
+
+class Response(msgspec.Struct):
+    response: str
+
+
+class Start(msgspec.Struct):
+    start: float
+
+
+class Number(msgspec.Struct):
+    n: float
+
+
+class Total(msgspec.Struct):
+    total: float
+
+
+class Upto(msgspec.Struct):
+    upto: float
+    everyMs: float
+
+
+class Index(msgspec.Struct):
+    i: float
+
+
+class Token(msgspec.Struct):
+    token: str
+
+
+def demo() -> Service:
+    """Return the service of which the reference exported its schema."""
+    service = Service()
+
+    @service.call("demo.add", errors=[Negative])
+    async def add(init: Pair) -> Sum: ...
+
+    @service.call("demo.boom")
+    async def boom(init: Nothing) -> Nothing: ...
+
+    @service.call("demo.slow")
+    async def slow(init: Millis) -> Nothing: ...
+
+    @service.call("demo.selfCancel")
+    async def self_cancel(init: Nothing) -> Nothing: ...
+
+    @service.call("demo.bytes")
+    async def bytes_(init: Data) -> DataOut: ...
+
+    @service.channel("demo.echo")
+    def echo(init: Prefix, items: AsyncIterator[Message]) -> AsyncIterator[Response]: ...
+
+    @service.upload("demo.sum")
+    async def total(init: Start, items: AsyncIterator[Number]) -> Total: ...
+
+    @service.stream("demo.count")
+    def count(init: Upto) -> AsyncIterator[Index]: ...
+
+    return service
+
+
+def sorted_lists(node: Any) -> Any:
+    """Return a schema whose lists of required properties have one order: it means nothing."""
+    if isinstance(node, dict):
+        return {key: sorted(value) if key == "required" else sorted_lists(value) for key, value in node.items()}
+    return [sorted_lists(one) for one in node] if isinstance(node, list) else node
+
+
+def test_a_service_has_the_very_schema_that_the_reference_exports() -> None:
+    assert sorted_lists(demo().schema(Token)) == sorted_lists(json.loads(REFERENCE.read_bytes()))
+
+
+def test_what_is_unknown_is_left_open_and_what_river_lacks_left_out() -> None:
+    service = Service()
+
+    @service.call("shop.raw")
+    def raw(request: Payload) -> bytes:
+        """Say something."""
+        return b""
+
+    service.fire("shop.log")(lambda request: None)
+    service.call("alone")(lambda request: b"")
+    service.upload("shop.load", request=int, response={"type": "string"})(lambda request, items: "")
+    schema = service.schema()
+    assert list(schema) == ["services"]
+    assert list(schema["services"]) == ["shop"]
+    procedures = schema["services"]["shop"]["procedures"]
+    assert list(procedures) == ["load", "raw"]
+    assert procedures["raw"]["init"] == procedures["raw"]["output"] == {}
+    assert procedures["raw"]["description"] == "Say something."
+    assert "input" not in procedures["raw"]
+    assert procedures["load"]["input"] == {"type": "integer"}
+    assert procedures["load"]["output"] == {"type": "string"}
+
+
+class Leaf(msgspec.Struct):
+    kind: Literal["leaf"]
+    many: Literal["a", "b"] = "a"
+
+
+class Tree(msgspec.Struct):
+    """A tree."""
+
+    leaf: Leaf
+    other: Leaf
+    children: list[Tree] = []
+    size: Annotated[int, msgspec.Meta(ge=1)] = 1
+
+
+class Cat(msgspec.Struct, tag=True):
+    pass
+
+
+class Dog(msgspec.Struct, tag=True):
+    pass
+
+
+def test_types_are_written_out_but_those_that_contain_themselves() -> None:
+    schema = schema_of(Tree)
+    assert schema["$ref"] == "#/$defs/Tree"
+    tree = schema["$defs"]["Tree"]
+    leaf = tree["properties"]["leaf"]
+    assert leaf["properties"] == {"kind": {"type": "string", "const": "leaf"}, "many": {"enum": ["a", "b"]}}
+    assert leaf["required"] == ["kind"]
+    assert tree["properties"]["other"] == leaf
+    assert tree["properties"]["children"] == {"type": "array", "items": {"$ref": "#/$defs/Tree"}}
+    assert tree["properties"]["size"] == {"type": "integer", "minimum": 1}
+    assert tree["description"] == "A tree."
+    assert list(schema["$defs"]) == ["Tree"]
+
+
+def test_unions_have_no_words_beyond_json_schema() -> None:
+    schema = schema_of(Cat | Dog)
+    assert list(schema) == ["anyOf"]
+    assert [one["properties"]["type"]["const"] for one in schema["anyOf"]] == ["Cat", "Dog"]
+
+
+def test_properties_named_as_keywords_stay() -> None:
+    wanted = msgspec.defstruct("Odd", [("title", str), ("default", int), ("enum", list[int])])
+    assert set(schema_of(wanted)["properties"]) == {"title", "default", "enum"}
+
+
+def test_what_has_no_schema_is_told() -> None:
+    with pytest.raises(LocalError, match="no JSON Schema"):
+        schema_of(object)
+    doubled: Any = int
+    for level in range(20):
+        doubled = msgspec.defstruct(f"Level{level}", [("a", doubled), ("b", doubled)])
+    with pytest.raises(LocalError, match="places"):
+        schema_of(doubled)
+
+
+def test_errors_are_typed_errors_or_schemas() -> None:
+    service = Service()
+    service.call("a.b", errors=[{"type": "object"}])(lambda request: b"")
+    assert service.schema()["services"]["a"]["procedures"]["b"]["errors"]["anyOf"][0] == {"type": "object"}
+    service.call("a.c", errors=[ValueError])(lambda request: b"")
+    with pytest.raises(LocalError, match="neither a subclass"):
+        service.schema()
