@@ -118,17 +118,8 @@ def test_both_sides_of_a_real_connection(penstock: Penstock, url: str) -> None:
 
 def test_credentials_stay_hidden_on_both_sides(penstock: Penstock) -> None:
     with serving(SEEN, "rsocket+tcp://127.0.0.1:0", options=["--debug"]) as (process, urls):
-        options = (
-            "--auth",
-            "bearer:geheim",
-            "--setup",
-            "geheim",
-            "--setup-auth",
-            "simple:ada:geheim",
-            "--format",
-            "none",
-        )
-        result = penstock("fire", urls[0], "log", *options[:-2], "--debug")
+        options = ("--auth", "bearer:geheim", "--setup", "geheim", "--setup-auth", "simple:ada:geheim")
+        result = penstock("fire", urls[0], "log", *options, "--debug")
         process.terminate()
         served = process.communicate()[1]
     assert "authentication=hidden(" in result.err and "authentication=hidden(" in served

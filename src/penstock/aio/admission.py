@@ -93,7 +93,7 @@ class Gate:
     def pass_through(self, happened: list[Event]) -> list[Event]:
         """Take what has happened; return what may be handed on now."""
         self._held += happened
-        closed = [event for event in happened if isinstance(event, Closed)]
+        closed: list[Event] = [event for event in happened if isinstance(event, Closed)]
         first = self._held[0] if self._held else None
         if self._task is None and isinstance(first, Established):
             # A client that has said all that it wanted may have closed the connection with the same read.
