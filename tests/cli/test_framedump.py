@@ -82,10 +82,10 @@ def test_last_words_and_another_link() -> None:
     # What the lost link has had of a frame is no beginning of what the next one carries.
     dump.resumed(connection)
     dump.sent(connection, data)
-    dump.closed(connection, ValueError("broken"))
+    dump.closed(connection, ValueError("bro\x1bken\n"))
     dump.sent(connection, data)
     assert [text.split()[2] for text in lines if " sent " in text].count("SETUP") == 3
-    assert "12:00:00.005 over broken" in lines
+    assert "12:00:00.005 over bro\\x1bken " in lines
 
 
 def test_what_is_no_frame_is_told_once() -> None:
