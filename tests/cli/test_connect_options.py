@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import re
+import socket
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from penstock.cli.connect_options import ConnectOptions
 from penstock.settings import Settings
-from tests.cli.conftest import Penstock, assert_one_line
+from tests.cli.conftest import SECONDS, Penstock, assert_one_line
 
 
 def test_resuming_is_a_setting() -> None:
@@ -48,3 +52,40 @@ def test_draft_cannot_resume(penstock: Penstock, seen: str) -> None:
     result = penstock("call", seen.replace("rsocket+", "reactivesocket-0.0+"), "seen", "--resume", "60")
     assert result.code == 2
     assert_one_line(result)
+
+
+def cutting(listening: socket.socket, place: tuple[str, int]) -> None:
+    """Carry what comes to `place` and back, two connections long; the first one breaks amid what comes back."""
+    for most in (50_000, None):
+        near, _ = listening.accept()
+        with near, socket.create_connection(place) as far:
+            there = threading.Thread(target=carry, args=(near, far, None))
+            there.start()
+            carry(far, near, most)
+            for end in (near, far):
+                with suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+            there.join(SECONDS)
+
+
+def carry(source: socket.socket, sink: socket.socket, most: int | None) -> None:
+    carried = 0
+    with suppress(OSError):
+        while (most is None or carried < most) and (data := source.recv(8_192)):
+            sink.sendall(data)
+            carried += len(data)
+
+
+def test_stream_outlives_a_broken_connection(penstock: Penstock, server: str) -> None:
+    host, port = server.rpartition("//")[2].split(":")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=cutting, args=(listening, (host, int(port))), daemon=True)
+        thread.start()
+        url = f"rsocket+tcp://127.0.0.1:{listening.getsockname()[1]}"
+        result = penstock("stream", url, "count", "-d", "20000", "--resume", "60", "--debug")
+        thread.join(SECONDS)
+    assert (result.code, result.lines) == (0, [b"%d" % number for number in range(20_000)])
+    # The frames of the second link are shown, too, and so is what it began with.
+    assert " open over another link" in result.err
+    assert re.findall(r" sent (SETUP|RESUME)\b", result.err) == ["SETUP", "RESUME"]
+    assert "no frame" not in result.err and 'data="19999"' in result.err

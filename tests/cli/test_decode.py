@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from penstock.cli.arguments import PREFIXES
 from tests.cli.conftest import Penstock, assert_one_line
-from tests.wire import vectors
+from tests.wire import drafts, vectors
 
 CANCEL = "000000012400"
 REQUEST_N = "000000022000000000ff"
@@ -122,3 +123,28 @@ def test_messages_of_reactive_streams(penstock: Penstock) -> None:
     for verb in ("decode", "encode"):
         result = penstock(verb, "--dialect", "reactive-streams-0", "--framing", "u24", "-", stdin=b"")
         assert result.code == 2 and "leave --framing out" in result.err
+
+
+FRAMINGS = {prefix: name for name, prefix in PREFIXES.items()}
+
+
+@pytest.mark.parametrize("vector", drafts.load(), ids=lambda vector: vector.name)
+def test_vectors_of_the_drafts(penstock: Penstock, vector: drafts.Vector) -> None:
+    options = ("--dialect", vector.dialect, "--framing", FRAMINGS[vector.prefix])
+    result = penstock("decode", *options, vector.octets.hex())
+    assert (result.code, result.err) == (0, "")
+    for frame, fact in zip(result.objects, drafts.facts(vector), strict=True):
+        for name in fact.keys() & frame.keys():
+            assert frame[name] == (fact[name].hex() if isinstance(fact[name], bytes) else fact[name])
+    encoded = penstock("encode", *options, "-", stdin=result.out)
+    assert b"".join(encoded.lines).decode() == vector.octets.hex()
+
+
+def test_frames_of_reactivesocket_0_0_in_a_file(penstock: Penstock, tmp_path: Path) -> None:
+    file = tmp_path / "frames.bin"
+    found = [vector.octets for vector in drafts.load() if vector.prefix == 4]
+    file.write_bytes(b"".join(found))
+    result = penstock("decode", "--dialect", "reactivesocket-0.0", "--framing", "u32-inclusive", str(file))
+    assert (result.code, result.err) == (0, "")
+    # The length counts itself.
+    assert sum(frame["length"] for frame in result.objects) == len(b"".join(found))

@@ -11,6 +11,7 @@ from penstock.cli.exits import FAILED, NO_CONNECTION, WRONG_USE, exit_code
     [
         (errors.ApplicationError(0x301, "boom"), FAILED),
         (errors.Rejected(), FAILED),
+        (errors.LeaseMissing("none came"), FAILED),
         (errors.SetupRejected("no"), FAILED),
         (errors.PeerClosed("bye"), FAILED),
         (errors.ProtocolError("what"), FAILED),

@@ -82,10 +82,10 @@ def test_last_words_and_another_link() -> None:
     # What the lost link has had of a frame is no beginning of what the next one carries.
     dump.resumed(connection)
     dump.sent(connection, data)
-    dump.closed(connection, ValueError("broken"))
+    dump.closed(connection, ValueError("bro\x1bken\n"))
     dump.sent(connection, data)
     assert [text.split()[2] for text in lines if " sent " in text].count("SETUP") == 3
-    assert "12:00:00.005 over broken" in lines
+    assert "12:00:00.005 over bro\\x1bken " in lines
 
 
 def test_what_is_no_frame_is_told_once() -> None:
@@ -118,17 +118,8 @@ def test_both_sides_of_a_real_connection(penstock: Penstock, url: str) -> None:
 
 def test_credentials_stay_hidden_on_both_sides(penstock: Penstock) -> None:
     with serving(SEEN, "rsocket+tcp://127.0.0.1:0", options=["--debug"]) as (process, urls):
-        options = (
-            "--auth",
-            "bearer:geheim",
-            "--setup",
-            "geheim",
-            "--setup-auth",
-            "simple:ada:geheim",
-            "--format",
-            "none",
-        )
-        result = penstock("fire", urls[0], "log", *options[:-2], "--debug")
+        options = ("--auth", "bearer:geheim", "--setup", "geheim", "--setup-auth", "simple:ada:geheim")
+        result = penstock("fire", urls[0], "log", *options, "--debug")
         process.terminate()
         served = process.communicate()[1]
     assert "authentication=hidden(" in result.err and "authentication=hidden(" in served

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.lines import lines_of
+from penstock.cli.lines import lines_of, payload_of
 from penstock.errors import LocalError
-from tests.cli.conftest import SECONDS, command
+from penstock.payload import Payload
+from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command
 
 
 def test_argument_and_file(tmp_path: Path) -> None:
@@ -42,3 +43,41 @@ def test_open_standard_input_does_not_hold_up_the_end(server: str) -> None:
         process.stdin.write(b"1\n")
         assert process.stdout.readline() == b"2\n"
         assert process.wait(SECONDS) == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b'{"data": "a"}', Payload(b"a")),
+        (b'{"data": "", "metadata": ""}', Payload(b"", b"")),
+        (b'{"data": null, "data_hex": "ff", "metadata": null, "metadata_hex": "fe"}', Payload(b"\xff", b"\xfe")),
+        (b"{}", Payload()),
+    ],
+)
+def test_item_as_json_prints_it(line: bytes, expected: Payload) -> None:
+    assert payload_of(line) == expected
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"no JSON", b"[1]", b'{"data": 1}', b'{"data_hex": "f"}', b'{"metadata_hex": 1}']
+)
+def test_what_is_no_item_is_told(line: bytes) -> None:
+    with pytest.raises(LocalError, match="an item"):
+        payload_of(line)
+
+
+def test_what_one_prints_the_other_sends(penstock: Penstock, seen: str) -> None:
+    given = b'{"data": "a", "metadata": "m"}\n{"data": null, "metadata": null, "data_hex": "ff"}\n'
+    printed = penstock("channel", seen, "items", "-", "--json-items", "--json", stdin=given)
+    again = penstock("channel", seen, "items", "-", "--json-items", "--json", "--delay", "0.01", stdin=printed.out)
+    assert printed.objects[0] == {"data": "a", "metadata": "m"}
+    assert again.out == printed.out and len(again.lines) == 2
+
+
+@pytest.mark.parametrize("verb", ["upload", "channel"])
+def test_broken_item_is_wrong_use(penstock: Penstock, server: str, verb: str) -> None:
+    route = {"upload": "sum", "channel": "double"}[verb]
+    result = penstock(verb, server, route, "no JSON", "--json-items")
+    assert result.code == 2
+    assert "no JSON" in result.err
+    assert_one_line(result)

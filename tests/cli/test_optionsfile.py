@@ -49,6 +49,15 @@ def test_users_own_file(penstock: Penstock, server: str, home: Path, tmp_path: P
     assert penstock("stream", "--help").code == 0
 
 
+def test_environment_wins_over_a_file(
+    penstock: Penstock, seen: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.write_text('auth = "bearer:file"\n')
+    assert penstock("call", seen, "seen").objects[0]["auth"][2] == "file"
+    monkeypatch.setenv("PENSTOCK_AUTH", "bearer:environment")
+    assert penstock("call", seen, "seen").objects[0]["auth"][2] == "environment"
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
     [

@@ -8,6 +8,7 @@ import pytest
 
 from penstock.cli.output import Printer, complain, shown
 from penstock.payload import Payload
+from tests.cli.conftest import Penstock, assert_one_line
 
 
 class Terminal(io.TextIOWrapper):
@@ -67,3 +68,20 @@ def test_complaint_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_shown_keeps_what_prints() -> None:
     assert shown("a\tb\x1b") == "a\tb\\x1b"
+
+
+def test_formats() -> None:
+    payload = Payload(b"a\xff", b"metadata")
+    assert printed(payload, "hex") == b"61ff\n"
+    assert printed(payload, "raw") == b"a\xff"
+    assert printed(payload, "none") == b""
+
+
+def test_format_of_a_verb(penstock: Penstock, server: str) -> None:
+    call = ("call", server, "echo", "-d", "hi")
+    assert penstock(*call, "--format", "hex").out == b"6869\n"
+    assert penstock(*call, "--format", "json").out == penstock(*call, "--json").out
+    result = penstock(*call, "--format", "xml")
+    assert result.code == 2
+    assert "text, json, hex, raw, none" in result.err
+    assert_one_line(result)

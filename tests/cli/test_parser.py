@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import penstock as package
-from penstock.cli.parser import VERBS
+from penstock.cli.parser import VERBS, long_options
 from tests.cli.conftest import Penstock, assert_one_line
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
@@ -31,6 +31,12 @@ def test_help_of_every_verb_shows_an_example(penstock: Penstock, command: tuple[
 def test_reference_tells_every_verb() -> None:
     text = REFERENCE.read_text()
     assert [verb for verb in VERBS if f"`{verb}`" not in text] == []
+
+
+def test_reference_tells_every_option() -> None:
+    text = REFERENCE.read_text()
+    for verb, options in long_options().items():
+        assert [(verb, option) for option in sorted(options - {"help"}) if f"`--{option}" not in text] == []
 
 
 def test_version(penstock: Penstock) -> None:

@@ -63,6 +63,8 @@ class Machine(RuleBasedStateMachine):
         self.under_way = {side: b"" for side in SIDES}
         self.ways: dict[tuple[str, int], Way] = {}
         self.open: list[int] = []
+        # Calls of the first draft.
+        self.calls: set[int] = set()
         # Streams that somebody canceled or failed: not all that was sent need arrive.
         self.given_up: set[int] = set()
         # Halves that the responder's end has cut short, where there is no half-close.
@@ -132,6 +134,8 @@ class Machine(RuleBasedStateMachine):
             kind = data.draw(st.sampled_from(self.kinds))
             item = self.payload.Payload(b"open")
             self.open.append(self.sessions[side].open(kind, "", item, credit, not kind.sends_items))
+            if self.first_draft and kind.name == "CALL":
+                self.calls.add(self.open[-1])
 
     def sendable(self) -> list[tuple[str, int]]:
         """Return the halves that have credit."""
@@ -188,6 +192,9 @@ class Machine(RuleBasedStateMachine):
             self.given_up.add(stream)
         elif self.responds(side, stream):
             self.cut_short.add((OTHER[side], stream))
+            if stream in self.calls and self.sessions[side].credit(self.number(side, stream)):
+                # ReactiveSocket 0.0: an answer may be empty, and is nothing but the end then.
+                self.ways.setdefault((side, stream), Way()).sent.append(b"")
         arguments = (self.errors.ApplicationError(0x301, "no"),) if verb == "fail" else ()
         getattr(self.sessions[side], verb)(self.number(side, stream), *arguments)
 

@@ -219,3 +219,15 @@ def test_a_line_moves_no_cursor_and_stays_short(wire: Wire, frame: tuple[str, di
 def test_a_long_text_is_shortened(wire: Wire) -> None:
     line = wire.dump.line(wire.frames.Frame(10, 1, data="é".encode() * 1000))
     assert line == f'PAYLOAD stream=1 data="{"é" * 60}…"(2000)'
+
+
+def test_fields_of_bytes_may_be_shown_otherwise(wire: Wire) -> None:
+    asked: list[tuple[str, bytes]] = []
+
+    def show(name: str, octets: bytes) -> str | None:
+        asked.append((name, octets))
+        return "hidden" if name == "metadata" else None
+
+    frame = wire.frames.Frame(wire.frames.FrameType.PAYLOAD, 1, 0, 0, b"secret", b"open")
+    assert wire.dump.line(frame, show=show) == 'PAYLOAD stream=1 metadata metadata=hidden data="open"(4)'
+    assert asked == [("metadata", b"secret"), ("data", b"open")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..errors import ApplicationError, LinkError, LocalError, PenstockError
+from ..errors import ApplicationError, LeaseMissing, LinkError, LocalError, PenstockError
 
 __all__ = ["CANCELED", "FAILED", "NO_CONNECTION", "OK", "WRONG_USE", "exit_code"]
 
@@ -19,7 +19,7 @@ CANCELED: Final = 130
 
 def exit_code(error: PenstockError) -> int:
     """Return the exit code that `error` ends the program with."""
-    if isinstance(error, ApplicationError):
+    if isinstance(error, ApplicationError | LeaseMissing):
         return FAILED
     if isinstance(error, LocalError):
         return WRONG_USE

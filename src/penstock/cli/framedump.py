@@ -10,6 +10,7 @@ from ..connection import Connection
 from ..errors import FrameError, ProtocolError
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
+from .output import shown
 
 if TYPE_CHECKING:
     from ..rsocket.dialect import Dialect
@@ -69,7 +70,7 @@ class FrameDump(Tap):
 
     def refused(self, address: str, reason: str) -> None:
         """Tell why."""
-        self._write(f"{self._time()} {address} over {reason}")
+        self._line(f"{address} over {reason}")
 
     def received(self, connection: Connection, data: bytes) -> None:
         """Show the frames that are whole now."""
@@ -90,10 +91,12 @@ class FrameDump(Tap):
     def _tell(self, connection: Connection, what: str, text: str) -> None:
         # A client has one connection at a time.
         where = "" if connection.is_client else f"{connection.address} "
-        self._write(f"{self._time()} {where}{what} {text}")
+        self._line(f"{where}{what} {text}")
 
-    def _time(self) -> str:
-        return self._clock().time().isoformat("milliseconds")
+    def _line(self, text: str) -> None:
+        # Errors have a peer's words in them.
+        safe = shown(text).replace("\n", " ")
+        self._write(f"{self._clock().time().isoformat('milliseconds')} {safe}")
 
 
 class _Connection:
