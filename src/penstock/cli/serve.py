@@ -31,6 +31,10 @@ def serve(
     metrics: Annotated[
         str | None, typer.Option("--metrics", help="[HOST:]PORT where Prometheus may scrape; the host: 127.0.0.1.")
     ] = None,
+    resume_store: Annotated[
+        str,
+        typer.Option("--resume-store", help="FOLDER to keep sessions in, for clients to resume them after a restart."),
+    ] = "",
 ) -> None:
     """Serve a service until it is stopped by Ctrl-C or SIGTERM.
 
@@ -42,19 +46,21 @@ def serve(
     from ..aio.loop import run
 
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    run(_serve(load_service(service), urls, metrics))
+    run(_serve(load_service(service), urls, metrics, resume_store))
 
 
-async def _serve(service: Service, urls: list[str], metrics: str | None) -> None:
+async def _serve(service: Service, urls: list[str], metrics: str | None, resume_store: str) -> None:
     from ..aio.metrics import Metrics
     from ..aio.server import serve as listen
+    from ..settings import Settings
 
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     counters = Metrics()
-    async with listen(service, *urls, taps=[counters] if metrics else []) as server:
+    settings = Settings(resume_store=resume_store)
+    async with listen(service, *urls, settings=settings, taps=[counters] if metrics else []) as server:
         with _exposed(counters, metrics) as place:
             for url in server.urls:
                 print(f"listening on {url}", flush=True)
