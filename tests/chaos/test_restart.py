@@ -72,7 +72,8 @@ async def test_what_was_sent_arrives_once_and_in_order_and_the_connection_lives(
                 ends += 1
                 assert "restarted" in str(error)
         assert got == list(range(TOTAL))
-        assert (server.kills, ends) == (KILLS, KILLS)
+        # A server may have been killed before the client was back at it.
+        assert server.kills == KILLS >= ends > 0
         assert (await peer.call("note", b"x")).data == b"x"
         assert not peer.closed
 

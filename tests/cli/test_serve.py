@@ -11,6 +11,7 @@ import pytest
 from penstock.aio.service import Service
 from penstock.cli.serve import load_service
 from penstock.errors import LocalError
+from penstock.store import SessionFolder
 from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, command, serving
 
 INTEROP_SERVICE = f"{INTEROP}:service"
@@ -42,6 +43,14 @@ def test_every_url_is_served_and_told_with_its_real_port(penstock: Penstock, tmp
         assert urls[0] == places[0]
         assert not urls[1].endswith(":0")
         assert [penstock("call", url, "echo", "-d", "hi").out for url in urls] == [b"hi\n", b"hi\n"]
+
+
+def test_two_servers_do_not_share_a_resume_store(penstock: Penstock, tmp_path: Path) -> None:
+    folder = SessionFolder(tmp_path)
+    result = penstock("serve", INTEROP_SERVICE, "rsocket+tcp://127.0.0.1:0", "--resume-store", str(tmp_path))
+    folder.close()
+    assert result.code == 1
+    assert_one_line(result)
 
 
 def test_port_in_use_is_one_line(penstock: Penstock, server: str) -> None:

@@ -50,6 +50,14 @@ class ServeOptions:
         float | None,
         typer.Option("--resume", metavar="SECONDS", min=0, help="How long clients may come back; 0: not at all."),
     ] = None
+    resume_store: Annotated[
+        str,
+        typer.Option(
+            "--resume-store",
+            metavar="FOLDER",
+            help="Where sessions are kept, for clients to resume them after a restart.",
+        ),
+    ] = ""
     set: Set = field(default_factory=list)
     debug: Debug = False
     show_secrets: ShowSecrets = False
@@ -72,6 +80,8 @@ class ServeOptions:
             chosen["lease"] = _lease(self.lease)
         if self.resume is not None:
             chosen["resume_timeout"] = self.resume
+        if self.resume_store:
+            chosen["resume_store"] = self.resume_store
         return Settings(**chosen)
 
 
