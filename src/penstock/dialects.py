@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from .errors import LocalError, UrlError
@@ -48,6 +49,8 @@ def client_session(
     dialect = DIALECTS.get(protocol, RSOCKET_1_0)
     if messages:
         dialect = dialect.over_messages()
+    elif settings.length_counts_itself:
+        dialect = dialect.counting_itself()
     if checkpoint is not None:
         return RSocketSession.restore(settings, checkpoint, dialect)
     if settings.resume and not dialect.keepalive:
@@ -55,8 +58,13 @@ def client_session(
     return RSocketSession.client(settings, setup or Payload(), dialect, random if settings.resume else None)
 
 
-def acceptors(protocol: str, settings: Settings) -> Callable[[], Acceptor]:
+def acceptors(protocol: str, settings: Settings, *, messages: bool = False) -> Callable[[], Acceptor]:
     """Return what makes an acceptor for each new link of one server; they share the sessions to resume.
+
+    Args:
+        protocol: One of `PROTOCOLS`.
+        settings: Limits and timeouts.
+        messages: The transport carries messages, each of which gets and loses a length of its own.
 
     Raises:
         UrlError: The protocol is unknown.
@@ -68,8 +76,10 @@ def acceptors(protocol: str, settings: Settings) -> Callable[[], Acceptor]:
     from .rsocket.dialect import DIALECTS
     from .rsocket.resume import SessionStore
 
+    if messages:
+        settings = replace(settings, length_counts_itself=False)
     store: SessionStore[Connection] | None = None
-    if settings.resume_timeout > 0:
+    if settings.resume_timeout > 0 and not settings.length_counts_itself:
         store = SessionStore(settings.max_sessions)
     served = frozenset(DIALECTS if protocol == "rsocket" else {protocol})
     return lambda: RSocketAcceptor(settings, store, served)

@@ -62,7 +62,9 @@ def test_limits_trip_and_free_what_was_held(build, limits, data) -> None:
     assert (items.held, len(items)) == (0, 0)
 
 
-@pytest.mark.parametrize(("limit", "why"), [("max_reassembly_bytes", "unfinished"), ("max_process_reassembly_bytes", "all")])
+@pytest.mark.parametrize(
+    ("limit", "why"), [("max_reassembly_bytes", "unfinished"), ("max_process_reassembly_bytes", "all")]
+)
 def test_the_oldest_items_go_first_when_there_are_too_many(build, limit, why) -> None:
     # THREATS 47, 49
     items = reassembly(build, **{limit: 350})

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import penstock
-from penstock import Items, Payload, Service, Settings
+from penstock import Payload, Service, Settings
 from penstock.rsocket.dialect import DIALECTS, Dialect
 from penstock.rsocket.setup import setup_frame
 from tests.waiting import until
@@ -163,12 +163,6 @@ def make_service(seen: list[object]) -> Service:
     def count(request: Payload) -> Iterator[bytes]:
         while True:
             yield bytes(1_000)
-
-    @service.channel("take")
-    async def take(request: Payload, items: Items) -> AsyncIterator[bytes]:
-        async for item in items:
-            seen.append(item.data)
-        yield b"all"
 
     return service
 

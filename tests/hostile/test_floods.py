@@ -9,7 +9,7 @@ import pytest
 
 from penstock.rsocket.dialect import DIALECTS
 from penstock.wire.frames import FOLLOWS, IGNORE, NEXT, RESPOND, ExtFrame, Frame, FrameType, KeepaliveFrame
-from tests.hostile.flooding import MIB, V00, V1, V02, attack
+from tests.hostile.flooding import MIB, V00, V02, V1, attack
 
 KIB = 1024
 IDS = range(1, 2001, 2)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.builds import Build
-from tests.sim.target import DIALECTS, V00, V1, V02, Target
+from tests.sim.target import DIALECTS, V00, V02, V1, Target
 
 ALL = pytest.mark.parametrize("dialect", DIALECTS)
 COUNTED = pytest.mark.parametrize("dialect", (V1, V02))
@@ -74,7 +74,9 @@ def test_an_answer_in_fragments_without_end_is_given_up(
 def test_of_a_thousand_unfinished_requests_the_oldest_go_first(build: Build, dialect: str) -> None:
     # THREATS 49
     target = Target(build, dialect, max_reassembly_bytes=100_000, reassembly_timeout=60.0)
-    begun = [target.request("REQUEST_RESPONSE", 2 * number + 1, data=bytes(1000), flags=FOLLOWS) for number in range(1000)]
+    begun = [
+        target.request("REQUEST_RESPONSE", 2 * number + 1, data=bytes(1000), flags=FOLLOWS) for number in range(1000)
+    ]
     errors, events = target.say(*begun)
     kept, octets = held(target)
     assert events == []

@@ -9,7 +9,7 @@ import pytest
 
 from tests.builds import Build
 from tests.hostile.mutations import recorded, say
-from tests.sim.target import DIALECTS, V00, V1, V02, Target
+from tests.sim.target import DIALECTS, V00, V02, V1, Target
 
 ALL = pytest.mark.parametrize("dialect", DIALECTS)
 COUNTED = pytest.mark.parametrize("dialect", (V1, V02))

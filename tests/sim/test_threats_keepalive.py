@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.builds import Build
-from tests.sim.target import V1, V02, Target
+from tests.sim.target import V02, V1, Target
 
 COUNTED = pytest.mark.parametrize("dialect", (V1, V02))
 RESPOND = 0x80

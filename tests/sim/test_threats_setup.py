@@ -7,7 +7,7 @@ import math
 import pytest
 
 from tests.builds import Build
-from tests.sim.target import DIALECTS, V00, V1, V02, Target
+from tests.sim.target import DIALECTS, V00, V02, V1, Target
 from tests.sim.test_resume import TOKEN, World
 
 ALL = pytest.mark.parametrize("dialect", DIALECTS)
@@ -218,9 +218,7 @@ def test_leases_of_nothing_and_of_everything(build: Build, dialect: str) -> None
     missing = build.module("penstock.errors").LeaseMissing
 
     def say(milliseconds: int, requests: int) -> None:
-        errors, events = target.say(
-            target.codec.frame(lease(milliseconds, requests, None, milliseconds * 1_000_000))
-        )
+        errors, events = target.say(target.codec.frame(lease(milliseconds, requests, None, milliseconds * 1_000_000)))
         assert (errors, events[-1]) == ([], "LeaseGranted")
 
     say(0x7FFFFFFF, 0x7FFFFFFF)
