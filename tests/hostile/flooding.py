@@ -72,7 +72,8 @@ class Attack:
     @property
     def stopped(self) -> bool:
         """Whether the server does not read any more."""
-        return not self.closed and bool(self.driver._holds)
+        link = None if self.closed else self.driver.link
+        return link is not None and not link._transport.is_reading()
 
     async def say(self, data: bytes) -> None:
         """Send `data`, and wait until the server has taken it."""
