@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from .connection import Connection
@@ -64,6 +65,8 @@ def client_session(
     dialect = DIALECTS.get(protocol, RSOCKET_1_0)
     if messages:
         dialect = dialect.over_messages()
+    elif settings.length_counts_itself:
+        dialect = dialect.counting_itself()
     if checkpoint is not None:
         return RSocketSession.restore(settings, checkpoint, dialect)
     if settings.resume and not dialect.keepalive:
@@ -71,13 +74,16 @@ def client_session(
     return RSocketSession.client(settings, setup or Payload(), dialect, random if settings.resume else None)
 
 
-def acceptors(protocol: str, settings: Settings, logs: SessionLogs | None = None) -> Callable[[], Acceptor]:
+def acceptors(
+    protocol: str, settings: Settings, logs: SessionLogs | None = None, *, messages: bool = False
+) -> Callable[[], Acceptor]:
     """Return what makes an acceptor for each new link of one server; they share the sessions to resume.
 
     Args:
         protocol: One of `PROTOCOLS`.
         settings: Limits and timeouts.
         logs: Where the sessions are kept for another process; None: they die with this one.
+        messages: The transport carries messages, each of which gets and loses a length of its own.
 
     Raises:
         UrlError: The protocol is unknown.
@@ -94,10 +100,12 @@ def acceptors(protocol: str, settings: Settings, logs: SessionLogs | None = None
     from .rsocket.resume import SessionStore
     from .rsocket.session import RSocketSession
 
+    if messages:
+        settings = replace(settings, length_counts_itself=False)
     served = frozenset(DIALECTS if protocol == "rsocket" else {protocol})
     store: SessionStore[RSocketConnection] | None = None
     begin: Callable[..., RSocketSession] = RSocketSession.server
-    if settings.resume_timeout > 0:
+    if settings.resume_timeout > 0 and not settings.length_counts_itself:
         if logs is None:
             store = SessionStore(settings.max_sessions)
         else:

@@ -148,6 +148,9 @@ class Settings:
     """The stream ids of the client's side, ours or the peer's: "even" for peers of 2015 and 2016."""
     lenient: bool = False
     """Take a PAYLOAD that has data, and neither of its flags, for an item, as peers of 2016 send it."""
+    length_counts_itself: bool = False
+    """The 24-bit length before each frame counts its own three bytes, as some peers of 2017 send and expect it, over
+    TCP, TLS and Unix. Nothing is resumed with them."""
     served_0_2: str = "reactivesocket-0.2"
     """What a SETUP of version 0.2 is read as: "rsocket-1.0" for peers that speak 1.0 under its candidate's number."""
 
@@ -171,6 +174,8 @@ class Settings:
         for name, choices in (("client_ids", ("odd", "even")), ("served_0_2", ("reactivesocket-0.2", "rsocket-1.0"))):
             if getattr(self, name) not in choices:
                 raise LocalError(f"Settings.{name} is {getattr(self, name)!r}; it must be one of {', '.join(choices)}")
+        if self.length_counts_itself and self.resume:
+            raise LocalError("Settings.resume is set, and with length_counts_itself nothing is resumed; leave one out")
         for name in ("keepalive_interval", "keepalive_lifetime"):
             # RSocket 1.0, SETUP: both are 31-bit milliseconds and more than 0.
             if not 0.001 <= getattr(self, name) <= 2_147_483:

@@ -240,6 +240,7 @@ async def test_a_peer_that_never_reads_is_given_up(build: Build, caplog: pytest.
     world.driver.received(b"")
     assert world.link.told == []
     world.link.waiting = 5_001
+    world.session.output = [b"last words"]
     world.driver.received(b"")
     verb, error = world.session.told[-1]
     assert verb == "close"
@@ -247,6 +248,8 @@ async def test_a_peer_that_never_reads_is_given_up(build: Build, caplog: pytest.
     assert "max_output_bytes (5000)" in str(error) and "tcp://peer:1" in str(error)
     assert world.link.told == ["abort"]
     assert str(error) in caplog.text
+    # There is no use in last words to it.
+    assert (world.link.written, world.session.output) == ([], [])
 
 
 async def test_nothing_is_read_while_too_many_handlers_of_what_was_fired_run(build: Build) -> None:

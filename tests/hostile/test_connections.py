@@ -8,8 +8,10 @@ import tracemalloc
 
 import pytest
 
+import penstock
+from penstock import SessionError, Settings
 from penstock.rsocket.dialect import DIALECTS
-from tests.hostile.flooding import MIB, V00, V02, V1, Attack, attack, opening
+from tests.hostile.flooding import MIB, V00, V02, V1, Attack, attack, make_service, opening
 from tests.waiting import until
 
 ALL = pytest.mark.parametrize("dialect", [V1, V02, V00])
@@ -147,3 +149,24 @@ async def test_handlers_of_a_peer_that_is_gone_are_ended(dialect: str) -> None:
         attacker.sock.close()
         await until(lambda: attacker.seen == ["begun"] * 10 + ["ended"] * 10)
         await nothing_left(attacker)
+
+
+@pytest.mark.parametrize("protocol", ["rsocket", "reactivesocket-0.2"])
+async def test_who_counts_the_length_itself_is_served_where_that_is_wanted(protocol: str) -> None:
+    # THREATS 6: on the same server, a WebSocket's messages have no such length.
+    settings = Settings(length_counts_itself=True, fragment_bytes=64_000, close_grace=0.0)
+    urls = (f"{protocol}+tcp://127.0.0.1:0", f"{protocol}+ws://127.0.0.1:0")
+    async with penstock.serve(make_service([]), *urls, settings=settings) as server:
+        for url in server.urls:
+            async with penstock.connect(url, settings=settings) as peer:
+                for size in (0, 10, 40_000, 300_000):
+                    assert (await peer.call("echo", b"x" * size)).data == b"x" * size
+                async with peer.stream("count", credit=100) as items:
+                    each = aiter(items)
+                    taken = [len((await anext(each)).data) for _ in range(1_000)]
+                assert taken == [1_000] * 1_000
+        port = int(server.urls[0].rpartition(":")[2])
+        strict = penstock.connect(f"{protocol}+tcp://127.0.0.1:{port}")
+        with pytest.raises(SessionError):
+            async with strict as peer:
+                await peer.call("echo", b"x")

@@ -173,10 +173,14 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-async def test_a_flood_costs_no_memory_and_nobody_else_their_service(case: Case) -> None:
+async def test_a_flood_costs_no_memory_and_nobody_else_their_service(
+    case: Case, caplog: pytest.LogCaptureFixture
+) -> None:
     async with attack(case.dialect, **case.limits) as attacker:
         if case.first:
             await attacker.say(case.first)
         flood = await attacker.flood(case.chunk, case.most)
         assert flood.ended in case.ended
         assert flood.peak < case.peak
+    # What is given up is not written to, and a flood of frames is none of log lines.
+    assert len(caplog.records) < 20

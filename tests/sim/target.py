@@ -39,6 +39,8 @@ class Target:
         self.payload: Any = build.module("penstock.payload").Payload
         self.kinds: Any = build.module("penstock.kinds").Kind
         self.now = 1000.0
+        self._process = build.module("penstock.core.fragments").PROCESS
+        self._before = self._process.held
         settings = build.module("penstock.settings").Settings
         session = build.module("penstock.rsocket.session").RSocketSession
         made = settings(**{"metadata_mime": "text/plain", **limits})
@@ -118,6 +120,12 @@ class Target:
     def number(self, stream: int) -> int:
         """Return what the session calls a stream that its peer opened."""
         return -stream if self.dialect.own_ids else stream
+
+    @property
+    def held(self) -> int:
+        """How many bytes its unfinished items count."""
+        count: int = self._process.held - self._before
+        return count
 
     @property
     def goodbye(self) -> list[tuple[int, int]]:

@@ -39,10 +39,17 @@ def test_a_number_in_use_is_ignored_and_one_from_before_is_taken(build: Build, d
 def test_numbers_begin_anew_and_never_hit_a_live_stream(build: Build, dialect: str) -> None:
     # THREATS 35
     target = Target(build, dialect, "client")
-    first = target.open("STREAM")
-    target.session._streams.next_id = MOST
-    assert [target.open("STREAM") for _ in range(3)] == [MOST, first + 2, first + 4]
-    assert target.say(target.item(first), target.item(MOST))[1].count("ItemReceived") == 2
+    resume = build.module("penstock.rsocket.resume")
+    first = resume.StreamState(1, int(target.kinds.STREAM), 1, 2, 5, 0)
+    checkpoint = resume.Checkpoint(resume.VERSION, b"t" * 16, 0, 0, b"", MOST, [first], [])
+    settings = build.module("penstock.settings").Settings(resume=True)
+    made = type(target.session).restore(settings, resume.encode_checkpoint(checkpoint), target.dialect)
+    made.link_up(target.now)
+    made.receive(target.codec.frame(target.frames.ResumeOkFrame(0)), target.now)
+    target.session = made
+    assert target.session.streams() == [1]
+    assert [target.open("STREAM") for _ in range(3)] == [MOST, 3, 5]
+    assert target.say(target.item(1), target.item(MOST))[1].count("ItemReceived") == 2
 
 
 @ALL
@@ -175,7 +182,7 @@ def test_complete_with_data_is_an_item_and_the_end(build: Build, dialect: str) -
         target.session.receive(target.item(stream, b"last", flags), target.now)
         event = target.session.take_events()[-1]
         assert (type(event).__name__, event.payload.data, event.done) == ("ItemReceived", b"last", True)
-        assert (target.session.open_streams, len(target.session._inbound.partials)) == (0, 0)
+        assert (target.session.open_streams, target.held) == (0, 0)
 
 
 @ALL

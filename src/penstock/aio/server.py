@@ -191,7 +191,8 @@ class Server:
         try:
             self._open_folder()
             for url in self._wanted:
-                make = acceptors(url.protocol, self._settings, self._folder)
+                messages = transports.carries_messages(url)
+                make = acceptors(url.protocol, self._settings, self._folder, messages=messages)
                 listener = await transports.listen(url, self._accepting(make, url.protocol), self._settings, self._ssl)
                 self._listeners.append(listener)
         except BaseException:

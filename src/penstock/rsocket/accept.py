@@ -69,7 +69,9 @@ class RSocketAcceptor:
         dialect = detect(self._head, self._settings, self._served)
         if dialect is None:
             return None
-        if dialect.keepalive and is_resume(self._head):
+        if self._settings.length_counts_itself:
+            dialect = dialect.counting_itself()
+        elif dialect.keepalive and is_resume(self._head):
             return self._resume(now)
         session = self._begin(self._settings, dialect, self._store if dialect.keepalive else None)
         session.identity = self.identity

@@ -186,7 +186,8 @@ class Connection:
         return router
 
     def _new_deframer(self, limit: int) -> Deframer:
-        return Deframer(self._codec.prefix_bytes, limit, self._codec.header_bytes)
+        codec = self._codec
+        return Deframer(codec.prefix_bytes, limit, codec.header_bytes, codec.counts_itself)
 
     # Leases.
 

@@ -10,8 +10,10 @@ from typing import Final
 from ..kinds import Kind
 from ..wire.codec import Codec
 from ..wire.frames import ErrorFrame, FrameType
+from ..wire.layouts import RSOCKET_V1
 from ..wire.reactivesocket_v00 import ReactiveSocketV00
 from ..wire.reactivesocket_v02 import REACTIVESOCKET_V02
+from ..wire.rsocket_counted import CountedV1
 from ..wire.rsocket_v1 import RSocketV1
 from .codes import Code
 from .mimes import COMPOSITE, TEXT
@@ -67,6 +69,13 @@ class Dialect:
     def over_messages(self) -> Dialect:
         """Return the dialect for transports that carry messages, whose prefix is of one kind for all of them."""
         return replace(self, codec=partial(ReactiveSocketV00, 3)) if self.own_ids else self
+
+    def counting_itself(self) -> Dialect:
+        """Return the dialect for peers whose 24-bit length counts its own bytes; the first draft's always does."""
+        if self.own_ids:
+            return self
+        layouts = RSOCKET_V1 if self.half_close else REACTIVESOCKET_V02
+        return replace(self, codec=partial(CountedV1, layouts))
 
     def farewell(self, code: int, text: str) -> ErrorFrame | None:
         """Return what tells the peer that the connection ends, or None where the dialect has no word for `code`."""

@@ -21,10 +21,13 @@ class Codec:
     Attributes:
         prefix_bytes: Bytes of the length prefix, as :class:`~penstock.wire.framing.Deframer` has them.
         header_bytes: Bytes of the header that every frame begins with.
+        counts_itself: The length counts its own three bytes, which none of the documents says.
 
     """
 
     __slots__ = ("header_bytes", "prefix_bytes")
+
+    counts_itself = False
 
     def __init__(self, prefix_bytes: int, header_bytes: int) -> None:
         self.prefix_bytes = prefix_bytes

@@ -13,6 +13,7 @@ cdef class Deframer:
     cdef readonly Py_ssize_t end
     cdef object _pieces
     cdef Py_ssize_t _first
+    cdef Py_ssize_t _own
     cdef Py_ssize_t _waiting
 
     cpdef object feed(self, bytes data)

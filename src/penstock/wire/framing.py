@@ -32,6 +32,7 @@ class Deframer:
             ReactiveSocket 0.2), or 4, one that includes itself (ReactiveSocket 0.0).
         max_frame_bytes: The longest body that is accepted. It may be changed between frames.
         min_frame_bytes: The shortest one: the dialect's frame header.
+        counts_itself: A length of 3 bytes includes itself, too, as some peers of 2017 have it.
 
     Attributes:
         buffer: The bytes that the current frame lies in.
@@ -43,6 +44,7 @@ class Deframer:
 
     __slots__ = (
         "_first",
+        "_own",
         "_pieces",
         "_waiting",
         "buffer",
@@ -54,10 +56,18 @@ class Deframer:
         "start",
     )
 
-    def __init__(self, prefix: int = 3, max_frame_bytes: int = MAX_FRAME_BYTES, min_frame_bytes: int = 6) -> None:
+    def __init__(
+        self,
+        prefix: int = 3,
+        max_frame_bytes: int = MAX_FRAME_BYTES,
+        min_frame_bytes: int = 6,
+        counts_itself: bool = False,
+    ) -> None:
         if prefix not in (3, 4):
             raise LocalError(f"a length prefix of {prefix} bytes is none that the RSocket family has; use 3 or 4")
         self.prefix = prefix
+        # ReactiveSocket 0.0, Framing Format: the length counts itself.
+        self._own = prefix if counts_itself or prefix == 4 else 0
         self.max_frame_bytes = max_frame_bytes
         self.min_frame_bytes = min_frame_bytes
         self.buffer = b""
@@ -122,8 +132,9 @@ class Deframer:
         at = self.end
         length = p[at] << 16 | p[at + 1] << 8 | p[at + 2]
         if self.prefix == 4:
-            # ReactiveSocket 0.0, Framing Format: the length counts itself. A set R bit makes it huge: refused.
-            length = (length << 8 | p[at + 3]) - 4
+            # A set R bit makes it huge: refused.
+            length = length << 8 | p[at + 3]
+        length -= self._own
         if length < self.min_frame_bytes:
             raise FrameError(f"the length says {length} bytes, and a frame header alone takes {self.min_frame_bytes}")
         if length > self.max_frame_bytes:
