@@ -1,0 +1,22 @@
+"""A server for what tests raw ends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import penstock
+from penstock import Payload, Service
+
+
+@asynccontextmanager
+async def counting(protocol: str = "rsocket") -> AsyncIterator[str]:
+    """Serve a stream `count`, of as many items as its request says; yield the URL."""
+    service = Service()
+
+    @service.stream("count")
+    def count(request: Payload) -> list[bytes]:
+        return [b"%d" % number for number in range(int(request.data))]
+
+    async with penstock.serve(service, f"{protocol}+memory://raw") as server:
+        yield server.urls[0]
