@@ -271,7 +271,7 @@ async def _canceled_leave_room(raw: RawRequester, published: Published) -> None:
 
 async def _many_requests(raw: RawRequester, published: Published) -> None:
     stream = _open(raw, published.endless, 1)
-    raw.write(BURST * stream.request(1))
+    raw.write([frame for _ in range(BURST) for frame in stream.request(1)])
     await stream.has(1 + BURST)
     raw.write(stream.cancel())
     await raw.fence()
