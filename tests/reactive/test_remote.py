@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import penstock
-from penstock import ApplicationError, LocalError, PenstockError
+from penstock import ApplicationError, LocalError, Next, PenstockError, Reconnect, Request
 from penstock.dialects import PROTOCOLS
 from penstock.reactive import publisher_of, to_aiter
 from penstock.reactive.interfaces import UNBOUNDED
@@ -76,6 +76,22 @@ async def test_each_subscription_is_a_stream_of_its_own() -> None:
         for probe in probes:
             assert await probe.ended() == "complete"
             assert len(probe.items) == 3
+
+
+async def test_demand_goes_through_interceptors_and_lasting_peers() -> None:
+    async def plain(request: Request, next: Next) -> object:
+        return await next(request)
+
+    async with world() as w:
+        url = w.server.urls[0]
+        async with penstock.connect(url, interceptors=[plain], reconnect=Reconnect()) as peer:
+            probe = subscribed(publisher_of(peer, "count", b"9"), first=2)
+            await until(lambda: len(probe.items) == 2)
+            await turns(IDLE_TURNS)
+            # Of those that the handler made, one waits for demand.
+            assert (len(probe.items), len(w.seen)) == (2, 3)
+            probe.subscription.request(7)
+            assert await probe.ended() == "complete"
 
 
 async def test_an_error_is_told() -> None:
