@@ -36,12 +36,12 @@ async def serving(service: Service, protocol: str = "rsocket") -> AsyncIterator[
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_they_keep_every_rule_of_a_publisher(protocol: str, rule: str) -> None:
     service = Service()
-    service.stream("numbers")(publishing(numbers))
-    service.stream("failing")(publishing(lambda request: from_aiter(failing())))
+    service.stream("tests.numbers")(publishing(numbers))
+    service.stream("tests.failing")(publishing(lambda request: from_aiter(failing())))
     async with serving(service, protocol) as url:
-        finite, endless = ("numbers", b"6"), ("numbers", b"1000000000")
+        finite, endless = ("tests.numbers", b"6"), ("tests.numbers", b"1000000000")
         published = Published(
-            url=url, finite=finite, count=6, failing=("failing", b""), endless=endless, streams=STREAMS
+            url=url, finite=finite, count=6, failing=("tests.failing", b""), endless=endless, streams=STREAMS
         )
         [result] = await check_publisher(published, [rule])
         assert result.outcome == "kept", str(result)

@@ -18,7 +18,7 @@ from tests.waiting import turns, until
 async def consume(url: str, take: int | None) -> list[bytes]:
     taken: list[bytes] = []
     async with penstock.connect(url) as peer:
-        items = to_aiter(publisher_of(peer, "numbers"), window=8)
+        items = to_aiter(publisher_of(peer, "tests.numbers"), window=8)
         async for item in items:
             taken.append(item.data)
             if len(taken) == take:
@@ -38,7 +38,7 @@ async def test_it_keeps_every_rule_of_a_subscriber(protocol: str, rule: str) -> 
 async def test_the_demand_on_the_wire_is_that_of_the_subscriber(protocol: str) -> None:
     async with RawPublisher(f"{protocol}+memory://reactive", PATIENCE) as publisher:
         async with penstock.connect(publisher.url) as peer:
-            probe = subscribed(publisher_of(peer, "numbers"))
+            probe = subscribed(publisher_of(peer, "tests.numbers"))
             await turns(IDLE_TURNS)
             assert publisher.streams == []
             probe.subscription.request(3)
@@ -54,7 +54,7 @@ async def test_the_demand_on_the_wire_is_that_of_the_subscriber(protocol: str) -
 async def test_more_demand_than_a_wire_carries_is_said_bit_by_bit() -> None:
     async with RawPublisher("rsocket+memory://reactive", PATIENCE) as publisher:
         async with penstock.connect(publisher.url) as peer:
-            probe = subscribed(publisher_of(peer, "numbers"), first=UNBOUNDED)
+            probe = subscribed(publisher_of(peer, "tests.numbers"), first=UNBOUNDED)
             await publisher.subscribed()
             probe.subscription.request(UNBOUNDED)
             await turns(IDLE_TURNS)

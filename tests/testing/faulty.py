@@ -103,7 +103,7 @@ class FaultyServer:
 
     def begin(self, stream_id: int, route: str) -> None:
         leaks = "3.13" in self.faults and len(self.streams) > STREAMS
-        if route in ("finite", "endless", "failing") and not leaks:
+        if route in ("faulty.finite", "faulty.endless", "faulty.failing") and not leaks:
             self.step(stream_id)
         elif "1.9" in self.faults:
             self.session.complete(stream_id)
@@ -125,7 +125,13 @@ class FaultyServer:
     def step(self, stream_id: int) -> None:
         """Send what may be sent."""
         sending = self.streams[stream_id]
-        limit = 2 if sending.route == "failing" else COUNT if sending.route == "finite" else sending.sent + 100
+        limit = (
+            2
+            if sending.route == "faulty.failing"
+            else COUNT
+            if sending.route == "faulty.finite"
+            else sending.sent + 100
+        )
         while sending.credit > 0 and sending.sent < limit and not sending.over:
             mark = b"!" if "1.3" in self.faults and sending.grants else b""
             self.session.send(stream_id, Payload(b"%d" % sending.sent + mark))
@@ -135,13 +141,13 @@ class FaultyServer:
             sending.credit -= 1
         if "1.1" in self.faults and sending.credit == 0:
             self.write(sending.last)
-        if sending.sent == limit and sending.route != "endless" and not sending.over:
+        if sending.sent == limit and sending.route != "faulty.endless" and not sending.over:
             self.end(stream_id, sending)
 
     def end(self, stream_id: int, sending: Sending) -> None:
         if ("1.2" in self.faults and sending.credit > 0) or ("1.5" in self.faults and sending.credit == 0):
             return
-        if sending.route == "failing" and "1.4" not in self.faults:
+        if sending.route == "faulty.failing" and "1.4" not in self.faults:
             self.fail(stream_id)
         else:
             self.session.complete(stream_id)
@@ -178,10 +184,10 @@ async def faulty(protocol: str, *faults: str) -> AsyncIterator[Published]:
     try:
         yield Published(
             url=str(url),
-            finite=("finite", b""),
+            finite=("faulty.finite", b""),
             count=COUNT,
-            failing=("failing", b""),
-            endless=("endless", b""),
+            failing=("faulty.failing", b""),
+            endless=("faulty.endless", b""),
             streams=STREAMS,
             patience=PROMPT,
         )

@@ -14,7 +14,7 @@ async def counting(protocol: str = "rsocket") -> AsyncIterator[str]:
     """Serve a stream `count`, of as many items as its request says; yield the URL."""
     service = Service()
 
-    @service.stream("count")
+    @service.stream("tests.count")
     def count(request: Payload) -> list[bytes]:
         return [b"%d" % number for number in range(int(request.data))]
 

@@ -18,7 +18,7 @@ async def test_one_stray_frame_too_many_ends_it() -> None:
 
 async def test_patience_ends() -> None:
     async with counting() as url, RawRequester(url, 0.01) as raw:
-        stream = raw.opened("count", b"5", 1)
+        stream = raw.opened("tests.count", b"5", 1)
         with pytest.raises(Broken, match="has not ended its stream"):
             await stream.ends()
         with pytest.raises(Broken, match="has not sent 3 items"):

@@ -22,22 +22,22 @@ HANGS = {"1.2", "1.5", "1.8", "3.8", "3.9", "3.12"}
 def service() -> Service:
     service = Service()
 
-    @service.stream("plain")
+    @service.stream("tests.plain")
     def plain(request: Payload) -> Iterator[bytes]:
         for number in range(int(request.data)):
             yield b"%d" % number
 
-    @service.stream("task")
+    @service.stream("tests.task")
     async def task(request: Payload) -> AsyncIterator[bytes]:
         for number in range(int(request.data)):
             yield b"%d" % number
 
-    @service.stream("plain failing")
+    @service.stream("tests.plain_failing")
     def plain_failing(request: Payload) -> Iterator[bytes]:
         yield b"0"
         raise ApplicationError(message="failed as it should")
 
-    @service.stream("task failing")
+    @service.stream("tests.task_failing")
     async def task_failing(request: Payload) -> AsyncIterator[bytes]:
         yield b"0"
         raise ApplicationError(message="failed as it should")
@@ -53,14 +53,14 @@ async def sound(protocol: str, handler: str, transport: str = "memory://rules") 
             url=server.urls[0],
             finite=(handler, b"6"),
             count=COUNT,
-            failing=(f"{handler} failing", b""),
+            failing=(f"{handler}_failing", b""),
             endless=(handler, b"1000000000"),
             streams=50,
         )
 
 
 @pytest.mark.parametrize("rule", PUBLISHER_RULES)
-@pytest.mark.parametrize("handler", ["plain", "task"])
+@pytest.mark.parametrize("handler", ["tests.plain", "tests.task"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_our_publishers_keep_every_rule(protocol: str, handler: str, rule: str) -> None:
     async with sound(protocol, handler) as published:
@@ -70,7 +70,7 @@ async def test_our_publishers_keep_every_rule(protocol: str, handler: str, rule:
 
 @pytest.mark.parametrize("transport", ["tcp://127.0.0.1:0", "ws://127.0.0.1:0"])
 async def test_they_do_so_over_a_network(transport: str) -> None:
-    async with sound("rsocket", "task", transport) as published:
+    async with sound("rsocket", "tests.task", transport) as published:
         results = await check_publisher(published)
         assert [str(each) for each in results if each.outcome != "kept"] == []
         assert tuple(each.rule.number for each in results) == PUBLISHER_RULES
@@ -93,7 +93,7 @@ async def test_a_publisher_that_breaks_a_rule_is_caught(protocol: str, rule: str
 
 
 async def test_what_cannot_be_seen_is_skipped() -> None:
-    async with sound("rsocket", "plain") as published:
+    async with sound("rsocket", "tests.plain") as published:
         less = replace(published, failing=None, endless=None)
         results = {each.rule.number: each for each in await check_publisher(less)}
         assert {number for number, each in results.items() if each.outcome != "kept"} == {"1.4", "1.8", "3.12", "3.16"}
@@ -101,7 +101,7 @@ async def test_what_cannot_be_seen_is_skipped() -> None:
 
 
 async def test_rules_of_nobody_and_of_the_other_side_are_refused() -> None:
-    async with sound("rsocket", "plain") as published:
+    async with sound("rsocket", "tests.plain") as published:
         with pytest.raises(LocalError, match="no such rule"):
             await check_publisher(published, ["9.9"])
         with pytest.raises(LocalError, match="the other side"):

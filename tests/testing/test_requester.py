@@ -12,7 +12,7 @@ from tests.testing.serving import counting
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_what_was_canceled_is_still_heard(protocol: str) -> None:
     async with counting(protocol) as url, RawRequester(url, PATIENCE) as raw:
-        stream = raw.opened("count", b"3", ENDLESS)
+        stream = raw.opened("tests.count", b"3", ENDLESS)
         # Not written: the speaker believes that it is over, and the server does not.
         assert stream.cancel() != []
         await stream.ends()
@@ -22,7 +22,7 @@ async def test_what_was_canceled_is_still_heard(protocol: str) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_a_fence_is_a_round_trip(protocol: str) -> None:
     async with counting(protocol) as url, RawRequester(url, PATIENCE) as raw:
-        stream = raw.opened("count", b"5", 2)
+        stream = raw.opened("tests.count", b"5", 2)
         await raw.fence()
         assert len(stream.items) == 2
 
@@ -30,4 +30,4 @@ async def test_a_fence_is_a_round_trip(protocol: str) -> None:
 async def test_a_stream_that_ends_early_has_too_few() -> None:
     async with counting() as url, RawRequester(url, PATIENCE) as raw:
         with pytest.raises(Broken, match="ended after 2"):
-            await raw.opened("count", b"2", 5).has(3)
+            await raw.opened("tests.count", b"2", 5).has(3)

@@ -14,7 +14,7 @@ from tests.waiting import until
 async def test_a_publisher_hears_what_is_said_after_the_end(protocol: str) -> None:
     async with RawPublisher(f"{protocol}+memory://raw", PATIENCE) as publisher:
         async with RawRequester(publisher.url, PATIENCE) as raw:
-            stream = raw.opened("any", b"", 3)
+            stream = raw.opened("tests.any", b"", 3)
             more, cancel = stream.request(2), stream.cancel()
             await publisher.subscribed()
             assert (publisher.demand(), publisher.granted) == (3, [3])

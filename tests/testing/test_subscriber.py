@@ -18,7 +18,7 @@ TURNS = 5
 async def consume(url: str, take: int | None) -> list[bytes]:
     """Take items as any user of ours does."""
     taken: list[bytes] = []
-    async with penstock.connect(url) as peer, peer.stream("numbers") as items:
+    async with penstock.connect(url) as peer, peer.stream("tests.numbers") as items:
         async for item in items:
             taken.append(item.data)
             if len(taken) == take:
@@ -27,13 +27,13 @@ async def consume(url: str, take: int | None) -> list[bytes]:
 
 
 async def asks_once(url: str, take: int | None) -> list[bytes]:
-    async with penstock.connect(url) as peer, peer.stream("numbers", credit=4, manual=True) as items:
+    async with penstock.connect(url) as peer, peer.stream("tests.numbers", credit=4, manual=True) as items:
         return [item.data async for item in items]
 
 
 async def asks_after_the_end(url: str, take: int | None) -> list[bytes]:
     async with RawRequester(url, PATIENCE) as raw:
-        stream = raw.opened("numbers", b"", 4)
+        stream = raw.opened("tests.numbers", b"", 4)
         more = stream.request(1)
         await stream.ends()
         raw.write(more)
@@ -43,7 +43,7 @@ async def asks_after_the_end(url: str, take: int | None) -> list[bytes]:
 
 async def cancels_after_the_end(url: str, take: int | None) -> list[bytes]:
     async with RawRequester(url, PATIENCE) as raw:
-        stream = raw.opened("numbers", b"", 4)
+        stream = raw.opened("tests.numbers", b"", 4)
         cancel = stream.cancel()
         await stream.ends()
         raw.write(cancel)
@@ -53,14 +53,14 @@ async def cancels_after_the_end(url: str, take: int | None) -> list[bytes]:
 
 async def leaves_without_a_word(url: str, take: int | None) -> list[bytes]:
     async with RawRequester(url, PATIENCE) as raw:
-        stream = raw.opened("numbers", b"", 4)
+        stream = raw.opened("tests.numbers", b"", 4)
         await stream.has(1)
     return [item.data for item in stream.items]
 
 
 async def minds_late_items(url: str, take: int | None) -> list[bytes]:
     async with RawRequester(url, PATIENCE) as raw:
-        stream = raw.opened("numbers", b"", 4)
+        stream = raw.opened("tests.numbers", b"", 4)
         await stream.has(1)
         raw.write(stream.cancel())
         await stream.has(4)
@@ -82,7 +82,7 @@ async def swallows_errors(url: str, take: int | None) -> list[bytes]:
 
 
 async def subscribes_twice(url: str, take: int | None) -> list[bytes]:
-    async with penstock.connect(url) as peer, peer.stream("numbers") as items, peer.stream("numbers"):
+    async with penstock.connect(url) as peer, peer.stream("tests.numbers") as items, peer.stream("tests.numbers"):
         return [item.data async for item in items]
 
 
@@ -128,7 +128,7 @@ async def test_a_subscriber_that_breaks_a_rule_is_caught(protocol: str, rule: st
 
 async def test_a_client_that_takes_one_by_one_has_nothing_late() -> None:
     async def one_by_one(url: str, take: int | None) -> list[bytes]:
-        async with penstock.connect(url) as peer, peer.stream("numbers", credit=1) as items:
+        async with penstock.connect(url) as peer, peer.stream("tests.numbers", credit=1) as items:
             return [item.data async for item in items]
 
     [result] = await check_subscriber(Subscribing(consume=one_by_one, url="rsocket+memory://rules"), ["2.8"])

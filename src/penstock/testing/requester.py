@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import os
 import ssl as tls
+from collections.abc import Callable
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from .. import transports
 from ..dialects import client_session
+from ..errors import SessionClosed
 from ..events import Completed, Event, Failed, ItemReceived, RunReceived
 from ..kinds import Kind
 from ..payload import Payload
+from ..session import Session
 from ..settings import Settings
+from ..transports import Link
 from ..urls import parse_url
 from .ends import RawEnd
 from .results import Broken, Skipped
 
 __all__ = ["ENDLESS", "FENCES", "NOBODY", "RawRequester", "RawStream"]
+
+T = TypeVar("T")
 
 ENDLESS: Final = 0x7FFF_FFFF
 """The greatest demand that all protocols can carry."""
@@ -56,9 +62,7 @@ class RawStream:
             Skipped: The protocol does not carry demand.
 
         """
-        speaker = self._end.speaker
-        assert speaker is not None
-        speaker.request(self.stream_id, count or 1)
+        self._end.make(lambda session: session.request(self.stream_id, count or 1))
         frames = self._end.said()
         if not frames:
             raise Skipped("the protocol does not carry request(n)")
@@ -69,10 +73,7 @@ class RawStream:
 
     def cancel(self) -> list[bytes]:
         """Return the frames that cancel it, without writing them."""
-        speaker = self._end.speaker
-        assert speaker is not None
-        speaker.cancel(self.stream_id)
-        return self._end.said()
+        return self._end.cancels([self])[0]
 
     async def has(self, count: int) -> None:
         """Wait until `count` items are here."""
@@ -102,17 +103,17 @@ class RawRequester(RawEnd):
         self._url = parse_url(url)
         self._ssl = ssl
         self._streams: dict[int, RawStream] = {}
-        token = os.urandom(TOKEN_BYTES)
-        twins = (
-            client_session(
-                self._url.protocol,
-                Settings(max_stray_frames=limit),
-                random=token,
-                messages=transports.carries_messages(self._url),
-            )
-            for limit in (0, strays)
+        self._token = os.urandom(TOKEN_BYTES)
+        self._made: list[Callable[[Session], object]] = []
+        self.speaker, self.ear = self._session(), self._session(strays)
+
+    def _session(self, strays: int = 0) -> Session:
+        return client_session(
+            self._url.protocol,
+            Settings(max_stray_frames=strays),
+            random=self._token,
+            messages=transports.carries_messages(self._url),
         )
-        self.speaker, self.ear = twins
 
     async def __aenter__(self) -> Self:
         await transports.connect(self._url, self, Settings(), self._ssl)
@@ -123,16 +124,67 @@ class RawRequester(RawEnd):
     ) -> None:
         self.abort()
 
-    def opened(self, route: str, data: bytes, credit: int) -> RawStream:
-        """Open a stream: the speaker asks for `credit` items, and the ear expects any number."""
-        assert self.speaker is not None and self.ear is not None
+    def link_made(self, link: Link) -> None:
+        """Begin."""
+        now = self.loop.time()
+        self._made.append(lambda session: session.link_up(now))
+        super().link_made(link)
+
+    def received(self, data: bytes) -> None:
+        """Let both sessions hear it."""
+        now = self.loop.time()
+        self._made.append(lambda session: session.receive(data, now))
+        super().received(data)
+
+    def make(self, verb: Callable[[Session], T]) -> T:
+        """Make the speaker do something, and return what it returns."""
+        assert self.speaker is not None
+        result = verb(self.speaker)
+        self._made.append(verb)
+        return result
+
+    def cancels(self, streams: list[RawStream]) -> list[list[bytes]]:
+        """Return the frames that cancel each of some streams.
+
+        The speaker must go on without: a session may give the number of a stream that it canceled to the next one,
+        for which the ear would then take what still comes. So a third session is brought to where the speaker is.
+        """
+        scribe = self._session()
+        for verb in self._made:
+            verb(scribe)
+        scribe.take_output()
+        frames = []
+        for stream in streams:
+            scribe.cancel(stream.stream_id)
+            frames.append(scribe.take_output())
+        return frames
+
+    def unsaid(self, route: str, data: bytes, credit: int) -> RawStream:
+        """Open a stream of which the server hears when its `opening` is written.
+
+        The speaker asks for `credit` items, and the ear expects any number.
+
+        Raises:
+            Broken: The connection is closed.
+
+        """
+        assert self.ear is not None
         payload = Payload(data)
-        stream_id = self.speaker.open(Kind.STREAM, route, payload, credit)
-        opening = self.said()
-        if self.ear.open(Kind.STREAM, route, payload, ENDLESS) != stream_id:
+        try:
+            stream_id = self.make(lambda session: session.open(Kind.STREAM, route, payload, credit))
+            opening = self.said()
+            twin_id = self.ear.open(Kind.STREAM, route, payload, ENDLESS)
+        except SessionClosed as error:
+            raise Broken(f"the connection ended ({self.error or error})") from None
+        if twin_id != stream_id:
             raise Skipped("the protocol gives two sessions in the same state different stream ids")
         stream = self._streams[stream_id] = RawStream(self, stream_id, opening)
-        self.write(opening)
+        return stream
+
+    def opened(self, route: str, data: bytes, credit: int) -> RawStream:
+        """Open a stream, as `unsaid` does, and say so."""
+        stream = self.unsaid(route, data, credit)
+        self.write(stream.opening)
         return stream
 
     def heard(self, event: Event) -> None:
@@ -172,10 +224,8 @@ class RawRequester(RawEnd):
 
         Nothing can be opened for both after it.
         """
-        speaker = self.speaker
-        assert speaker is not None
         for _ in range(FENCES):
-            stream_id = speaker.open(Kind.STREAM, NOBODY, Payload(), 1)
+            stream_id = self.make(lambda session: session.open(Kind.STREAM, NOBODY, Payload(), 1))
             self.write(self.said())
             await self.until(
                 lambda id=stream_id: not self.open or any(each.stream_id == id for each in self.spoken),  # type: ignore[misc]
