@@ -12,9 +12,8 @@ from penstock.dialects import PROTOCOLS
 from penstock.testing import PUBLISHER_RULES, RULES, Published, check_publisher
 from penstock.testing.ends import PATIENCE
 from tests.testing.faulty import COUNT, faulty
+from tests.testing.serving import FAMILY, assert_kept
 
-# Their frames may be said again: no number in them tells the first from the second.
-REPEATABLE = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0")
 HANGS = {"1.2", "1.5", "1.8", "3.8", "3.9", "3.12"}
 """Faults that are found because something never comes, or never ends."""
 
@@ -65,7 +64,7 @@ async def sound(protocol: str, handler: str, transport: str = "memory://rules") 
 async def test_our_publishers_keep_every_rule(protocol: str, handler: str, rule: str) -> None:
     async with sound(protocol, handler) as published:
         [result] = await check_publisher(published, [rule])
-        assert result.outcome == "kept", str(result)
+        assert_kept(result, protocol)
 
 
 @pytest.mark.parametrize("transport", ["tcp://127.0.0.1:0", "ws://127.0.0.1:0"])
@@ -76,7 +75,7 @@ async def test_they_do_so_over_a_network(transport: str) -> None:
         assert tuple(each.rule.number for each in results) == PUBLISHER_RULES
 
 
-@pytest.mark.parametrize("protocol", REPEATABLE)
+@pytest.mark.parametrize("protocol", FAMILY)
 async def test_a_server_without_faults_keeps_every_rule(protocol: str) -> None:
     async with faulty(protocol) as published:
         results = await check_publisher(replace(published, patience=PATIENCE))
@@ -84,7 +83,7 @@ async def test_a_server_without_faults_keeps_every_rule(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("rule", PUBLISHER_RULES)
-@pytest.mark.parametrize("protocol", REPEATABLE)
+@pytest.mark.parametrize("protocol", FAMILY)
 async def test_a_publisher_that_breaks_a_rule_is_caught(protocol: str, rule: str) -> None:
     async with faulty(protocol, rule) as published:
         [result] = await check_publisher(replace(published, patience=0.05 if rule in HANGS else PATIENCE), [rule])

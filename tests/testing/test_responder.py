@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 
 from penstock import Payload
-from penstock.dialects import PROTOCOLS
 from penstock.testing.ends import PATIENCE
 from penstock.testing.requester import RawRequester
 from penstock.testing.responder import RawPublisher
+from tests.testing.serving import FAMILY
 from tests.waiting import until
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", FAMILY)
 async def test_a_publisher_hears_what_is_said_after_the_end(protocol: str) -> None:
     async with RawPublisher(f"{protocol}+memory://raw", PATIENCE) as publisher:
         async with RawRequester(publisher.url, PATIENCE) as raw:

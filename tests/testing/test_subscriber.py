@@ -7,6 +7,7 @@ from penstock.dialects import PROTOCOLS
 from penstock.testing import RULES, SUBSCRIBER_RULES, Subscribing, check_subscriber
 from penstock.testing.ends import PATIENCE
 from penstock.testing.requester import RawRequester
+from tests.testing.serving import FAMILY, assert_kept
 from tests.waiting import turns
 
 PROMPT = 0.05
@@ -108,7 +109,7 @@ BROKEN = [
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_our_subscribers_keep_every_rule(protocol: str, rule: str) -> None:
     [result] = await check_subscriber(Subscribing(consume=consume, url=f"{protocol}+memory://rules"), [rule])
-    assert result.outcome == "kept", str(result)
+    assert_kept(result, protocol)
 
 
 async def test_they_do_so_over_a_network() -> None:
@@ -118,7 +119,7 @@ async def test_they_do_so_over_a_network() -> None:
 
 
 @pytest.mark.parametrize(("rule", "broken"), BROKEN)
-@pytest.mark.parametrize("protocol", ["rsocket", "reactivesocket-0.2", "reactivesocket-0.0"])
+@pytest.mark.parametrize("protocol", FAMILY)
 async def test_a_subscriber_that_breaks_a_rule_is_caught(protocol: str, rule: str, broken: object) -> None:
     patience = PROMPT if rule == "2.1" else PATIENCE
     subscribing = Subscribing(consume=broken, url=f"{protocol}+memory://rules", patience=patience)  # type: ignore[arg-type]

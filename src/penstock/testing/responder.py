@@ -7,15 +7,17 @@ from types import TracebackType
 from typing import Final, Self
 
 from .. import transports
-from ..dialects import acceptors
+from ..dialects import acceptor
 from ..errors import ProtocolError
 from ..events import Canceled, CreditGranted, Event, Requested
+from ..kinds import Kind
 from ..payload import Payload
 from ..session import Acceptor
 from ..settings import Settings
 from ..transports import Link, Listener
 from ..urls import parse_url
 from .ends import RawEnd
+from .results import Skipped
 
 __all__ = ["RawPublisher"]
 
@@ -50,8 +52,8 @@ class RawPublisher(RawEnd):
 
     async def __aenter__(self) -> Self:
         settings = Settings(resume_timeout=0, max_stray_frames=0)
-        make = acceptors(self._url.protocol, settings)
-        self._acceptors = [make(), make()]
+        # Those of one server would share its sessions: the second would take the first one's over.
+        self._acceptors = [acceptor(self._url.protocol, settings) for _ in range(2)]
         self._listener = await transports.listen(self._url, self._accept, settings)
         return self
 
@@ -81,8 +83,8 @@ class RawPublisher(RawEnd):
     def link_made(self, link: Link) -> None:
         """Begin."""
         super().link_made(link)
-        for acceptor in self._acceptors:
-            acceptor.link_up(self.loop.time())
+        for each in self._acceptors:
+            each.link_up(self.loop.time())
 
     def received(self, data: bytes) -> None:
         """Find out what is spoken, then listen."""
@@ -90,7 +92,7 @@ class RawPublisher(RawEnd):
             super().received(data)
             return
         try:
-            self.speaker, self.ear = (acceptor.receive(data, self.loop.time()) for acceptor in self._acceptors)
+            self.speaker, self.ear = (each.receive(data, self.loop.time()) for each in self._acceptors)
         except ProtocolError as error:
             self.error = error
         self._after()
@@ -109,8 +111,15 @@ class RawPublisher(RawEnd):
             self.canceled = True
 
     async def subscribed(self) -> None:
-        """Wait until somebody asks for a stream."""
+        """Wait until somebody asks for a stream.
+
+        Raises:
+            Skipped: The protocol does not say that it is one.
+
+        """
         await self.until(lambda: bool(self.streams), "the subscriber has asked for no stream")
+        if self.streams[0].kind is not Kind.STREAM:
+            raise Skipped("the protocol does not tell a stream from other requests; it needs a service that does")
 
     async def settle(self) -> None:
         """Give the subscriber time for whatever it wants to say."""
