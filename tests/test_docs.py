@@ -87,6 +87,11 @@ def test_commands_exist_and_code_is_code(page: Path) -> None:
             "here is bob\n[b'0!', b'1!', b'2!']\nbob may not ask for admin.stop\ngone is bob\n3 items, 1 call\n",
         ),
         (
+            "docs/how-to/reactive.md",
+            1,
+            "[b'0', b'1']\n[b'4', b'9']\ncomplete\nb'0'\nb'1'\nb'4'\n",
+        ),
+        (
             "docs/how-to/reconnect.md",
             3,
             "b'before'\nwhat was open failed\nb'after'\nb'somebody'\nrsocket+memory://two up 0\nrsocket",

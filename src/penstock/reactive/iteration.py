@@ -1,0 +1,218 @@
+"""From iterables to publishers, and from publishers to async iterators."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
+from typing import Final, Generic, TypeVar
+
+from ..errors import CreditExceeded, LocalError
+from .interfaces import Publisher, Subscriber, Subscription, check_subscriber
+from .subscriptions import TaskSubscription
+
+__all__ = ["WINDOW", "Window", "from_aiter", "to_aiter"]
+
+T = TypeVar("T")
+
+WINDOW: Final = 64
+"""Items that are requested ahead: enough to make turns of the loop cheap, few enough to hold."""
+TURN_ITEMS: Final = 64
+"""Items of a plain iterable before the loop gets a turn."""
+
+
+def from_aiter(items: AsyncIterable[T] | Iterable[T]) -> Publisher[T]:
+    """Return a publisher of what an iterable yields, which each subscriber iterates over anew.
+
+    One item is taken ahead of demand, so that the end is told as soon as it is known. Canceling closes the iterator.
+    An iterator, a generator above all, yields its items once: to one subscriber.
+
+    Args:
+        items: An async iterable or a plain one.
+
+    Raises:
+        LocalError: It is neither.
+
+    """
+    if not isinstance(items, AsyncIterable | Iterable):
+        raise LocalError(f"from_aiter() takes an iterable or an async iterable, not {type(items).__name__}")
+    return _Iterated(items)
+
+
+class _Iterated(Generic[T]):
+    def __init__(self, items: AsyncIterable[T] | Iterable[T]) -> None:
+        self._items = items
+
+    def subscribe(self, subscriber: Subscriber[T]) -> None:
+        """Iterate for `subscriber`."""
+        check_subscriber(subscriber)
+        _Iteration(subscriber, self._items).begin()
+
+
+class _Iteration(TaskSubscription[T]):
+    def __init__(self, subscriber: Subscriber[T], items: AsyncIterable[T] | Iterable[T]) -> None:
+        super().__init__(subscriber)
+        self._items = items
+
+    async def send(self) -> None:
+        """Send what the iterable yields."""
+        source = self._items
+        items = aiter(source if isinstance(source, AsyncIterable) else _in_turns(source))
+        try:
+            async for item in items:
+                if not self.demand:
+                    await self.demanded()
+                if not self.give(item):
+                    break
+        finally:
+            close = getattr(items, "aclose", None)
+            if close is not None:
+                await close()
+
+
+async def _in_turns(items: Iterable[T]) -> AsyncGenerator[T, None]:
+    """Yield what a plain iterable yields, and let others have their turn."""
+    iterator = iter(items)
+    try:
+        for number, item in enumerate(iterator, 1):
+            yield item
+            if number % TURN_ITEMS == 0:
+                await asyncio.sleep(0)
+    finally:
+        close = getattr(iterator, "close", None)
+        if close is not None:
+            close()
+
+
+async def to_aiter(publisher: Publisher[T], window: int = WINDOW) -> AsyncGenerator[T, None]:
+    """Yield the items of a publisher, to which it subscribes when the first one is asked for.
+
+    Closing the iterator cancels the subscription.
+
+    Args:
+        publisher: Whose items.
+        window: Items that are requested ahead, and held at most; half of it is requested anew when it is consumed.
+
+    Raises:
+        LocalError: `window` is less than 1.
+        CreditExceeded: The publisher sent more items than were requested.
+
+    """
+    taker: _Taker[T] = _Taker(window)
+    publisher.subscribe(taker)
+    try:
+        while True:
+            while taker.items:
+                yield taker.items.popleft()
+                taker.window.consumed()
+            if taker.over:
+                break
+            await taker.arrival()
+    finally:
+        taker.window.cancel()
+    if taker.error is not None:
+        raise taker.error
+
+
+class Window:
+    """The demand of a subscriber that holds a window of items at most.
+
+    Args:
+        size: How many.
+
+    Raises:
+        LocalError: It is less than 1.
+
+    """
+
+    def __init__(self, size: int) -> None:
+        if size < 1:
+            raise LocalError(f"the window is {size}; a subscriber needs at least 1 item")
+        self._size = size
+        self._threshold = (size + 1) // 2
+        self._consumed = 0
+        self._due = 0
+        self._subscription: Subscription | None = None
+
+    def opened(self, subscription: Subscription) -> None:
+        """Request the first window; a second subscription is canceled (Reactive Streams, rule 2.5)."""
+        if self._subscription is not None:
+            subscription.cancel()
+            return
+        self._subscription = subscription
+        self._due = self._size
+        subscription.request(self._size)
+
+    def received(self) -> None:
+        """Count an item that came.
+
+        Raises:
+            CreditExceeded: It was not requested.
+
+        """
+        if not self._due:
+            raise CreditExceeded("the publisher sent more items than were requested (Reactive Streams, rule 1.1)")
+        self._due -= 1
+
+    def consumed(self) -> None:
+        """Count an item that is not held any more, and request others once half a window is used."""
+        self._consumed += 1
+        if self._consumed >= self._threshold and self._subscription is not None:
+            count, self._consumed = self._consumed, 0
+            self._due += count
+            self._subscription.request(count)
+
+    def cancel(self) -> None:
+        """Want no more."""
+        if self._subscription is not None:
+            self._subscription.cancel()
+
+
+class _Taker(Generic[T]):
+    """The subscriber of `to_aiter`."""
+
+    def __init__(self, window: int) -> None:
+        self.window = Window(window)
+        self.items: deque[T] = deque()
+        self.over = False
+        self.error: Exception | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        self.window.opened(subscription)
+
+    def on_next(self, item: T, /) -> None:
+        if self.over:
+            return
+        try:
+            self.window.received()
+        except CreditExceeded as error:
+            self.window.cancel()
+            self._end(error)
+        else:
+            self.items.append(item)
+            self._wake()
+
+    def on_error(self, error: Exception) -> None:
+        self._end(error)
+
+    def on_complete(self) -> None:
+        self._end(None)
+
+    def arrival(self) -> asyncio.Future[None]:
+        """Return a future that is done when there is something to look at."""
+        self._waiter = asyncio.get_running_loop().create_future()
+        return self._waiter
+
+    def _end(self, error: Exception | None) -> None:
+        if not self.over:
+            self.over = True
+            self.error = error
+            self._wake()
+
+    def _wake(self) -> None:
+        waiter = self._waiter
+        if waiter is not None:
+            self._waiter = None
+            if not waiter.done():
+                waiter.set_result(None)

@@ -1,0 +1,266 @@
+"""From and to the observables of the package `reactivex`, which know no back-pressure.
+
+An observable sends whenever it likes, from any thread. So what has not been requested needs a policy. In the other
+direction an observer takes whatever comes, at once: a window of items is requested and renewed as it takes them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
+
+from ..errors import CreditExceeded, LocalError
+from .interfaces import UNBOUNDED, Publisher, Subscriber, Subscription, check_subscriber
+from .iteration import WINDOW, Window
+from .subscriptions import no_request
+
+if TYPE_CHECKING:
+    from reactivex import Observable
+
+__all__ = ["Policy", "from_observable", "to_observable"]
+
+T = TypeVar("T")
+
+Policy: TypeAlias = Literal["buffer", "drop", "latest", "error"]
+"""What becomes of an item that nobody has requested: it waits among `bound` others, and one more fails the
+subscription; it is dropped; it waits alone, and the next one takes its place; it fails the subscription."""
+
+BOUND: Final = 1_024
+"""Items that wait at most."""
+
+
+def from_observable(observable: Observable[T], policy: Policy = "buffer", bound: int = BOUND) -> Publisher[T]:
+    """Return a publisher of what an observable sends; each subscriber subscribes to it anew.
+
+    What waits when the observable ends, or is failed, is still sent before the end is told.
+
+    Args:
+        observable: Of reactivex, or any that is subscribed by ``subscribe(on_next, on_error, on_completed)`` and
+            returns what has `dispose()`. It may send from any thread.
+        policy: What becomes of items that nobody has requested.
+        bound: For "buffer": how many of them wait at most, at least 1.
+
+    Raises:
+        LocalError: There is no such policy, or `bound` is less than 1.
+
+    """
+    if policy not in get_args(Policy):
+        raise LocalError(f"policy is {policy!r}; it is one of {', '.join(get_args(Policy))}")
+    if bound < 1:
+        raise LocalError(f"bound is {bound}; a buffer holds at least 1 item")
+    return _Observed(observable, policy, bound)
+
+
+class _Observed(Generic[T]):
+    def __init__(self, observable: Observable[T], policy: Policy, bound: int) -> None:
+        self._observable = observable
+        self._policy = policy
+        self._bound = bound
+
+    def subscribe(self, subscriber: Subscriber[T]) -> None:
+        """Subscribe to the observable for `subscriber`."""
+        check_subscriber(subscriber)
+        _Relay(subscriber, self._policy, self._bound).begin(self._observable)
+
+
+class _Relay(Generic[T]):
+    """One subscription. The observable's threads put items in, under a lock, and the loop's thread takes them out."""
+
+    def __init__(self, subscriber: Subscriber[T], policy: Policy, bound: int) -> None:
+        self._subscriber: Subscriber[T] | None = subscriber
+        self._policy = policy
+        self._spare = {"buffer": bound, "latest": 1}.get(policy, 0)
+        self._loop = asyncio.get_running_loop()
+        self._lock = Lock()
+        self._waiting: deque[T] = deque()
+        self._demand = 0
+        self._closed = False
+        self._error: Exception | None = None
+        self._scheduled = False
+        self._source: Any = None
+
+    def begin(self, observable: Observable[T]) -> None:
+        """Tell the subscriber of it, then let the observable send."""
+        assert self._subscriber is not None
+        self._subscriber.on_subscribe(self)
+        if self._subscriber is not None:
+            self._source = observable.subscribe(self._arrived, self._failed, self._completed)
+            if self._closed:
+                self._dispose()
+
+    # In the thread of the loop.
+
+    def request(self, count: int) -> None:
+        """Ask for `count` more items; after the end nothing happens."""
+        if self._subscriber is None:
+            return
+        if count < 1:
+            with self._lock:
+                self._waiting.clear()
+                self._close(no_request(count))
+        else:
+            with self._lock:
+                self._demand = min(self._demand + count, UNBOUNDED)
+                self._schedule()
+
+    def cancel(self) -> None:
+        """Want no more items; after the end nothing happens."""
+        self._subscriber = None
+        with self._lock:
+            self._closed = True
+            self._waiting.clear()
+        self._dispose()
+
+    def _drain(self) -> None:
+        """Send what waits and was requested, and the end after all of it."""
+        with self._lock:
+            self._scheduled = False
+        while self._subscriber is not None:
+            with self._lock:
+                ended = not self._waiting and self._closed
+                if not ended and (not self._waiting or not self._demand):
+                    return
+                if not ended:
+                    self._demand -= 1
+                    item = self._waiting.popleft()
+            if ended:
+                self._tell_end(self._subscriber)
+            else:
+                self._subscriber.on_next(item)
+
+    def _tell_end(self, subscriber: Subscriber[T]) -> None:
+        self._subscriber = None
+        self._dispose()
+        if self._error is not None:
+            subscriber.on_error(self._error)
+        else:
+            subscriber.on_complete()
+
+    def _dispose(self) -> None:
+        source, self._source = self._source, None
+        if source is not None:
+            source.dispose()
+
+    # In any thread.
+
+    def _arrived(self, item: T) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            if len(self._waiting) < self._demand + self._spare:
+                self._waiting.append(item)
+            elif self._policy == "latest":
+                self._waiting[-1] = item
+            elif self._policy != "drop":
+                bound = f"; {self._spare} others wait already" if self._spare else ""
+                self._close(CreditExceeded(f"the observable sent an item that nobody has requested{bound}"))
+            self._schedule()
+
+    def _failed(self, error: Exception) -> None:
+        with self._lock:
+            self._close(error)
+
+    def _completed(self) -> None:
+        with self._lock:
+            self._close(None)
+
+    def _close(self, error: Exception | None) -> None:
+        """Take no more items; needs the lock."""
+        if not self._closed:
+            self._closed = True
+            self._error = error
+            self._schedule()
+
+    def _schedule(self) -> None:
+        """Have the loop look; needs the lock."""
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon_threadsafe(self._drain)
+
+
+def to_observable(publisher: Publisher[T], window: int = WINDOW) -> Observable[T]:
+    """Return an observable of a publisher's items, for observers that take each one at once.
+
+    Call it where the event loop runs; subscribe and dispose in any thread. Observers are called in the loop's.
+
+    Args:
+        publisher: Whose items.
+        window: Items that are requested ahead.
+
+    Raises:
+        LocalError: The package `reactivex` is not installed, or `window` is less than 1.
+
+    """
+    try:
+        import reactivex
+        from reactivex.disposable import Disposable
+    except ModuleNotFoundError as error:
+        if error.name != "reactivex":
+            raise
+        raise LocalError(
+            "to_observable() needs the package reactivex; run: pip install 'penstock[reactive]'"
+        ) from error
+    Window(window)
+    loop = asyncio.get_running_loop()
+
+    def subscribe(observer: Any, scheduler: Any = None) -> Any:
+        observing: _Observing[T] = _Observing(observer, window)
+        _within(loop, lambda: publisher.subscribe(observing))
+        return Disposable(lambda: _within(loop, observing.dispose))
+
+    return reactivex.create(subscribe)
+
+
+def _within(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    """Call in the thread of `loop`: now where that is this one."""
+    try:
+        here = asyncio.get_running_loop() is loop
+    except RuntimeError:
+        here = False
+    if here:
+        call()
+    elif not loop.is_closed():
+        loop.call_soon_threadsafe(call)
+
+
+class _Observing(Generic[T]):
+    """The subscriber behind an observer."""
+
+    def __init__(self, observer: Any, window: int) -> None:
+        self._observer = observer
+        self._window = Window(window)
+        self._disposed = False
+
+    def dispose(self) -> None:
+        """Want no more."""
+        self._disposed = True
+        self._window.cancel()
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        if self._disposed:
+            subscription.cancel()
+        else:
+            self._window.opened(subscription)
+
+    def on_next(self, item: T, /) -> None:
+        if self._disposed:
+            return
+        try:
+            self._window.received()
+        except CreditExceeded as error:
+            self.dispose()
+            self._observer.on_error(error)
+        else:
+            self._observer.on_next(item)
+            self._window.consumed()
+
+    def on_error(self, error: Exception) -> None:
+        if not self._disposed:
+            self._observer.on_error(error)
+
+    def on_complete(self) -> None:
+        if not self._disposed:
+            self._observer.on_completed()

@@ -1,0 +1,132 @@
+"""What the subscriptions of our publishers have in common: demand, the end, and a task that sends items."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from ..errors import LocalError
+from .interfaces import UNBOUNDED, Subscriber
+
+__all__ = ["TaskSubscription", "no_request"]
+
+logger = logging.getLogger("penstock.reactive")
+
+T = TypeVar("T")
+
+_running: set[asyncio.Task[None]] = set()
+"""The loop itself holds tasks by weak references alone."""
+
+
+def no_request(count: int) -> LocalError:
+    """Return the error of a request for nothing (Reactive Streams, rule 3.9)."""
+    return LocalError(f"request({count}): a subscriber requests at least 1 item (Reactive Streams, rule 3.9)")
+
+
+class TaskSubscription(Generic[T]):
+    """A subscription whose items a task sends.
+
+    Attributes:
+        subscriber: Who gets them; None once it is over (rule 3.13).
+        demand: Items that were requested and have not been sent.
+
+    """
+
+    def __init__(self, subscriber: Subscriber[T]) -> None:
+        self.subscriber: Subscriber[T] | None = subscriber
+        self.demand = 0
+        self._loop = asyncio.get_running_loop()
+        self._task: asyncio.Task[None] | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is sent."""
+        return self.subscriber is None
+
+    def begin(self) -> None:
+        """Tell the subscriber of it, and send items from the next turn of the loop on."""
+        subscriber = self.subscriber
+        assert subscriber is not None
+        subscriber.on_subscribe(self)
+        if not self.over:
+            self._task = task = self._loop.create_task(self._run())
+            _running.add(task)
+            task.add_done_callback(_running.discard)
+
+    def request(self, count: int) -> None:
+        """Ask for `count` more items; after the end nothing happens."""
+        if self.over:
+            return
+        if count < 1:
+            self._end(lambda subscriber: subscriber.on_error(no_request(count)))
+            self._stop()
+            return
+        self.demand = min(self.demand + count, UNBOUNDED)
+        self.requested()
+        waiter = self._waiter
+        if waiter is not None:
+            self._waiter = None
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def cancel(self) -> None:
+        """Want no more items; after the end nothing happens."""
+        if not self.over:
+            self.subscriber = None
+            self._stop()
+
+    def requested(self) -> None:
+        """Do something about new demand."""
+
+    @abstractmethod
+    async def send(self) -> None:
+        """Send the items by `give`, until there are no more or it is over."""
+
+    async def demanded(self) -> None:
+        """Wait until there is demand."""
+        while not self.demand:
+            self._waiter = self._loop.create_future()
+            await self._waiter
+
+    def give(self, item: T) -> bool:
+        """Send an item, for which there is demand; return whether to go on."""
+        self.demand -= 1
+        subscriber = self.subscriber
+        if subscriber is None:
+            return False
+        try:
+            subscriber.on_next(item)
+        except Exception:
+            # Reactive Streams, rule 2.13: a subscriber that raises counts as one that has canceled.
+            logger.exception("a subscriber failed on an item; its subscription is canceled")
+            self.subscriber = None
+        return not self.over
+
+    def _stop(self) -> None:
+        """End the task; where it is the one that calls, it ends by itself."""
+        task = self._task
+        if task is not None and task is not asyncio.current_task(self._loop):
+            task.cancel()
+
+    def _end(self, tell: Callable[[Subscriber[T]], None]) -> None:
+        subscriber = self.subscriber
+        self.subscriber = None
+        if subscriber is None:
+            return
+        try:
+            tell(subscriber)
+        except Exception:
+            logger.exception("a subscriber failed on the end of its stream")
+
+    async def _run(self) -> None:
+        try:
+            await self.send()
+        except Exception as failure:
+            error = failure
+            self._end(lambda subscriber: subscriber.on_error(error))
+        else:
+            self._end(lambda subscriber: subscriber.on_complete())

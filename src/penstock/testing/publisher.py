@@ -1,0 +1,323 @@
+"""The rules of a publisher, as a requester at the other end of a wire can check them."""
+
+from __future__ import annotations
+
+import ssl as tls
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias
+
+from .ends import PATIENCE
+from .requester import ENDLESS, FENCES, NOBODY, RawRequester, RawStream
+from .results import Broken, Result, Skipped, require, results_of
+
+__all__ = ["PUBLISHER_RULES", "Published", "check_publisher"]
+
+Check: TypeAlias = Callable[[RawRequester, "Published"], Awaitable[None]]
+
+BURST: Final = 1_000
+"""Requests at once: more than anybody makes, and few enough for any rate limit."""
+MANY: Final = 1_000_000
+"""More items than come before a cancel is heard."""
+SPARE: Final = 10
+"""Demand beyond what a finite stream has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """What a server publishes for its rules to be checked. Each stream is named by its route and request.
+
+    Attributes:
+        url: The server; it must answer a route that it does not have by an error.
+        finite: A stream of exactly `count` items, the same each time, which then completes.
+        count: How many these are, at least 4.
+        failing: A stream that fails, after fewer items than `count`; None: rules that need it are skipped.
+        endless: A stream that yields item after item as long as somebody asks for them; None: the same.
+        streams: How many streams a connection may have open at once, by the server's settings.
+        patience: Seconds in which what is due must come.
+        ssl: For TLS.
+
+    """
+
+    url: str
+    finite: tuple[str, bytes]
+    count: int
+    failing: tuple[str, bytes] | None = None
+    endless: tuple[str, bytes] | None = None
+    streams: int = 1_000
+    patience: float = PATIENCE
+    ssl: tls.SSLContext | None = None
+
+    def connect(self, strays: int = 0) -> RawRequester:
+        """Return a requester that is about to connect."""
+        return RawRequester(self.url, self.patience, strays, self.ssl)
+
+
+async def check_publisher(published: Published, rules: Iterable[str] | None = None) -> list[Result]:
+    """Check a server's streams, over a new connection for each rule.
+
+    Args:
+        published: The server and its streams.
+        rules: The numbers of the rules to check, some of `PUBLISHER_RULES`; None for all.
+
+    Raises:
+        LocalError: One of `rules` is none of a publisher's.
+        ConnectError: The server cannot be reached.
+
+    """
+
+    async def run(check: Check) -> None:
+        async with published.connect() as raw:
+            await check(raw, published)
+
+    return await results_of({number: partial(run, check) for number, check in _CHECKS.items()}, rules)
+
+
+def _open(raw: RawRequester, what: tuple[str, bytes] | None, credit: int) -> RawStream:
+    if what is None:
+        raise Skipped("no stream is named that would show it")
+    return raw.opened(*what, credit)
+
+
+async def _demand_matters(raw: RawRequester, published: Published) -> None:
+    """Raise Skipped where the protocol does not carry demand."""
+    stream = _open(raw, published.finite, 1)
+    stream.request(1)
+    raw.write(stream.cancel())
+    await raw.fence()
+
+
+async def _exactly(raw: RawRequester, stream: RawStream, count: int) -> None:
+    await stream.has(count)
+    await raw.fence()
+    require(len(stream.items) == count, f"{count} items were asked for, and {len(stream.items)} came")
+
+
+async def _still(raw: RawRequester, stream: RawStream) -> None:
+    """Wait until nothing comes on a stream that was canceled."""
+    seen = -1
+
+    async def quiet() -> bool:
+        nonlocal seen
+        before, seen = seen, len(stream.items)
+        await raw.fence()
+        return before == len(stream.items)
+
+    limit = raw.patience
+    deadline = raw.loop.time() + limit
+    while not await quiet():
+        require(raw.loop.time() < deadline, f"items still come {limit:g} s after the cancel")
+
+
+async def _no_more_than_requested(raw: RawRequester, published: Published) -> None:
+    await _demand_matters(raw, published)
+    stream = _open(raw, published.endless or published.finite, 1)
+    await _exactly(raw, stream, 1)
+    raw.write(stream.request(2))
+    await _exactly(raw, stream, 3)
+
+
+async def _fewer_and_an_end(raw: RawRequester, published: Published) -> None:
+    stream = _open(raw, published.finite, published.count + SPARE)
+    await stream.ends()
+    require(len(stream.items) <= published.count + SPARE, "more items came than were asked for")
+
+
+async def _one_after_another(raw: RawRequester, published: Published) -> None:
+    whole = _open(raw, published.finite, published.count + SPARE)
+    await whole.ends()
+    singly = _open(raw, published.finite, 1)
+    raw.write([frame for _ in range(published.count) for frame in singly.request(1)])
+    await singly.ends()
+    require(singly.items == whole.items, "asked for one by one, the items were others, or in another order")
+
+
+async def _failure_is_told(raw: RawRequester, published: Published) -> None:
+    stream = _open(raw, published.failing, published.count + SPARE)
+    await stream.ends()
+    require(stream.error is not None, "the stream that fails completed")
+
+
+async def _end_needs_no_demand(raw: RawRequester, published: Published) -> None:
+    stream = _open(raw, published.finite, published.count)
+    await stream.ends()
+    require(stream.error is None, f"the finite stream failed: {stream.error}")
+    require(len(stream.items) == published.count, f"{len(stream.items)} items came, and not {published.count}")
+
+
+async def _strays_are_counted(published: Published) -> None:
+    """Raise Skipped where a frame of no stream cannot be told from the answers of a fence."""
+    async with published.connect(FENCES) as strict:
+        await strict.unheard_fence()
+        if not strict.open:
+            raise Skipped("the protocol's session does not count frames of no stream one by one")
+
+
+async def _nothing_comes(strict: RawRequester, why: str) -> None:
+    """Check that nothing comes on a stream that is over: one frame more than a fence has closes the connection."""
+    await strict.unheard_fence()
+    require(strict.open, f"{why}: {strict.error or 'the server closed the connection'}")
+
+
+async def _over_is_canceled(raw: RawRequester, published: Published) -> None:
+    await _strays_are_counted(published)
+    async with published.connect(FENCES) as strict:
+        stream = _open(strict, published.finite, 1)
+        requests = stream.request(published.count)
+        strict.write(requests)
+        cancels = stream.cancel()
+        await stream.ends()
+        strict.write(requests + cancels)
+        await _nothing_comes(strict, "request and cancel after the end were answered")
+
+
+async def _nothing_after_the_end(raw: RawRequester, published: Published) -> None:
+    await _strays_are_counted(published)
+    for what in filter(None, (published.finite, published.failing)):
+        async with published.connect(FENCES) as strict:
+            await _open(strict, what, published.count + SPARE).ends()
+            await _nothing_comes(strict, "something came on a stream after its end")
+
+
+async def _cancel_stops(raw: RawRequester, published: Published) -> None:
+    stream = _open(raw, published.endless, MANY)
+    await stream.has(3)
+    raw.write(stream.cancel())
+    await _still(raw, stream)
+
+
+async def _refused_by_error(raw: RawRequester, published: Published) -> None:
+    stream = raw.opened(NOBODY, b"", 1)
+    await stream.ends()
+    require(stream.error is not None, "a stream that is not there completed, and did not fail")
+    require(not stream.items, "a stream that is not there has items")
+    await raw.fence()
+
+
+async def _subscribed_once(raw: RawRequester, published: Published) -> None:
+    stream = _open(raw, published.finite, 1)
+    # It is not written: where a cancel may be left unsaid, a request may be said twice.
+    stream.cancel()
+    await stream.has(1)
+    raw.write(stream.opening)
+    # A server may take it for an attack, and close the connection.
+    with suppress(Broken):
+        await raw.fence()
+    require(len(stream.items) == 1, "the same request was served twice")
+
+
+async def _each_by_its_own_demand(raw: RawRequester, published: Published) -> None:
+    await _demand_matters(raw, published)
+    first, second = _open(raw, published.finite, 1), _open(raw, published.finite, 2)
+    await _exactly(raw, second, 2)
+    await _exactly(raw, first, 1)
+    raw.write(first.request(2))
+    await _exactly(raw, first, 3)
+    await _exactly(raw, second, 2)
+
+
+async def _request_after_cancel(raw: RawRequester, published: Published) -> None:
+    stream = _open(raw, published.endless or published.finite, 1)
+    await stream.has(1)
+    requests = stream.request(2)
+    raw.write(stream.cancel())
+    await _still(raw, stream)
+    count = len(stream.items)
+    raw.write(requests)
+    await raw.fence()
+    require(len(stream.items) == count, "a request after the cancel brought items")
+
+
+async def _cancel_after_cancel(raw: RawRequester, published: Published) -> None:
+    stream = _open(raw, published.endless or published.finite, 1)
+    await stream.has(1)
+    cancels = stream.cancel()
+    raw.write(cancels)
+    await _still(raw, stream)
+    before = len(stream.items), stream.over
+    raw.write(cancels)
+    await raw.fence()
+    require((len(stream.items), stream.over) == before, "a second cancel was answered")
+
+
+async def _requests_add_up(raw: RawRequester, published: Published) -> None:
+    await _demand_matters(raw, published)
+    stream = _open(raw, published.finite, 1)
+    raw.write(stream.request(1) + stream.request(1))
+    await _exactly(raw, stream, 3)
+
+
+async def _request_of_none(raw: RawRequester, published: Published) -> None:
+    stream = _open(raw, published.endless or published.finite, 1)
+    await stream.has(1)
+    raw.write(stream.request(0))
+    # To give up the whole connection is an answer, too.
+    await raw.until(lambda: stream.over or not raw.open, "a request of 0 items was not answered")
+    require(stream.error is not None or not raw.open, "a request of 0 items completed the stream, and did not fail it")
+
+
+async def _early_cancel(raw: RawRequester, published: Published) -> None:
+    stream = _open(raw, published.endless, MANY)
+    raw.write(stream.cancel())
+    await _still(raw, stream)
+
+
+async def _canceled_leave_room(raw: RawRequester, published: Published) -> None:
+    what = published.endless or published.finite
+    streams = [raw.unsaid(*what, 1) for _ in range(published.streams + 1)]
+    for stream, cancel in zip(streams, raw.cancels(streams), strict=True):
+        raw.write(stream.opening + cancel)
+    await raw.fence()
+    stream = _open(raw, published.finite, published.count)
+    await stream.ends()
+    require(stream.error is None, f"after many canceled streams there is no room for another: {stream.error}")
+
+
+async def _many_requests(raw: RawRequester, published: Published) -> None:
+    stream = _open(raw, published.endless, 1)
+    raw.write([frame for _ in range(BURST) for frame in stream.request(1)])
+    await stream.has(1 + BURST)
+    raw.write(stream.cancel())
+    await raw.fence()
+
+
+async def _endless_demand(raw: RawRequester, published: Published) -> None:
+    finite = _open(raw, published.finite, 1)
+    raw.write(finite.request(ENDLESS))
+    await finite.ends()
+    require(finite.error is None, f"the greatest demand failed the stream: {finite.error}")
+    require(len(finite.items) == published.count, f"{len(finite.items)} items came, and not {published.count}")
+    stream = _open(raw, published.endless or published.finite, 1)
+    cancel = stream.cancel()
+    most = stream.request(ENDLESS)
+    # Nobody wants all of it: the cancel follows at once, and what the requests lead to comes before it.
+    raw.write(most + most + cancel)
+    await _still(raw, stream)
+    require(stream.error is None, f"the greatest demand, requested again, failed the stream: {stream.error}")
+
+
+_CHECKS: Final[dict[str, Check]] = {
+    "1.1": _no_more_than_requested,
+    "1.2": _fewer_and_an_end,
+    "1.3": _one_after_another,
+    "1.4": _failure_is_told,
+    "1.5": _end_needs_no_demand,
+    "1.6": _over_is_canceled,
+    "1.7": _nothing_after_the_end,
+    "1.8": _cancel_stops,
+    "1.9": _refused_by_error,
+    "1.10": _subscribed_once,
+    "1.11": _each_by_its_own_demand,
+    "3.6": _request_after_cancel,
+    "3.7": _cancel_after_cancel,
+    "3.8": _requests_add_up,
+    "3.9": _request_of_none,
+    "3.12": _early_cancel,
+    "3.13": _canceled_leave_room,
+    "3.16": _many_requests,
+    "3.17": _endless_demand,
+}
+PUBLISHER_RULES: Final = tuple(_CHECKS)
+"""The rules that `check_publisher` checks."""

@@ -1,0 +1,241 @@
+"""The client's end of a link, which asks for streams as no ordinary client would."""
+
+from __future__ import annotations
+
+import os
+import ssl as tls
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from .. import transports
+from ..dialects import client_session
+from ..errors import SessionClosed
+from ..events import Completed, Event, Failed, ItemReceived, RunReceived
+from ..kinds import Kind
+from ..payload import Payload
+from ..session import Session
+from ..settings import Settings
+from ..transports import Link
+from ..urls import parse_url
+from .ends import RawEnd
+from .results import Broken, Skipped
+
+__all__ = ["ENDLESS", "FENCES", "NOBODY", "RawRequester", "RawStream"]
+
+T = TypeVar("T")
+
+ENDLESS: Final = 0x7FFF_FFFF
+"""The greatest demand that all protocols can carry."""
+FENCES: Final = 3
+"""Round trips in which a publisher gets its chance to do what it should not."""
+NOBODY: Final = "penstock.testing.nobody"
+"""A route that no server has."""
+TOKEN_BYTES: Final = 16
+"""Of randomness, which both sessions share."""
+
+
+class RawStream:
+    """A stream that a raw requester has opened.
+
+    Attributes:
+        stream_id: Its number.
+        items: What came on it.
+        over: It completed or failed.
+        error: Why it failed.
+        opening: The frames that opened it.
+
+    """
+
+    def __init__(self, end: RawRequester, stream_id: int, opening: list[bytes]) -> None:
+        self._end = end
+        self.stream_id = stream_id
+        self.opening = opening
+        self.items: list[Payload] = []
+        self.over = False
+        self.error: Exception | None = None
+
+    def request(self, count: int) -> list[bytes]:
+        """Return the frames that ask for `count` items, 0 included.
+
+        Raises:
+            Skipped: The protocol does not carry demand.
+
+        """
+        self._end.make(lambda session: session.request(self.stream_id, count or 1))
+        frames = self._end.said()
+        if not frames:
+            raise Skipped("the protocol does not carry request(n)")
+        if count == 0:
+            # The count is the last field of this frame in all protocols that have it, and its last byte is now 1.
+            frames[-1] = frames[-1][:-1] + b"\0"
+        return frames
+
+    def cancel(self) -> list[bytes]:
+        """Return the frames that cancel it, without writing them."""
+        return self._end.cancels([self])[0]
+
+    async def has(self, count: int) -> None:
+        """Wait until `count` items are here."""
+        what = f"the publisher has not sent {count} items that were asked for"
+        await self._end.until(lambda: len(self.items) >= count or self.over, what)
+        if len(self.items) < count:
+            raise Broken(f"{what}: it ended after {len(self.items)} ({self.error or 'completed'})")
+
+    async def ends(self) -> None:
+        """Wait until it is over."""
+        await self._end.until(lambda: self.over, f"the publisher has not ended its stream of {len(self.items)} items")
+
+
+class RawRequester(RawEnd):
+    """The client's end: ``async with RawRequester(url) as raw``.
+
+    Args:
+        url: The server.
+        patience: Seconds to wait for anything.
+        strays: Frames of no stream that may come in; one more closes the connection. 0: any number.
+        ssl: For TLS.
+
+    """
+
+    def __init__(self, url: str, patience: float, strays: int = 0, ssl: tls.SSLContext | None = None) -> None:
+        super().__init__(patience)
+        self._url = parse_url(url)
+        self._ssl = ssl
+        self._streams: dict[int, RawStream] = {}
+        self._token = os.urandom(TOKEN_BYTES)
+        self._made: list[Callable[[Session], object]] = []
+        self.speaker, self.ear = self._session(), self._session(strays)
+
+    def _session(self, strays: int = 0) -> Session:
+        return client_session(
+            self._url.protocol,
+            Settings(max_stray_frames=strays),
+            random=self._token,
+            messages=transports.carries_messages(self._url),
+        )
+
+    async def __aenter__(self) -> Self:
+        await transports.connect(self._url, self, Settings(), self._ssl)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.abort()
+
+    def link_made(self, link: Link) -> None:
+        """Begin."""
+        now = self.loop.time()
+        self._made.append(lambda session: session.link_up(now))
+        super().link_made(link)
+
+    def received(self, data: bytes) -> None:
+        """Let both sessions hear it."""
+        now = self.loop.time()
+        self._made.append(lambda session: session.receive(data, now))
+        super().received(data)
+
+    def make(self, verb: Callable[[Session], T]) -> T:
+        """Make the speaker do something, and return what it returns."""
+        assert self.speaker is not None
+        result = verb(self.speaker)
+        self._made.append(verb)
+        return result
+
+    def cancels(self, streams: list[RawStream]) -> list[list[bytes]]:
+        """Return the frames that cancel each of some streams.
+
+        The speaker must go on without: a session may give the number of a stream that it canceled to the next one,
+        for which the ear would then take what still comes. So a third session is brought to where the speaker is.
+
+        Raises:
+            Skipped: What is said cannot be left unsaid, or said twice, because it is numbered.
+
+        """
+        scribe = self._session()
+        for verb in self._made:
+            verb(scribe)
+        scribe.take_output()
+        # River has no demand, and it is the one protocol whose messages are numbered.
+        scribe.request(streams[0].stream_id, 1)
+        if not scribe.take_output():
+            raise Skipped("the protocol does not carry request(n), and numbers what is said")
+        frames = []
+        for stream in streams:
+            scribe.cancel(stream.stream_id)
+            frames.append(scribe.take_output())
+        return frames
+
+    def unsaid(self, route: str, data: bytes, credit: int) -> RawStream:
+        """Open a stream of which the server hears when its `opening` is written.
+
+        The speaker asks for `credit` items, and the ear expects any number.
+
+        Raises:
+            Broken: The connection is closed.
+
+        """
+        assert self.ear is not None
+        payload = Payload(data)
+        try:
+            stream_id = self.make(lambda session: session.open(Kind.STREAM, route, payload, credit))
+            opening = self.said()
+            twin_id = self.ear.open(Kind.STREAM, route, payload, ENDLESS)
+        except SessionClosed as error:
+            raise Broken(f"the connection ended ({self.error or error})") from None
+        if twin_id != stream_id:
+            raise Skipped("the protocol gives two sessions in the same state different stream ids")
+        stream = self._streams[stream_id] = RawStream(self, stream_id, opening)
+        return stream
+
+    def opened(self, route: str, data: bytes, credit: int) -> RawStream:
+        """Open a stream, as `unsaid` does, and say so."""
+        stream = self.unsaid(route, data, credit)
+        self.write(stream.opening)
+        return stream
+
+    def heard(self, event: Event) -> None:
+        """Note items and ends."""
+        stream = self._streams.get(event.stream_id)
+        if stream is None:
+            return
+        if isinstance(event, ItemReceived):
+            stream.items.append(event.payload)
+            stream.over = stream.over or event.done
+        elif isinstance(event, RunReceived):
+            stream.items += event.run.payloads()
+        elif isinstance(event, Completed):
+            stream.over = True
+        elif isinstance(event, Failed):
+            stream.over = True
+            stream.error = event.error
+
+    async def fence(self) -> None:
+        """Wait until the server has answered some other requests, and so had time for whatever it wants to send.
+
+        Raises:
+            Broken: It does not answer: the connection is not sound any more.
+
+        """
+        for _ in range(FENCES):
+            stream = self.opened(NOBODY, b"", 1)
+            await self.until(
+                lambda stream=stream: stream.over or bool(stream.items),  # type: ignore[misc]
+                "the server answers nothing else on this connection",
+            )
+            if not stream.over:
+                self.write(stream.cancel())
+
+    async def unheard_fence(self) -> None:
+        """Do what `fence` does without telling the ear, for which each answer is a frame of no stream.
+
+        Nothing can be opened for both after it.
+        """
+        for _ in range(FENCES):
+            stream_id = self.make(lambda session: session.open(Kind.STREAM, NOBODY, Payload(), 1))
+            self.write(self.said())
+            await self.until(
+                lambda id=stream_id: not self.open or any(each.stream_id == id for each in self.spoken),  # type: ignore[misc]
+                "the server answers nothing else on this connection",
+            )

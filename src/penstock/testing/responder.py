@@ -1,0 +1,150 @@
+"""The server's end of a link, which publishes one stream as no ordinary server would."""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Final, Self
+
+from .. import transports
+from ..dialects import acceptor
+from ..errors import ProtocolError
+from ..events import Canceled, CreditGranted, Event, Requested
+from ..kinds import Kind
+from ..payload import Payload
+from ..session import Acceptor
+from ..settings import Settings
+from ..transports import Link, Listener
+from ..urls import parse_url
+from .ends import RawEnd
+from .results import Skipped
+
+__all__ = ["RawPublisher"]
+
+SETTLING_TURNS: Final = 30
+"""Turns of the loop in which a subscriber of this process gets its chance to say what it should not."""
+
+
+class RawPublisher(RawEnd):
+    """The server's end, of one connection and the first stream that is asked for on it.
+
+    Args:
+        url: Where it listens.
+        patience: Seconds to wait for anything.
+
+    Attributes:
+        streams: What was asked for on the connection.
+        granted: How many items of the first of these were asked for, each time.
+        canceled: It was canceled.
+        connections: How many came; only the first is taken.
+
+    """
+
+    def __init__(self, url: str, patience: float) -> None:
+        super().__init__(patience)
+        self._url = parse_url(url)
+        self._listener: Listener | None = None
+        self._acceptors: list[Acceptor] = []
+        self.streams: list[Requested] = []
+        self.granted: list[int] = []
+        self.canceled = False
+        self.connections = 0
+
+    async def __aenter__(self) -> Self:
+        settings = Settings(resume_timeout=0, max_stray_frames=0)
+        # Those of one server would share its sessions: the second would take the first one's over.
+        self._acceptors = [acceptor(self._url.protocol, settings) for _ in range(2)]
+        self._listener = await transports.listen(self._url, self._accept, settings)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._listener is not None:
+            await self._listener.close()
+        self.abort()
+
+    @property
+    def url(self) -> str:
+        """Where it listens, with the port that was really bound."""
+        assert self._listener is not None
+        return str(self._listener.url)
+
+    @property
+    def stream_id(self) -> int:
+        """The stream that was asked for."""
+        return self.streams[0].stream_id
+
+    def _accept(self, address: str) -> RawPublisher | None:
+        # One connection is what is checked; a second one has no business here.
+        self.connections += 1
+        return self if self.connections == 1 else None
+
+    def link_made(self, link: Link) -> None:
+        """Begin."""
+        super().link_made(link)
+        for each in self._acceptors:
+            each.link_up(self.loop.time())
+
+    def received(self, data: bytes) -> None:
+        """Find out what is spoken, then listen."""
+        if self.speaker is not None:
+            super().received(data)
+            return
+        try:
+            self.speaker, self.ear = (each.receive(data, self.loop.time()) for each in self._acceptors)
+        except ProtocolError as error:
+            self.error = error
+        self._after()
+        self._news.set()
+
+    def heard(self, event: Event) -> None:
+        """Note requests, demand and cancels, of which the closing of a connection is none."""
+        if isinstance(event, Requested):
+            self.streams.append(event)
+            self.granted.append(event.credit)
+        elif not self.streams or event.stream_id != self.stream_id:
+            return
+        elif isinstance(event, CreditGranted):
+            self.granted.append(event.count)
+        elif isinstance(event, Canceled):
+            self.canceled = True
+
+    async def subscribed(self) -> None:
+        """Wait until somebody asks for a stream.
+
+        Raises:
+            Skipped: The protocol does not say that it is one.
+
+        """
+        await self.until(lambda: bool(self.streams), "the subscriber has asked for no stream")
+        if self.streams[0].kind is not Kind.STREAM:
+            raise Skipped("the protocol does not tell a stream from other requests; it needs a service that does")
+
+    async def settle(self) -> None:
+        """Give the subscriber time for whatever it wants to say."""
+        for _ in range(SETTLING_TURNS):
+            await asyncio.sleep(0)
+
+    def send(self, item: Payload) -> list[bytes]:
+        """Return the frames of an item, for which there must be demand."""
+        assert self.speaker is not None
+        self.speaker.send(self.stream_id, item)
+        return self.said()
+
+    def complete(self) -> list[bytes]:
+        """Return the frames that complete the stream."""
+        assert self.speaker is not None
+        self.speaker.complete(self.stream_id)
+        return self.said()
+
+    def fail(self, error: Exception) -> list[bytes]:
+        """Return the frames that fail the stream."""
+        assert self.speaker is not None
+        self.speaker.fail(self.stream_id, error)
+        return self.said()
+
+    def demand(self) -> int:
+        """Return how many items may be sent now."""
+        assert self.speaker is not None
+        return self.speaker.credit(self.stream_id)

@@ -1,0 +1,220 @@
+"""The rules of a subscriber, as a publisher at the other end of a wire can check them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias
+
+from ..errors import ApplicationError
+from ..payload import Payload
+from .ends import PATIENCE
+from .responder import RawPublisher
+from .results import Result, Skipped, require, results_of
+
+__all__ = ["SUBSCRIBER_RULES", "Subscribing", "check_subscriber"]
+
+Consume: TypeAlias = Callable[[str, int | None], Awaitable[list[bytes]]]
+Check: TypeAlias = Callable[[RawPublisher, "_Run"], Awaitable[None]]
+
+WINDOWS: Final = 3
+"""How many times the first demand is sent, to see that there is more."""
+MOST_ITEMS: Final = 2_000
+"""Items of one check at most, however great the demand is."""
+LATE_ITEMS: Final = 8
+"""Items under way when a subscriber cancels."""
+LARGE_BYTES: Final = 300_000
+"""An item that is more than one read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subscribing:
+    """A client whose rules are to be checked.
+
+    Attributes:
+        consume: ``await consume(url, take)`` connects to the server at `url`, asks it for one stream of any route,
+            takes `take` items and leaves, or with None all until it ends. It returns their data, closes its
+            connection, and raises what failed the stream.
+        url: Where to serve it, with its protocol. The client runs in this event loop.
+        patience: Seconds in which what is due must come.
+
+    """
+
+    consume: Consume
+    url: str
+    patience: float = PATIENCE
+
+
+class _Run:
+    """One run of the client, in a task."""
+
+    def __init__(self, subscribing: Subscribing) -> None:
+        self._subscribing = subscribing
+        self._task: asyncio.Task[list[bytes]] | None = None
+
+    async def subscribe(self, publisher: RawPublisher, take: int | None = None) -> None:
+        """Let the client subscribe."""
+
+        async def consume() -> list[bytes]:
+            return await self._subscribing.consume(publisher.url, take)
+
+        self._task = asyncio.get_running_loop().create_task(consume())
+        await publisher.subscribed()
+
+    async def result(self, publisher: RawPublisher) -> list[bytes] | Exception:
+        """Return what the client made of it."""
+        assert self._task is not None
+        await asyncio.wait((self._task,), timeout=publisher.patience)
+        require(self._task.done(), f"the subscriber has not ended within {publisher.patience:g} s")
+        error = self._task.exception()
+        if error is not None and not isinstance(error, Exception):
+            raise error
+        return error or self._task.result()
+
+    async def stop(self) -> None:
+        """End the client where it still runs."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await self._task
+
+
+async def check_subscriber(subscribing: Subscribing, rules: Iterable[str] | None = None) -> list[Result]:
+    """Check a client, over a new connection for each rule.
+
+    Args:
+        subscribing: The client.
+        rules: The numbers of the rules to check, some of `SUBSCRIBER_RULES`; None for all.
+
+    Raises:
+        LocalError: One of `rules` is none of a subscriber's.
+        ConnectError: The URL cannot be served.
+
+    """
+
+    async def run(check: Check) -> None:
+        client = _Run(subscribing)
+        async with RawPublisher(subscribing.url, subscribing.patience) as publisher:
+            try:
+                await check(publisher, client)
+            finally:
+                await client.stop()
+
+    return await results_of({number: partial(run, check) for number, check in _CHECKS.items()}, rules)
+
+
+def _items(count: int) -> list[Payload]:
+    return [Payload(b"%d" % number) for number in range(count)]
+
+
+async def _sent(publisher: RawPublisher, items: list[Payload]) -> None:
+    """Send items as they are asked for."""
+    for item in items:
+        await publisher.until(lambda: publisher.demand() > 0, "the subscriber does not ask for more items")
+        publisher.write(publisher.send(item))
+
+
+async def _consumed(publisher: RawPublisher, client: _Run, items: list[Payload]) -> None:
+    result = await client.result(publisher)
+    require(
+        result == [item.data for item in items], f"the subscriber got something else than was sent: {result!r:.200}"
+    )
+
+
+async def _asks_for_more(publisher: RawPublisher, client: _Run) -> None:
+    await client.subscribe(publisher)
+    first = publisher.demand()
+    require(first > 0, "the subscriber asked for no item")
+    items = _items(min(WINDOWS * first, MOST_ITEMS))
+    await _sent(publisher, items)
+    publisher.write(publisher.complete())
+    await _consumed(publisher, client, items)
+    require(all(count > 0 for count in publisher.granted), f"it asked for {publisher.granted} items")
+
+
+async def _silent_after(publisher: RawPublisher, client: _Run, end: Callable[[], list[bytes]]) -> None:
+    """Check that nothing is said on a stream that `end` has ended."""
+    await client.subscribe(publisher)
+    await _sent(publisher, _items(1))
+    await publisher.settle()
+    before = len(publisher.granted)
+    publisher.write(end())
+    await client.result(publisher)
+    await publisher.settle()
+    require(len(publisher.granted) == before, "the subscriber requests items of a stream that is over")
+    require(not publisher.canceled, "the subscriber cancels a stream that is over")
+
+
+async def _silent_after_completion(publisher: RawPublisher, client: _Run) -> None:
+    await _silent_after(publisher, client, publisher.complete)
+
+
+async def _silent_after_error(publisher: RawPublisher, client: _Run) -> None:
+    await _silent_after(publisher, client, lambda: publisher.fail(ApplicationError(message="it failed")))
+
+
+async def _cancels(publisher: RawPublisher, client: _Run) -> None:
+    await client.subscribe(publisher, 1)
+    await _sent(publisher, _items(1))
+    await publisher.until(lambda: publisher.canceled, "the subscriber wants no more, and does not cancel")
+
+
+async def _takes_late_items(publisher: RawPublisher, client: _Run) -> None:
+    await client.subscribe(publisher, 1)
+    items = _items(LATE_ITEMS)[: publisher.demand()]
+    if len(items) < 2:
+        raise Skipped("the subscriber asks for one item at a time: none can be under way when it cancels")
+    frames = [publisher.send(item) for item in items]
+    publisher.write([part for frame in frames for part in frame])
+    await publisher.until(lambda: publisher.canceled, "the subscriber wants no more, and does not cancel")
+    publisher.write(frames[-1])
+    await _consumed(publisher, client, items[:1])
+
+
+async def _takes_completion(publisher: RawPublisher, client: _Run) -> None:
+    await client.subscribe(publisher)
+    publisher.write(publisher.complete())
+    await _consumed(publisher, client, [])
+
+
+async def _takes_error(publisher: RawPublisher, client: _Run) -> None:
+    await client.subscribe(publisher)
+    publisher.write(publisher.fail(ApplicationError(message="it failed")))
+    result = await client.result(publisher)
+    require(isinstance(result, Exception), f"the subscriber was told of an error, and returned {result!r:.200}")
+
+
+async def _subscribes_once(publisher: RawPublisher, client: _Run) -> None:
+    await client.subscribe(publisher)
+    await _sent(publisher, _items(1))
+    await publisher.settle()
+    publisher.write(publisher.complete())
+    await _consumed(publisher, client, _items(1))
+    require(len(publisher.streams) == 1, f"one subscription opened {len(publisher.streams)} streams")
+    require(publisher.connections == 1, f"one subscription made {publisher.connections} connections")
+
+
+async def _takes_any_item(publisher: RawPublisher, client: _Run) -> None:
+    await client.subscribe(publisher)
+    items = [Payload(), Payload(b"x" * LARGE_BYTES), Payload(b"\0")]
+    await _sent(publisher, items)
+    publisher.write(publisher.complete())
+    await _consumed(publisher, client, items)
+
+
+_CHECKS: Final[dict[str, Check]] = {
+    "2.1": _asks_for_more,
+    "2.3": _silent_after_completion,
+    "2.4": _silent_after_error,
+    "2.6": _cancels,
+    "2.8": _takes_late_items,
+    "2.9": _takes_completion,
+    "2.10": _takes_error,
+    "2.12": _subscribes_once,
+    "2.13": _takes_any_item,
+}
+SUBSCRIBER_RULES: Final = tuple(_CHECKS)
+"""The rules that `check_subscriber` checks."""

@@ -1,0 +1,91 @@
+"""A subscriber that notes what it is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.reactive import Publisher, Subscription
+from tests.waiting import turns, until
+
+IDLE_TURNS = 20
+"""Turns of the loop after which whatever was to come is there."""
+
+
+class Probe:
+    """Notes signals, and requests what it is told to.
+
+    Args:
+        first: What it requests when it is subscribed.
+        each: What it requests from within each item.
+
+    """
+
+    def __init__(self, first: int = 0, each: int = 0) -> None:
+        self.first = first
+        self.each = each
+        self.items: list[Any] = []
+        self.ends: list[object] = []
+        self.subscriptions: list[Subscription] = []
+        self.cancel_at = 0
+
+    @property
+    def subscription(self) -> Subscription:
+        return self.subscriptions[0]
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        self.subscriptions.append(subscription)
+        if self.first:
+            subscription.request(self.first)
+
+    def on_next(self, item: Any) -> None:
+        assert self.subscriptions, "an item before on_subscribe"
+        assert not self.ends, "an item after the end"
+        self.items.append(item)
+        if len(self.items) == self.cancel_at:
+            self.subscription.cancel()
+        elif self.each:
+            self.subscription.request(self.each)
+
+    def on_error(self, error: Exception) -> None:
+        self.ends.append(error)
+
+    def on_complete(self) -> None:
+        self.ends.append("complete")
+
+    async def ended(self) -> object:
+        await until(lambda: bool(self.ends))
+        await turns(IDLE_TURNS)
+        assert len(self.ends) == 1
+        return self.ends[0]
+
+
+class Scripted:
+    """A publisher that sends what its test says, whatever was requested.
+
+    Attributes:
+        requested: What was.
+        canceled: How often it was.
+
+    """
+
+    def __init__(self) -> None:
+        self.requested: list[int] = []
+        self.canceled = 0
+        self.subscriber: Any = None
+
+    def subscribe(self, subscriber: Any) -> None:
+        self.subscriber = subscriber
+        subscriber.on_subscribe(self)
+
+    def request(self, count: int) -> None:
+        self.requested.append(count)
+
+    def cancel(self) -> None:
+        self.canceled += 1
+
+
+def subscribed(publisher: Publisher[Any], first: int = 0, each: int = 0) -> Probe:
+    probe = Probe(first, each)
+    publisher.subscribe(probe)
+    assert len(probe.subscriptions) == 1
+    return probe

@@ -1,0 +1,30 @@
+"""A server for what tests raw ends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import penstock
+from penstock import Payload, Service
+from penstock.testing import Result
+
+FAMILY = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0")
+"""Protocols that carry demand, count stray frames and number nothing: every rule can be checked."""
+
+
+def assert_kept(result: Result, protocol: str) -> None:
+    assert result.outcome == "kept" or (result.outcome == "skipped" and protocol not in FAMILY), str(result)
+
+
+@asynccontextmanager
+async def counting(protocol: str = "rsocket") -> AsyncIterator[str]:
+    """Serve a stream `count`, of as many items as its request says; yield the URL."""
+    service = Service()
+
+    @service.stream("tests.count")
+    def count(request: Payload) -> list[bytes]:
+        return [b"%d" % number for number in range(int(request.data))]
+
+    async with penstock.serve(service, f"{protocol}+memory://raw") as server:
+        yield server.urls[0]

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.testing.ends import PATIENCE
+from penstock.testing.requester import RawRequester
+from penstock.testing.results import Broken
+from tests.testing.serving import FAMILY, counting
+
+
+@pytest.mark.parametrize("protocol", FAMILY)
+async def test_what_was_canceled_is_still_heard(protocol: str) -> None:
+    async with counting(protocol) as url, RawRequester(url, PATIENCE) as raw:
+        stream = raw.opened("tests.count", b"3", 10)
+        # Not written: the speaker believes that it is over, and the server does not.
+        assert stream.cancel() != []
+        await stream.ends()
+        assert [item.data for item in stream.items] == [b"0", b"1", b"2"]
+
+
+@pytest.mark.parametrize("protocol", FAMILY)
+async def test_a_fence_is_a_round_trip(protocol: str) -> None:
+    async with counting(protocol) as url, RawRequester(url, PATIENCE) as raw:
+        stream = raw.opened("tests.count", b"5", 2)
+        await raw.fence()
+        assert len(stream.items) == 2
+
+
+async def test_a_stream_that_ends_early_has_too_few() -> None:
+    async with counting() as url, RawRequester(url, PATIENCE) as raw:
+        with pytest.raises(Broken, match="ended after 2"):
+            await raw.opened("tests.count", b"2", 5).has(3)

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import pytest
+
+import penstock
+from penstock.dialects import PROTOCOLS
+from penstock.testing import RULES, SUBSCRIBER_RULES, Subscribing, check_subscriber
+from penstock.testing.ends import PATIENCE
+from penstock.testing.requester import RawRequester
+from tests.testing.serving import FAMILY, assert_kept
+from tests.waiting import turns
+
+PROMPT = 0.05
+"""Patience with what never comes."""
+TURNS = 5
+"""What is written over a link within this loop has arrived then."""
+
+
+async def consume(url: str, take: int | None) -> list[bytes]:
+    """Take items as any user of ours does."""
+    taken: list[bytes] = []
+    async with penstock.connect(url) as peer, peer.stream("tests.numbers") as items:
+        async for item in items:
+            taken.append(item.data)
+            if len(taken) == take:
+                break
+    return taken
+
+
+async def asks_once(url: str, take: int | None) -> list[bytes]:
+    async with penstock.connect(url) as peer, peer.stream("tests.numbers", credit=4, manual=True) as items:
+        return [item.data async for item in items]
+
+
+async def asks_after_the_end(url: str, take: int | None) -> list[bytes]:
+    async with RawRequester(url, PATIENCE) as raw:
+        stream = raw.opened("tests.numbers", b"", 4)
+        more = stream.request(1)
+        await stream.ends()
+        raw.write(more)
+        await turns(TURNS)
+    return [item.data for item in stream.items]
+
+
+async def cancels_after_the_end(url: str, take: int | None) -> list[bytes]:
+    async with RawRequester(url, PATIENCE) as raw:
+        stream = raw.opened("tests.numbers", b"", 4)
+        cancel = stream.cancel()
+        await stream.ends()
+        raw.write(cancel)
+        await turns(TURNS)
+    return [item.data for item in stream.items]
+
+
+async def leaves_without_a_word(url: str, take: int | None) -> list[bytes]:
+    async with RawRequester(url, PATIENCE) as raw:
+        stream = raw.opened("tests.numbers", b"", 4)
+        await stream.has(1)
+    return [item.data for item in stream.items]
+
+
+async def minds_late_items(url: str, take: int | None) -> list[bytes]:
+    async with RawRequester(url, PATIENCE) as raw:
+        stream = raw.opened("tests.numbers", b"", 4)
+        await stream.has(1)
+        raw.write(stream.cancel())
+        await stream.has(4)
+        raise AssertionError("an item after the cancel")
+
+
+async def minds_an_empty_stream(url: str, take: int | None) -> list[bytes]:
+    taken = await consume(url, take)
+    if not taken:
+        raise AssertionError("no item")
+    return taken
+
+
+async def swallows_errors(url: str, take: int | None) -> list[bytes]:
+    try:
+        return await consume(url, take)
+    except penstock.PenstockError:
+        return []
+
+
+async def subscribes_twice(url: str, take: int | None) -> list[bytes]:
+    async with penstock.connect(url) as peer, peer.stream("tests.numbers") as items, peer.stream("tests.numbers"):
+        return [item.data async for item in items]
+
+
+async def drops_empty_items(url: str, take: int | None) -> list[bytes]:
+    return list(filter(None, await consume(url, take)))
+
+
+BROKEN = [
+    ("2.1", asks_once),
+    ("2.3", asks_after_the_end),
+    ("2.3", cancels_after_the_end),
+    ("2.4", asks_after_the_end),
+    ("2.6", leaves_without_a_word),
+    ("2.8", minds_late_items),
+    ("2.9", minds_an_empty_stream),
+    ("2.10", swallows_errors),
+    ("2.12", subscribes_twice),
+    ("2.13", drops_empty_items),
+]
+
+
+@pytest.mark.parametrize("rule", SUBSCRIBER_RULES)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_our_subscribers_keep_every_rule(protocol: str, rule: str) -> None:
+    [result] = await check_subscriber(Subscribing(consume=consume, url=f"{protocol}+memory://rules"), [rule])
+    assert_kept(result, protocol)
+
+
+async def test_they_do_so_over_a_network() -> None:
+    results = await check_subscriber(Subscribing(consume=consume, url="rsocket+tcp://127.0.0.1:0"))
+    assert [str(each) for each in results if each.outcome != "kept"] == []
+    assert tuple(each.rule.number for each in results) == SUBSCRIBER_RULES
+
+
+@pytest.mark.parametrize(("rule", "broken"), BROKEN)
+@pytest.mark.parametrize("protocol", FAMILY)
+async def test_a_subscriber_that_breaks_a_rule_is_caught(protocol: str, rule: str, broken: object) -> None:
+    patience = PROMPT if rule == "2.1" else PATIENCE
+    subscribing = Subscribing(consume=broken, url=f"{protocol}+memory://rules", patience=patience)  # type: ignore[arg-type]
+    [result] = await check_subscriber(subscribing, [rule])
+    assert result.outcome == "broken", str(result)
+
+
+async def test_a_client_that_takes_one_by_one_has_nothing_late() -> None:
+    async def one_by_one(url: str, take: int | None) -> list[bytes]:
+        async with penstock.connect(url) as peer, peer.stream("tests.numbers", credit=1) as items:
+            return [item.data async for item in items]
+
+    [result] = await check_subscriber(Subscribing(consume=one_by_one, url="rsocket+memory://rules"), ["2.8"])
+    assert result.outcome == "skipped"
+
+
+def test_every_rule_of_a_subscriber_has_its_check_and_somebody_who_breaks_it() -> None:
+    mine = {number for number, rule in RULES.items() if rule.side == "subscriber"}
+    assert set(SUBSCRIBER_RULES) == mine == {rule for rule, _ in BROKEN}
