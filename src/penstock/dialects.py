@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from .errors import LocalError, UrlError
@@ -12,8 +12,11 @@ from .settings import Settings
 
 __all__ = ["PROTOCOLS", "acceptor", "acceptors", "client_session"]
 
-PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0")
+PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "river")
 """The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
+
+OPTIONS: Final[dict[str, frozenset[str]]] = {"river": frozenset({"codec", "server", "client"})}
+"""The options of URLs that belong to a protocol, and not to a transport."""
 
 
 def client_session(
@@ -24,6 +27,7 @@ def client_session(
     random: bytes = b"",
     checkpoint: bytes | None = None,
     messages: bool = False,
+    options: Mapping[str, str] | None = None,
 ) -> Session:
     """Return the client's side of a new session, or of one that an earlier process left.
 
@@ -35,13 +39,16 @@ def client_session(
         checkpoint: What :meth:`penstock.session.Session.checkpoint` returned in an earlier process: the
             session resumes from there, as soon as a link is up.
         messages: The transport carries messages, each of which gets and loses a length of its own.
+        options: Those of the URL.
 
     Raises:
-        UrlError: The protocol is unknown.
+        UrlError: The protocol is unknown, or an option of its has no such value.
         LocalError: `checkpoint` is none of this protocol; or the protocol cannot do what the settings ask for.
 
     """
     _known(protocol)
+    if protocol == "river":
+        return _river_client(settings, setup or Payload(), random, checkpoint, options or {})
     from .rsocket.dialect import DIALECTS, RSOCKET_1_0
     from .rsocket.session import RSocketSession
 
@@ -55,14 +62,21 @@ def client_session(
     return RSocketSession.client(settings, setup or Payload(), dialect, random if settings.resume else None)
 
 
-def acceptors(protocol: str, settings: Settings) -> Callable[[], Acceptor]:
+def acceptors(protocol: str, settings: Settings, options: Mapping[str, str] | None = None) -> Callable[[], Acceptor]:
     """Return what makes an acceptor for each new link of one server; they share the sessions to resume.
 
+    Args:
+        protocol: One of `PROTOCOLS`.
+        settings: Limits and timeouts.
+        options: Those of the URL.
+
     Raises:
-        UrlError: The protocol is unknown.
+        UrlError: The protocol is unknown, or an option of its has no such value.
 
     """
     _known(protocol)
+    if protocol == "river":
+        return _river_acceptors(settings, options or {})
     from .rsocket.accept import RSocketAcceptor
     from .rsocket.connection import Connection
     from .rsocket.dialect import DIALECTS
@@ -78,6 +92,28 @@ def acceptors(protocol: str, settings: Settings) -> Callable[[], Acceptor]:
 def acceptor(protocol: str, settings: Settings) -> Acceptor:
     """Return what reads the first bytes of a new link on a server."""
     return acceptors(protocol, settings)()
+
+
+def _river_client(
+    settings: Settings, setup: Payload, random: bytes, checkpoint: bytes | None, options: Mapping[str, str]
+) -> Session:
+    from .river.identity import Identity
+    from .river.session import RiverSession
+
+    if checkpoint is not None:
+        raise LocalError("river cannot take a session over from another process; leave the checkpoint out")
+    return RiverSession.client(settings, Identity.of(options), setup.data, random)
+
+
+def _river_acceptors(settings: Settings, options: Mapping[str, str]) -> Callable[[], Acceptor]:
+    from .river.accept import RiverAcceptor
+    from .river.identity import Identity
+    from .river.session import RiverSession
+    from .river.sessions import Sessions
+
+    identity = Identity.of(options)
+    sessions: Sessions[RiverSession] = Sessions(settings.max_sessions)
+    return lambda: RiverAcceptor(settings, identity, sessions)
 
 
 def _known(protocol: str) -> None:

@@ -145,7 +145,7 @@ class Server:
         self._service.serving = True
         try:
             for url in self._wanted:
-                make = acceptors(url.protocol, self._settings)
+                make = acceptors(url.protocol, self._settings, url.options)
                 listener = await transports.listen(url, self._accepting(make, url.protocol), self._settings, self._ssl)
                 self._listeners.append(listener)
         except BaseException:

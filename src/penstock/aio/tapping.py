@@ -20,6 +20,7 @@ __all__ = ["TappedSession", "Taps"]
 logger = logging.getLogger("penstock.aio")
 
 UNTOUCHED: Final = (
+    "ask_kinds",
     "checkpoint",
     "close",
     "commit",
@@ -110,6 +111,11 @@ class TappedSession:
     def link_wanted(self) -> bool:
         """See :class:`penstock.session.Session`."""
         return self._session.link_wanted
+
+    @property
+    def full(self) -> bool:
+        """See :class:`penstock.session.Session`."""
+        return self._session.full
 
     @property
     def open_streams(self) -> int:

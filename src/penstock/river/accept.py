@@ -64,9 +64,7 @@ class RiverAcceptor:
             return self._session(message, now)
         except SetupRejected as error:
             body = response(self._codec, "", error.message, code_of(error))
-            answer = Message(
-                f"{message.id[:64]}-r", message.to, message.from_, 0, 0, message.stream_id, 0, Raw(body)
-            )
+            answer = Message(f"{message.id[:64]}-r", message.to, message.from_, 0, 0, message.stream_id, 0, Raw(body))
             self.farewell = framed(self._codec.encode(answer))
             raise ProtocolError(f"handshake refused: {error}") from error
 

@@ -124,9 +124,7 @@ def decode_request(message: Message, codec: RiverCodec, old: bool) -> HandshakeR
         raise SetupRejected(f"the first message is no handshake: {error.message}", MALFORMED) from error
     served = (V1_1, V2_0) if old else (V2_0,)
     if asked.protocol_version not in served:
-        raise SetupRejected(
-            f"this server speaks {' and '.join(served)}, not {asked.protocol_version[:20]}", VERSION
-        )
+        raise SetupRejected(f"this server speaks {' and '.join(served)}, not {asked.protocol_version[:20]}", VERSION)
     state = asked.expected_session_state
     try:
         state.next_expected_seq = whole("nextExpectedSeq", state.next_expected_seq)

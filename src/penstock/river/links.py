@@ -35,9 +35,7 @@ class Links(Inbound):
         self.link_wanted = True
         self._deframer = MessageDeframer(self._settings.max_frame_bytes)
         self._outbox.clear()
-        self._outbox.write(
-            self._control(request(self.session_id, self._sequence, self._metadata, self._codec))
-        )
+        self._outbox.write(self._control(request(self.session_id, self._sequence, self._metadata, self._codec)))
         self._timers.set(Timer.FIRST_FRAME, now + self._settings.handshake_timeout)
 
     def link_down(self, now: float, error: Exception | None) -> None:
@@ -109,8 +107,9 @@ class Links(Inbound):
             # River, Transparent reconnections: it was taken already.
             return
         if message.seq > sequence.ack or message.ack > sequence.seq:
-            expected = f"{sequence.ack} was due, and at most {sequence.seq} can be acknowledged"
-            self._give_up(now, f"message {message.seq} came, which acknowledges {message.ack}: {expected}")
+            # THREATS 58: something is lost, or was never sent; what both sides keep sets it right over a new link.
+            self._suspend(now)
+            self.link_wanted = False
             return
         sequence.ack += 1
         self._confirmed(now)
@@ -173,12 +172,6 @@ class Links(Inbound):
             self._timers.stop(timer)
         if Timer.EXPIRY not in self._timers:
             self._timers.set(Timer.EXPIRY, now + self._settings.session_grace)
-
-    def _give_up(self, now: float, text: str) -> None:
-        """Close the link in order, and keep the session (THREATS 58)."""
-        del text
-        self._suspend(now)
-        self.link_wanted = False
 
     def _silent(self, now: float) -> None:
         """Give the link up if the peer is silent. River, Detecting phantom disconnects."""

@@ -5,8 +5,16 @@ from __future__ import annotations
 from msgspec import UNSET
 
 from ..core.halves import DONE, OPEN
-from ..errors import CreditExceeded, LeaseMissing, LocalError, SessionClosed, SetupRejected, StreamClosed, UnsupportedKind
-from ..events import Established
+from ..errors import (
+    CreditExceeded,
+    LeaseMissing,
+    LocalError,
+    SessionClosed,
+    SetupRejected,
+    StreamClosed,
+    UnsupportedKind,
+)
+from ..events import CreditGranted, Established
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..settings import Settings
@@ -127,6 +135,9 @@ class RiverSession(Links):
         if self._state == CLOSED:
             self._forget(stream)
             raise SessionClosed("the connection was closed: too much waits to be acknowledged")
+        if not closed:
+            # Nobody has to ask for what the client sends.
+            self._events.append(CreditGranted(stream.number, self._sequence.room))
         return stream.number
 
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:

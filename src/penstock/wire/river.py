@@ -244,9 +244,7 @@ def whole(name: str, number: int | float) -> int:
 
 
 CODECS: Final[dict[str, RiverCodec]] = {
-    "json": _Json(
-        "json", msgspec.json.encode, msgspec.json.decode, check_json_depth, b'{"ok":true,"payload":', b"}"
-    ),
+    "json": _Json("json", msgspec.json.encode, msgspec.json.decode, check_json_depth, b'{"ok":true,"payload":', b"}"),
     "msgpack": _Msgpack(
         "msgpack",
         msgspec.msgpack.encode,
