@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,9 +10,8 @@ from typing import Any
 import pytest
 
 import penstock
-from penstock import ApplicationError, LocalError, Payload, Settings, UnsupportedKind
+from penstock import ApplicationError
 from tests.river.serving import make_service
-from tests.waiting import until
 
 TRANSPORTS = ("memory", "tcp", "unix", "ws")
 
@@ -50,6 +48,6 @@ async def test_every_kind(transport: str, tmp_path: Path) -> None:
         with pytest.raises(ApplicationError) as failed:
             await peer.call("demo.boom")
         assert failed.value.code == "UNCAUGHT_ERROR" and "secret" not in failed.value.message
-        with pytest.raises(penstock.Invalid, match="demo.nope"):
+        with pytest.raises(penstock.Invalid, match=r"demo\.nope"):
             await peer.call("demo.nope")
         assert peer.outstanding == 0

@@ -6,7 +6,6 @@ from msgspec import UNSET
 
 from ..core.timers import Timer
 from ..errors import (
-    FrameError,
     KeepaliveTimeout,
     LinkLost,
     ProtocolError,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET
-
 from ..core.halves import DONE, OPEN
 from ..errors import (
     CreditExceeded,

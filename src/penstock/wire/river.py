@@ -71,6 +71,7 @@ class Message(Struct, rename="camel"):
     payload: Raw
     service_name: Id | UnsetType = UNSET
     procedure_name: Id | UnsetType = UNSET
+    tracing: dict[str, Any] | UnsetType = UNSET
 
 
 _QUOTED: Final = [f'"{field.encode_name}"'.encode() for field in msgspec.structs.fields(Message)]
@@ -216,7 +217,8 @@ class _Msgpack(RiverCodec):
         return data
 
     def _check_names(self, data: bytes, message: Message) -> None:
-        said = 8 + (message.service_name is not UNSET) + (message.procedure_name is not UNSET)
+        optional = (message.service_name, message.procedure_name, message.tracing)
+        said = 8 + sum(field is not UNSET for field in optional)
         # Nearly all maps are of at most 15 entries, which the first byte counts.
         count = data[0] & 0x0F
         if data[0] == 0xDE:
