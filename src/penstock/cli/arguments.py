@@ -12,7 +12,9 @@ from ..errors import LocalError
 
 __all__ = [
     "PREFIXES",
+    "RIVER",
     "CaFile",
+    "Codec",
     "Credit",
     "Data",
     "Dialect",
@@ -43,9 +45,11 @@ Timeout = Annotated[float | None, typer.Option("--timeout", min=0, help="Seconds
 CaFile = Annotated[str | None, typer.Option("--cafile", help="With +tls: trust the certificates in this file.")]
 Insecure = Annotated[bool, typer.Option("--insecure", help="With +tls: trust any certificate. For tests alone.")]
 Dialect = Annotated[str, typer.Option("--dialect", help="The protocol version.")]
-Framing = Annotated[str, typer.Option("--framing", help="Length before each frame: u24, u32-inclusive or none.")]
+Codec = Annotated[str, typer.Option("--codec", help="With river-2.0: json or msgpack.")]
+Framing = Annotated[str, typer.Option("--framing", help="Length before each frame: u24, u32, u32-inclusive or none.")]
 
 PREFIXES: Final = {"none": 0, "u24": 3, "u32-inclusive": 4}
+RIVER: Final = {"none": 0, "u32": 4}
 """Bytes of the length, by the name of the framing."""
 
 

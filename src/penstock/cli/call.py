@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .arguments import CaFile, Data, Insecure, Json, Metadata, Retry, Route, Timeout, Url
+from .bodies import bodies_of
 from .connection import request_of, with_peer
 from .output import Printer
 
@@ -27,9 +28,10 @@ def call(
 
     Example: penstock call rsocket+tcp://localhost:7878 quotes.latest -d ACME
     """
-    request = request_of(data, metadata)
+    bodies = bodies_of(url)
+    request = bodies.outgoing(request_of(data, metadata))
 
     async def use(peer: Peer) -> None:
-        Printer(json).item(await peer.call(route, request))
+        Printer(json).item(bodies.incoming(await peer.call(route, request)))
 
     with_peer(url, use, retry=retry, timeout=timeout, cafile=cafile, insecure=insecure)

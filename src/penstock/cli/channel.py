@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .arguments import CaFile, Credit, Data, Insecure, Json, Lines, Metadata, Retry, Route, Take, Timeout, Url
+from .bodies import bodies_of
 from .connection import print_items, request_of, with_peer
 from .lines import lines_of
 
@@ -30,9 +31,10 @@ def channel(
 
     Example: seq 10 | penstock channel rsocket+tcp://localhost:7878 double -
     """
-    request, lines = request_of(data, metadata), lines_of(items)
+    bodies = bodies_of(url)
+    request, lines = bodies.outgoing(request_of(data, metadata)), bodies.lines(lines_of(items))
 
     async def use(peer: Peer) -> None:
-        await print_items(peer.channel(route, request, lines, credit=credit), json, take)
+        await print_items(peer.channel(route, request, lines, credit=credit), json, take, bodies)
 
     with_peer(url, use, retry=retry, timeout=timeout, cafile=cafile, insecure=insecure)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..errors import LocalError
 from ..payload import Payload
 from .arguments import read_bytes
+from .bodies import Bodies
 from .output import Printer
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def with_peer(
     run(main())
 
 
-async def print_items(items: Stream, as_json: bool, take: int | None) -> None:
+async def print_items(items: Stream, as_json: bool, take: int | None, bodies: Bodies) -> None:
     """Print the items of a stream until it ends, or until `take` of them are printed."""
     printer = Printer(as_json)
     count = 0
@@ -75,7 +76,7 @@ async def print_items(items: Stream, as_json: bool, take: int | None) -> None:
         async for item in items:
             count += 1
             # What arrived together is written together; nobody waits for what is here.
-            printer.item(item, flush=count == take or not items.ready)
+            printer.item(bodies.incoming(item), flush=count == take or not items.ready)
             if count == take:
                 break
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .arguments import CaFile, Credit, Data, Insecure, Json, Metadata, Retry, Route, Take, Timeout, Url
+from .bodies import bodies_of
 from .connection import print_items, request_of, with_peer
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ def stream(
 
     Example: penstock stream rsocket+tcp://localhost:7878 quotes.live --credit 64 --take 1000 --json
     """
-    request = request_of(data, metadata)
+    bodies = bodies_of(url)
+    request = bodies.outgoing(request_of(data, metadata))
 
     async def use(peer: Peer) -> None:
-        await print_items(peer.stream(route, request, credit=credit), json, take)
+        await print_items(peer.stream(route, request, credit=credit), json, take, bodies)
 
     with_peer(url, use, retry=retry, timeout=timeout, cafile=cafile, insecure=insecure)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .arguments import CaFile, Data, Insecure, Json, Lines, Metadata, Retry, Route, Timeout, Url
+from .bodies import bodies_of
 from .connection import request_of, with_peer
 from .lines import lines_of
 from .output import Printer
@@ -29,9 +30,10 @@ def upload(
 
     Example: seq 10 | penstock upload rsocket+tcp://localhost:7878 sum -
     """
-    request, lines = request_of(data, metadata), lines_of(items)
+    bodies = bodies_of(url)
+    request, lines = bodies.outgoing(request_of(data, metadata)), bodies.lines(lines_of(items))
 
     async def use(peer: Peer) -> None:
-        Printer(json).item(await peer.upload(route, request, lines))
+        Printer(json).item(bodies.incoming(await peer.upload(route, request, lines)))
 
     with_peer(url, use, retry=retry, timeout=timeout, cafile=cafile, insecure=insecure)
