@@ -126,7 +126,8 @@ class Duo:
     Attributes:
         client, server: The sessions; the server's is there after the first handshake.
         client_events, server_events: What they said, in order.
-        lose: Called with each message on its way and its direction; True loses it and all after it, with the link.
+        lose: Called with each message on its way and its direction. "before" loses it and all after it, with the link;
+            "after" brings it, and loses the rest; "twice" brings it twice; "" is no trouble.
 
     """
 
@@ -142,7 +143,7 @@ class Duo:
         self.acceptor: RiverAcceptor | None = None
         self.client_events: list[Any] = []
         self.server_events: list[Any] = []
-        self.lose: Callable[[Message, str], bool] = lambda message, direction: False
+        self.lose: Callable[[Message, str], str] = lambda message, direction: ""
         self.links = 0
         self.linked = False
         self.link()
@@ -184,17 +185,24 @@ class Duo:
 
     def _bring(self, pieces: list[bytes], direction: str) -> bool:
         for piece in pieces:
-            if self.lose(CODECS[self.codec].decode(piece[4:]), direction):
+            trouble = self.lose(CODECS[self.codec].decode(piece[4:]), direction)
+            if trouble == "before":
                 return False
-            if direction == "s>c":
-                self.client.receive(piece, self.now)
-            elif self.acceptor is None:
-                self.server.receive(piece, self.now)
-            else:
-                self.server = self.acceptor.receive(piece, self.now)
-                self.server.ask_kinds(KINDS.get)
-                self.acceptor = None
+            for _ in range(2 if trouble == "twice" else 1):
+                self._arrive(piece, direction)
+            if trouble == "after":
+                return False
         return True
+
+    def _arrive(self, piece: bytes, direction: str) -> None:
+        if direction == "s>c":
+            self.client.receive(piece, self.now)
+        elif self.acceptor is None:
+            self.server.receive(piece, self.now)
+        else:
+            self.server = self.acceptor.receive(piece, self.now)
+            self.server.ask_kinds(KINDS.get)
+            self.acceptor = None
 
     def advance(self, seconds: float) -> None:
         """Let time pass, with every timer that goes off in between."""
