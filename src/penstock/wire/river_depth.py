@@ -64,32 +64,32 @@ def check_msgpack_depth(data: bytes, limit: int = MAX_DEPTH) -> None:
             continue
         left[-1] -= 1
         at, inner = _skip(data, at)
-        if inner:
+        if inner >= 0:
             left.append(inner)
             if len(left) > limit + 1:
                 raise FrameError(f"the message is nested more than {limit} levels deep", at)
 
 
 def _skip(data: bytes, at: int) -> tuple[int, int]:
-    """Return where the value at `at` ends, or its first inner one begins, and how many inner ones it has."""
+    """Return where the value at `at` ends, or its first inner one begins, and how many it has; -1: it is no container."""
     first = data[at]
     at += 1
     if first < 0x80 or first >= 0xE0:
-        return at, 0
+        return at, -1
     if first < 0x90:
         return at, 2 * (first & 0x0F)
     if first < 0xA0:
         return at, first & 0x0F
     if first < 0xC0:
-        return at + (first & 0x1F), 0
+        return at + (first & 0x1F), -1
     if first in _FIXED:
-        return at + _FIXED[first], 0
+        return at + _FIXED[first], -1
     if first in _COUNTED:
         width = _COUNTED[first]
         count = int.from_bytes(data[at : at + width], "big")
         return at + width, 2 * count if first >= 0xDE else count
     if first in _SIZED or first in _EXTENSIONS:
         width = _SIZED.get(first) or _EXTENSIONS[first]
-        return at + width + int.from_bytes(data[at : at + width], "big") + (first in _EXTENSIONS), 0
+        return at + width + int.from_bytes(data[at : at + width], "big") + (first in _EXTENSIONS), -1
     # nil, false, true, and the byte that is never used.
-    return at, 0
+    return at, -1
