@@ -92,6 +92,8 @@ class Inbound(Connection):
             self._unknown(message, flags)
         elif flags & CANCEL:
             self._canceled(stream)
+        elif stream.deaf:
+            return
         elif flags & OPENS:
             self._invalid(name, "the stream is open already", stream)
         elif flags & CLOSE and self._is_close(message):

@@ -215,6 +215,7 @@ class RiverSession(Links):
             if stream.inbound == OPEN:
                 self._streams.finish(stream.name)
                 stream.inbound = DONE
+                stream.deaf = True
             if stream.outbound == DONE:
                 self._forget(stream)
         elif stream.inbound == OPEN:

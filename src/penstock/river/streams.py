@@ -20,13 +20,14 @@ class RiverStream:
         kind: What travels each way.
         inbound: The state of the half in which the peer sends, of :mod:`penstock.core.halves`.
         outbound: The state of the half in which we send.
+        deaf: Its user reads no more, of which River has no way to tell the peer: what comes is dropped.
         granted: Items that its user asked for, and that have not come.
         held: What came before anybody asked for it: items, and then the end.
         octets: Bytes of `held`.
 
     """
 
-    __slots__ = ("granted", "held", "inbound", "kind", "name", "number", "octets", "outbound")
+    __slots__ = ("deaf", "granted", "held", "inbound", "kind", "name", "number", "octets", "outbound")
 
     def __init__(self, number: int, name: str, kind: Kind, inbound: int, outbound: int) -> None:
         self.number = number
@@ -35,6 +36,7 @@ class RiverStream:
         self.inbound = inbound
         self.outbound = outbound
         self.granted = 0
+        self.deaf = False
         self.held: deque[Event] = deque()
         self.octets = 0
 

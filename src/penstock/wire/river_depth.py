@@ -71,7 +71,7 @@ def check_msgpack_depth(data: bytes, limit: int = MAX_DEPTH) -> None:
 
 
 def _skip(data: bytes, at: int) -> tuple[int, int]:
-    """Return where the value at `at` ends, or its first inner one begins, and how many it has; -1: it is no container."""
+    """Return where the value at `at` ends, or its first inner one begins, and how many it has; -1: none ever."""
     first = data[at]
     at += 1
     if first < 0x80 or first >= 0xE0:
