@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+from typing import Final
+
 from ..core.halves import DONE, OPEN
 from ..errors import (
     CreditExceeded,
@@ -28,8 +31,8 @@ from .streams import RiverStream
 
 __all__ = ["RiverSession"]
 
-TAG_DIGITS = 12
-"""Of the random part of ids."""
+TAG_BYTES: Final = 6
+"""What ids begin with: enough that those of two sessions differ."""
 
 
 class RiverSession(Links):
@@ -58,9 +61,10 @@ class RiverSession(Links):
             raise LocalError(f"{len(random)} random bytes; a River session needs 16")
         key = base36(int.from_bytes(random, "big"))
         said = codec_of(identity.codec).body(metadata) if metadata else b""
-        us = identity.client or f"client-{key[-TAG_DIGITS:]}"
+        tag = _tag(key)
+        us = identity.client or f"client-{tag}"
         peer = identity.server or SERVER
-        return cls(settings, identity.codec, True, us, peer, f"session-{key}", f"{key[-TAG_DIGITS:]}-", said)
+        return cls(settings, identity.codec, True, us, peer, f"session-{key}", f"{tag}-", said)
 
     @classmethod
     def server(
@@ -87,7 +91,7 @@ class RiverSession(Links):
             now: The time.
 
         """
-        session = cls(settings, codec, False, us, peer, asked.session_id, f"{asked.session_id[-TAG_DIGITS:]}-s-")
+        session = cls(settings, codec, False, us, peer, asked.session_id, f"{_tag(asked.session_id)}-s")
         session._old = asked.protocol_version == V1_1
         session.identity = identity
         session._sessions = sessions
@@ -300,3 +304,8 @@ class RiverSession(Links):
         self._held_bytes -= stream.octets
         stream.octets = 0
         stream.held.clear()
+
+
+def _tag(secret: str) -> str:
+    """Return what the ids of a session begin with. Many read them, so they tell nothing of the session's own id."""
+    return blake2b(secret.encode(errors="replace"), digest_size=TAG_BYTES).hexdigest()
