@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -147,3 +148,41 @@ async def test_a_server_that_restarts_is_connected_to_anew(tmp_path: Path) -> No
         assert failed.value.code == "UNEXPECTED_DISCONNECT"
         assert (await peer.call("demo.add", b'{"a":1,"b":3}')).data == b'{"sum":4}'
     await server.close()
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+async def test_the_command_line(codec: str, tmp_path: Path) -> None:
+    service = penstock.Service()
+
+    @service.call("demo.echo")
+    def echo(request: Payload) -> Payload:
+        return request
+
+    @service.stream("demo.twice")
+    def twice(request: Payload) -> list[Payload]:
+        return [request, request]
+
+    @service.channel("demo.back")
+    async def back(request: Payload, items: penstock.Items) -> AsyncIterator[Payload]:
+        async for item in items:
+            yield item
+
+    @service.upload("demo.last")
+    async def last(request: Payload, items: penstock.Items) -> Payload:
+        async for item in items:
+            request = item
+        return request
+
+    async with penstock.serve(service, f"river+unix://{tmp_path}/s?codec={codec}") as server:
+        for arguments, expected in (
+            (("call", "demo.echo", "-d", '{"n": 3}'), '{"n":3}\n'),
+            (("stream", "demo.twice", "-d", '{"n": 3}'), '{"n":3}\n' * 2),
+            (("channel", "demo.back", "1"), "1\n"),
+            (("upload", "demo.last", "[1]"), "[1]\n"),
+        ):
+            verb, *rest = arguments
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "penstock", verb, server.urls[0], *rest, stdout=asyncio.subprocess.PIPE
+            )
+            out, _ = await process.communicate()
+            assert (process.returncode, out.decode()) == (0, expected)
