@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import FrameError, LinkLost, ProtocolError, ResumeRejected, SetupRejected, UnsupportedKind
-from penstock.events import Closed, Established, Unlinked
+from penstock.events import Closed, Established, Requested, Unlinked
 from penstock.kinds import Kind
 from penstock.payload import Payload
 from penstock.river.identity import Identity
@@ -46,6 +46,7 @@ def test_a_gap_or_an_impossible_acknowledgement_closes_the_link_and_keeps_the_se
 
 def test_messages_are_for_us_and_from_our_peer(raw: Raw) -> None:
     assert raw.say("a", 10, {}, to="SOMEONE", **ADD) == []
+    assert not any(isinstance(event, Requested) for event in raw.events)
     # It counts all the same.
     assert raw.session.sequence.ack == 1
     raw.say("a", 10, {}, **{"from": "evil"}, **ADD)
