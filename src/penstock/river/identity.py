@@ -9,7 +9,7 @@ from typing import Final
 from ..errors import UrlError
 from ..wire.river import CODECS, MAX_ID
 
-__all__ = ["Identity", "base36"]
+__all__ = ["SERVER", "Identity", "base36"]
 
 SERVER: Final = "SERVER"
 """What servers are called that have no name of their own."""

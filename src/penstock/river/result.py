@@ -12,7 +12,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from ..errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
 from ..wire.river import CANCEL, CLOSE, RiverCodec
 
-__all__ = ["UNEXPECTED_DISCONNECT", "Result", "error_of", "failure_of", "refusal", "result_of"]
+__all__ = ["CANCELED", "INVALID", "UNEXPECTED_DISCONNECT", "Result", "error_of", "failure_of", "refusal", "result_of"]
 
 UNCAUGHT: Final = "UNCAUGHT_ERROR"
 INVALID: Final = "INVALID_REQUEST"
