@@ -10,7 +10,7 @@ from .payload import Payload
 from .session import Acceptor, Session
 from .settings import Settings
 
-__all__ = ["PROTOCOLS", "acceptor", "acceptors", "client_session"]
+__all__ = ["OPTIONS", "PROTOCOLS", "acceptor", "acceptors", "client_session"]
 
 PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "river")
 """The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
