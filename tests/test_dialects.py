@@ -12,7 +12,7 @@ from penstock.rsocket.mimes import COMPOSITE
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_protocol_has_both_sides(protocol: str) -> None:
-    client = client_session(protocol, Settings())
+    client = client_session(protocol, Settings(), random=bytes(16))
     client.link_up(0.0)
     acceptor = acceptors(protocol, Settings())()
     acceptor.link_up(0.0)

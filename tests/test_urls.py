@@ -59,3 +59,8 @@ def test_a_typo_is_told_in_a_line_that_says_what_to_do(text: str, message: str) 
 def test_a_place_is_shown_without_protocol_and_options() -> None:
     assert parse_url("rsocket+tls://[::1]:7878?ca=x").place == "tls://[::1]:7878"
     assert parse_url("rsocket+tcp://h:0").with_port(7878).place == "tcp://h:7878"
+
+
+def test_options_belong_to_a_protocol_or_a_transport() -> None:
+    assert "codec" in parse_url("river+tcp://h:1?codec=msgpack").protocol_options
+    assert not parse_url("rsocket+tcp://h:1").protocol_options

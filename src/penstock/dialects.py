@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -12,11 +12,13 @@ from .payload import Payload
 from .session import Acceptor, Session, SessionLogs
 from .settings import Settings
 
-__all__ = ["PROTOCOLS", "acceptor", "acceptors", "can_resume", "client_session", "data_mime"]
+__all__ = ["OPTIONS", "PROTOCOLS", "acceptor", "acceptors", "can_resume", "client_session", "data_mime"]
 
-PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams")
+PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams", "river")
 """The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
 
+OPTIONS: Final[dict[str, frozenset[str]]] = {"river": frozenset({"codec", "server", "client"})}
+"""The options of URLs that belong to a protocol, and not to a transport."""
 REACTIVE_STREAMS: Final = "reactive-streams"
 RESUMING: Final = frozenset({"rsocket", "reactivesocket-0.2"})
 """Those whose sessions may outlive their links, and their clients."""
@@ -35,6 +37,7 @@ def client_session(
     random: bytes = b"",
     checkpoint: bytes | None = None,
     messages: bool = False,
+    options: Mapping[str, str] | None = None,
 ) -> Session:
     """Return the client's side of a new session, or of one that an earlier process left.
 
@@ -46,9 +49,10 @@ def client_session(
         checkpoint: What :meth:`penstock.session.Session.checkpoint` returned in an earlier process: the
             session resumes from there, as soon as a link is up.
         messages: The transport carries messages, each of which gets and loses a length of its own.
+        options: Those of the URL.
 
     Raises:
-        UrlError: The protocol is unknown.
+        UrlError: The protocol is unknown, or an option of its has no such value.
         LocalError: `checkpoint` is none of this protocol; or the protocol cannot do what the settings ask for.
 
     """
@@ -59,6 +63,8 @@ def client_session(
         if checkpoint is not None:
             raise LocalError("this is no checkpoint: reactive-streams has none")
         return ReactiveStreamsSession.client(settings, setup or Payload())
+    if protocol == "river":
+        return _river_client(settings, setup or Payload(), random, checkpoint, options or {})
     from .rsocket.dialect import DIALECTS, RSOCKET_1_0
     from .rsocket.session import RSocketSession
 
@@ -75,7 +81,12 @@ def client_session(
 
 
 def acceptors(
-    protocol: str, settings: Settings, logs: SessionLogs | None = None, *, messages: bool = False
+    protocol: str,
+    settings: Settings,
+    logs: SessionLogs | None = None,
+    *,
+    messages: bool = False,
+    options: Mapping[str, str] | None = None,
 ) -> Callable[[], Acceptor]:
     """Return what makes an acceptor for each new link of one server; they share the sessions to resume.
 
@@ -84,9 +95,10 @@ def acceptors(
         settings: Limits and timeouts.
         logs: Where the sessions are kept for another process; None: they die with this one.
         messages: The transport carries messages, each of which gets and loses a length of its own.
+        options: Those of the URL.
 
     Raises:
-        UrlError: The protocol is unknown.
+        UrlError: The protocol is unknown, or an option of its has no such value.
 
     """
     _known(protocol)
@@ -94,6 +106,8 @@ def acceptors(
         from .reactivestreams.accept import ReactiveStreamsAcceptor
 
         return lambda: ReactiveStreamsAcceptor(settings)
+    if protocol == "river":
+        return _river_acceptors(settings, options or {})
     from .rsocket.accept import RSocketAcceptor
     from .rsocket.connection import Connection as RSocketConnection
     from .rsocket.dialect import DIALECTS
@@ -137,6 +151,28 @@ def data_mime(connection: Connection, metadata: bytes | None) -> str:
     if connection.metadata_mime not in ("", COMPOSITE):
         return connection.data_mime
     return mime_of(metadata) or connection.data_mime
+
+
+def _river_client(
+    settings: Settings, setup: Payload, random: bytes, checkpoint: bytes | None, options: Mapping[str, str]
+) -> Session:
+    from .river.identity import Identity
+    from .river.session import RiverSession
+
+    if checkpoint is not None:
+        raise LocalError("river cannot take a session over from another process; leave the checkpoint out")
+    return RiverSession.client(settings, Identity.of(options), setup.data, random)
+
+
+def _river_acceptors(settings: Settings, options: Mapping[str, str]) -> Callable[[], Acceptor]:
+    from .river.accept import RiverAcceptor
+    from .river.identity import Identity
+    from .river.session import RiverSession
+    from .river.sessions import Sessions
+
+    identity = Identity.of(options)
+    sessions: Sessions[RiverSession] = Sessions(settings.max_sessions)
+    return lambda: RiverAcceptor(settings, identity, sessions)
 
 
 def _known(protocol: str) -> None:

@@ -20,6 +20,7 @@ All times are seconds of one monotonic clock. Below `transports` nothing else kn
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from .events import Event
@@ -38,6 +39,11 @@ class Session(Protocol):
 
     link_wanted: bool
     """Whether the session has use for a link: the driver closes the link, or opens one, accordingly."""
+
+    @property
+    @abstractmethod
+    def full(self) -> bool:
+        """Whether the session holds so much that nobody has asked for that nothing should be read for now."""
 
     @property
     @abstractmethod
@@ -162,6 +168,13 @@ class Session(Protocol):
     @abstractmethod
     def commit(self) -> None:
         """Tell the peer that what the last `checkpoint` covers is safe, and request what it promised."""
+
+    @abstractmethod
+    def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
+        """Ask `kind_of` what kind of handler a route has, where a request does not say what it is itself.
+
+        It returns None for a route that nobody answers.
+        """
 
     @abstractmethod
     def streams(self) -> list[int]:

@@ -143,6 +143,23 @@ class Settings:
     idle_timeout: float = 0.0
     """Silence after which a peer is taken for dead in protocols without KEEPALIVE (ReactiveSocket 0.0); 0: never."""
 
+    # River.
+    heartbeat_interval: float = 1.0
+    """Between the heartbeats of a River server; both sides must agree on it."""
+    heartbeats_until_dead: int = 2
+    """Heartbeats that may fail to come before a River peer's link is given up."""
+    handshake_timeout: float = 1.0
+    """How long the first message of a River link, and its answer, may take."""
+    session_grace: float = 5.0
+    """How long a River session without a link waits for one."""
+    max_unacked: int = 10_000
+    """Messages that a River session keeps until its peer acknowledges them; items wait at half as many, and
+    `resume_bytes` holds for their bytes. Beyond it the session is given up."""
+    max_held_bytes: int = 16 * MIB
+    """Items of a River session that nobody has asked for yet; beyond it we stop reading."""
+    river_v1_1: bool = False
+    """Serve River clients of version 1.1, too."""
+
     # Peers of other years.
     client_ids: str = "odd"
     """The stream ids of the client's side, ours or the peer's: "even" for peers of 2015 and 2016."""
@@ -164,7 +181,8 @@ class Settings:
     """What the data of this connection is, as its set-up says; nobody but handlers interprets it."""
 
     def __post_init__(self) -> None:
-        for name in ("credit", "batch_rows", "max_streams", "max_frame_bytes", "output_high_bytes"):
+        at_least_1 = ("credit", "batch_rows", "max_streams", "max_frame_bytes", "output_high_bytes")
+        for name in (*at_least_1, "heartbeats_until_dead", "max_held_bytes"):
             if getattr(self, name) < 1:
                 raise LocalError(f"Settings.{name} is {getattr(self, name)}; it must be at least 1")
         if not 64 <= self.fragment_bytes <= self.max_frame_bytes - 64:
@@ -176,6 +194,10 @@ class Settings:
                 raise LocalError(f"Settings.{name} is {getattr(self, name)!r}; it must be one of {', '.join(choices)}")
         if self.length_counts_itself and self.resume:
             raise LocalError("Settings.resume is set, and with length_counts_itself nothing is resumed; leave one out")
+        if self.max_unacked < 2:
+            raise LocalError(f"Settings.max_unacked is {self.max_unacked}; it must be at least 2")
+        if self.heartbeat_interval < 0.001:
+            raise LocalError(f"Settings.heartbeat_interval is {self.heartbeat_interval}; it must be at least 0.001")
         for name in ("keepalive_interval", "keepalive_lifetime"):
             # RSocket 1.0, SETUP: both are 31-bit milliseconds and more than 0.
             if not 0.001 <= getattr(self, name) <= 2_147_483:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from .dialects import PROTOCOLS
+from .dialects import OPTIONS, PROTOCOLS
 from .errors import UrlError
 
 __all__ = ["TRANSPORTS", "Url", "parse_url"]
@@ -54,6 +54,11 @@ class Url:
             return f"{self.transport}://{quote(self.path)}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.transport}://{host}:{self.port}{quote(self.path)}"
+
+    @property
+    def protocol_options(self) -> frozenset[str]:
+        """The options that its protocol knows, whatever the transport."""
+        return OPTIONS.get(self.protocol, frozenset())
 
     def with_port(self, port: int) -> Url:
         """Return this URL with another port."""

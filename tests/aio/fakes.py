@@ -31,6 +31,10 @@ class FakeSession:
         self.timer: float | None = None
         self.link_wanted = True
         self.calls_by_streams = False
+        self.full = False
+
+    def ask_kinds(self, kind_of: Callable[[str], Any]) -> None:
+        self.kind_of = kind_of
 
     def items(self, stream_id: int) -> list[bytes]:
         """Return the data of all items that were sent on a stream."""

@@ -396,3 +396,23 @@ async def test_a_handler_may_close_its_own_connection(build: Build) -> None:
     world.driver.received(b"")
     await until(lambda: not world.driver.tasks)
     assert world.session.items(2) == [b"bye"]
+
+
+async def test_a_session_that_is_full_is_brought_nothing_more(build: Build) -> None:
+    world = World(build)
+    world.session.full = True
+    world.driver.received(b"x")
+    world.driver.received(b"y")
+    assert [each for each in world.link.told if "reading" in each] == ["pause_reading"]
+    world.session.full = False
+    world.driver.flush()
+    assert [each for each in world.link.told if "reading" in each] == ["pause_reading", "resume_reading"]
+
+
+async def test_a_session_may_ask_what_kind_a_route_is(build: Build) -> None:
+    world = World(build)
+    world.service.stream("s")(lambda request: [])
+    assert world.session.kind_of("s").name == "STREAM"
+    other = build.module("penstock.aio.service").Service()
+    world.driver.serve(other)
+    assert world.session.kind_of("s") is None

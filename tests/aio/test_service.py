@@ -60,3 +60,11 @@ def test_a_service_has_one_push_handler() -> None:
     assert seen == [b"m"]
     with pytest.raises(LocalError, match="already"):
         service.push(seen.append)
+
+
+def test_the_kind_of_a_route_is_that_of_its_handler() -> None:
+    service = Service()
+    service.stream("s")(lambda request: [])
+    service.upload("u")(lambda request, items: b"")
+    service.fire("f")(lambda request: None)
+    assert [service.kind_of(route) for route in "sufx"] == [Kind.STREAM, Kind.UPLOAD, None, None]

@@ -148,3 +148,19 @@ def test_frames_of_reactivesocket_0_0_in_a_file(penstock: Penstock, tmp_path: Pa
     assert (result.code, result.err) == (0, "")
     # The length counts itself.
     assert sum(frame["length"] for frame in result.objects) == len(b"".join(found))
+
+
+def test_rivers_messages_have_their_names(penstock: Penstock) -> None:
+    message = (
+        b'{"id":"m","from":"c","to":"s","seq":1,"ack":2,"streamId":"x","controlFlags":10,'
+        b'"payload":{"n":{"$b":"5"}},"serviceName":"a","procedureName":"b"}'
+    )
+    (shown,) = penstock("decode", "--dialect", "river-2.0", message.hex()).objects
+    assert (shown["controlFlags"], shown["seq"], shown["serviceName"]) == (["OPEN", "CLOSE"], 1, "a")
+    framed = len(message).to_bytes(4, "big") + message
+    shown = penstock("decode", "--dialect", "river-2.0", "--framing", "u32", (framed + framed).hex()).objects
+    assert [each["length"] for each in shown] == [len(message)] * 2
+    result = penstock("decode", "--dialect", "river-2.0", "--codec", "msgpack", message.hex())
+    assert result.code == 1 and "no river-2.0 message" in result.err
+    for wrong in (("--codec", "xml"), ("--framing", "u24")):
+        assert penstock("decode", "--dialect", "river-2.0", *wrong, message.hex()).code == 2

@@ -84,6 +84,7 @@ class Dialer:
             random=os.urandom(TOKEN_BYTES),
             checkpoint=self._checkpoint,
             messages=transports.carries_messages(self.url),
+            options=self.url.options,
         )
         resumption = _Resumption(self)
         self.connection = connection = self._new_connection()

@@ -10,6 +10,7 @@ from typing import Final
 
 from ..errors import LimitExceeded, SessionError
 from ..events import Closed, Draining, Established, Event, LeaseGranted, Unlinked
+from ..kinds import Kind
 from ..session import Session
 from ..settings import Settings
 from ..transports import Discard, Link
@@ -35,6 +36,7 @@ LAST_WORDS: Final = 1.0
 BACKLOG: Final = 1
 FIRES: Final = 2
 GATE: Final = 4
+FULL: Final = 16
 
 
 class Driver(Exchanges):
@@ -113,6 +115,7 @@ class Driver(Exchanges):
         self._fires = 0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = inf
+        session.ask_kinds(self._kind_of)
 
     # What the link tells; see penstock.transports.base.Receiver.
 
@@ -167,6 +170,10 @@ class Driver(Exchanges):
         """Answer the peer's requests by `service` from now on."""
         self.service = service
 
+    def _kind_of(self, route: str) -> Kind | None:
+        """Return the kind of the handler that answers `route` now."""
+        return self.service.kind_of(route)
+
     # Batches.
 
     def wake(self) -> None:
@@ -189,6 +196,10 @@ class Driver(Exchanges):
             happened = session.take_events()
         self.write()
         self._flushing = False
+        if session.full:
+            self._stop_reading(FULL)
+        else:
+            self._resume_reading(FULL)
         if not session.link_wanted and self.link is not None:
             self.link.close()
         self._set_timer()

@@ -131,6 +131,10 @@ class _Intercepted(Service):
         around.name = handler.name
         return around
 
+    def kind_of(self, route: str) -> Kind | None:
+        """Return the kind of the handler of that route."""
+        return self._service.kind_of(route)
+
     def pushed(self, metadata: bytes) -> None:
         """Hand pushed metadata to the push handler."""
         self._service.pushed(metadata)

@@ -192,7 +192,7 @@ class Server:
             self._open_folder()
             for url in self._wanted:
                 messages = transports.carries_messages(url)
-                make = acceptors(url.protocol, self._settings, self._folder, messages=messages)
+                make = acceptors(url.protocol, self._settings, self._folder, messages=messages, options=url.options)
                 listener = await transports.listen(url, self._accepting(make, url.protocol), self._settings, self._ssl)
                 self._listeners.append(listener)
         except BaseException:

@@ -154,6 +154,13 @@ class Service:
             handler = self._handlers[Kind.CALL].get(route)
         return handler
 
+    def kind_of(self, route: str) -> Kind | None:
+        """Return the kind of the handler of that route, for protocols whose requests do not say it; FIRE is none."""
+        for kind in (Kind.CALL, Kind.STREAM, Kind.UPLOAD, Kind.CHANNEL):
+            if route in self._handlers[kind]:
+                return kind
+        return None
+
     def pushed(self, metadata: bytes) -> None:
         """Hand pushed metadata to the push handler; without one it is ignored."""
         if self._push is not None:

@@ -20,6 +20,7 @@ __all__ = ["TappedSession", "Taps"]
 logger = logging.getLogger("penstock.aio")
 
 UNTOUCHED: Final = (
+    "ask_kinds",
     "checkpoint",
     "close",
     "commit",
@@ -115,6 +116,11 @@ class TappedSession:
     def calls_by_streams(self) -> bool:
         """See :class:`penstock.session.Session`."""
         return self._session.calls_by_streams
+
+    @property
+    def full(self) -> bool:
+        """See :class:`penstock.session.Session`."""
+        return self._session.full
 
     @property
     def open_streams(self) -> int:

@@ -13,6 +13,8 @@ from ..errors import LocalError
 
 __all__ = [
     "PREFIXES",
+    "RIVER",
+    "Codec",
     "Credit",
     "Dialect",
     "Framing",
@@ -46,7 +48,10 @@ Repeat = Annotated[int, typer.Option("--repeat", metavar="N", min=1, help="Do it
 Take = Annotated[int | None, typer.Option("--take", min=1, help="Stop after so many items.")]
 Credit = Annotated[int | None, typer.Option("--credit", min=1, help="Items that may be under way.")]
 
+Codec = Annotated[str, typer.Option("--codec", help="With river-2.0: json or msgpack.")]
+
 PREFIXES: Final = {"none": 0, "u24": 3, "u32-inclusive": 4}
+RIVER: Final = {"none": 0, "u32": 4}
 """Bytes of the length, by the name of the framing."""
 
 

@@ -33,7 +33,7 @@ def call(
 
     Example: penstock call rsocket+tls://localhost:7878 quotes.latest --auth bearer:@token.txt --debug
     """
-    printer = output.printer()
+    printer = output.printer(url)
 
     async def use(peer: Peer, wanted: str, payload: Payload) -> None:
         async for _ in paced(range(repeat), interval):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .arguments import Credit, Interval, Lines, Route, Take, Url
+from .bodies import bodies_of
 from .connect_options import ConnectOptions
 from .connection import ask, print_items
 from .groups import grouped
@@ -34,8 +35,8 @@ def channel(
 
     Example: seq 10 | penstock channel rsocket+tcp://localhost:7878 double - --delay 0.5
     """
-    printer = output.printer()
-    source = sending.source(items)
+    printer = output.printer(url)
+    source = bodies_of(url).items(sending.source(items))
 
     async def use(peer: Peer, wanted: str, payload: Payload) -> None:
         await print_items(peer.channel(wanted, payload, source, credit=credit), printer, take, interval)

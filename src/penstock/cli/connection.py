@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from .bodies import bodies_of
 from .output import Printer
 from .pace import paced
 from .stats import summary
@@ -78,6 +79,7 @@ def ask(
 
     """
     wanted, payload = request.request(url, route, options.settings(url))
+    payload = bodies_of(url).outgoing(payload)
 
     async def asking(peer: Peer) -> None:
         await use(peer, wanted, payload)

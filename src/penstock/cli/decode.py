@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import FrameError, LocalError, SessionError
-from .arguments import Dialect, Framing, prefix_bytes
+from .arguments import RIVER, Codec, Dialect, Framing, prefix_bytes
 from .exits import FAILED
 from .output import complain
 
 if TYPE_CHECKING:
     from ..wire.frames import Frame
 
+RIVER_2_0 = "river-2.0"
 _HEX = re.compile(rb"[0-9a-fA-F\s]*")
 
 
@@ -27,6 +28,7 @@ def decode(
     ] = "-",
     dialect: Dialect = "rsocket-1.0",
     framing: Framing = "none",
+    codec: Codec = "json",
 ) -> None:
     """Print the frames in some bytes, one JSON object each.
 
@@ -34,6 +36,9 @@ def decode(
 
     Example: penstock decode --dialect rsocket-1.0 000000012400
     """
+    if dialect == RIVER_2_0:
+        _decode_river(source, framing, codec)
+        return
     from ..wire.dump import read_frames
     from ..wire.dump_reactivestreams import DIALECT
 
@@ -64,6 +69,29 @@ def _decode_messages(octets: bytes, prefix: int) -> None:
     except SessionError as error:
         complain(f"this is no {DIALECT} message: {error}")
         raise typer.Exit(FAILED) from None
+
+
+def _decode_river(source: str, framing: str, codec: str) -> None:
+    """Print River's messages; text that is no hex is a message of the JSON codec.
+
+    Raises:
+        LocalError: There is no such framing or codec.
+
+    """
+    from ..wire.river import codec_of
+    from ..wire.river_dump import read_messages
+
+    codec_of(codec)
+    if framing not in RIVER:
+        raise LocalError(f"unknown framing {framing!r} of {RIVER_2_0}; known are {', '.join(RIVER)}")
+    prefix = RIVER[framing]
+    for number, data in enumerate(_pieces(_content(source), prefix), 1):
+        try:
+            for fields in read_messages(data, codec, prefix > 0):
+                print(json.dumps(fields))
+        except FrameError as error:
+            complain(f"this is no {RIVER_2_0} message: message {number}, {error}")
+            raise typer.Exit(FAILED) from None
 
 
 def _show(length: int | None, frame: Frame, dialect: str) -> None:

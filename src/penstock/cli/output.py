@@ -14,6 +14,7 @@ import typer
 from ..errors import LocalError
 from ..payload import Payload
 from .arguments import offering
+from .bodies import Bodies, bodies_of
 
 __all__ = ["FORMATS", "OutputOptions", "Printer", "complain", "shown"]
 
@@ -36,22 +37,24 @@ class Printer:
 
     Args:
         format: One of `FORMATS`.
+        bodies: Turns what came into what people read.
 
     Raises:
         LocalError: It is none of these.
 
     """
 
-    def __init__(self, format: str = "text") -> None:
+    def __init__(self, format: str = "text", bodies: Bodies | None = None) -> None:
         if format not in FORMATS:
             raise LocalError(f"unknown format {format!r}; known are {', '.join(FORMATS)}")
+        self._bodies = bodies or Bodies(None)
         # As it is, unless a terminal shows it.
         self._written = _safe_line if format == "text" and sys.stdout.isatty() else FORMATS[format]
 
     def item(self, payload: Payload, flush: bool = True) -> None:
         """Print one item. Without `flush` it may stay in a buffer until one comes with it."""
         out = sys.stdout.buffer
-        out.write(self._written(payload))
+        out.write(self._written(self._bodies.incoming(payload)))
         if flush:
             out.flush()
 
@@ -118,11 +121,12 @@ class OutputOptions:
     ] = "text"
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False
 
-    def printer(self) -> Printer:
-        """Return what prints the items.
+    def printer(self, url: str = "") -> Printer:
+        """Return what prints the items that come from `url`, or bytes as they are.
 
         Raises:
             LocalError: There is no such format.
+            UrlError: The URL names nothing that we know.
 
         """
-        return Printer("json" if self.json else self.format)
+        return Printer("json" if self.json else self.format, bodies_of(url) if url else None)

@@ -38,7 +38,7 @@ def stream(
 
     Example: penstock stream reactivesocket-0.0+tcp://localhost:7878 quotes.live --endless --interval 0.5
     """
-    printer = output.printer()
+    printer = output.printer(url)
 
     async def use(peer: Peer, wanted: str, payload: Payload) -> None:
         await print_items(peer.stream(wanted, payload, credit=credit, endless=endless), printer, take, interval)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .arguments import Lines, Route, Url
+from .bodies import bodies_of
 from .connect_options import ConnectOptions
 from .connection import ask
 from .groups import grouped
@@ -31,8 +32,8 @@ def upload(
 
     Example: seq 10 | penstock upload rsocket+tcp://localhost:7878 sum -
     """
-    printer = output.printer()
-    source = sending.source(items)
+    printer = output.printer(url)
+    source = bodies_of(url).items(sending.source(items))
 
     async def use(peer: Peer, wanted: str, payload: Payload) -> None:
         printer.item(await peer.upload(wanted, payload, source))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from ..core.timers import Timer, TimerTable
@@ -17,6 +18,7 @@ from ..errors import (
     SetupRejected,
 )
 from ..events import Closed, Established, Event, Failed
+from ..kinds import Kind
 from ..payload import Payload
 from ..settings import Settings
 from ..wire.reactivestreams import Items, Message, Type
@@ -89,6 +91,14 @@ class Connection:
     def calls_by_streams(self) -> bool:
         """Yes: a subscriber that wants one item cannot say so."""
         return True
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more should be read: never, because demand bounds what comes."""
+        return False
+
+    def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
+        """Nothing: all that a subscriber wants is a stream."""
 
     # The link.
 

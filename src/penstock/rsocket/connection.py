@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from ..core.halves import DONE
@@ -19,6 +20,7 @@ from ..errors import (
     SetupRejected,
 )
 from ..events import Closed, Draining, Established, Event, Failed, LeaseGranted, MetadataPushed
+from ..kinds import Kind
 from ..leases import LONGEST, FixedLease, LeasePolicy
 from ..payload import Payload
 from ..settings import Settings
@@ -113,6 +115,14 @@ class Connection:
             self._outbound.replay = Replay(settings.resume_bytes, self._codec.prefix_bytes)
         if is_client and settings.lease:
             self._use_leases(honor=True, grant=dialect.server_waits)
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more should be read: never, because credit bounds what comes."""
+        return False
+
+    def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
+        """Nothing: a request says what it is."""
 
     @property
     def open_streams(self) -> int:

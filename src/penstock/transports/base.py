@@ -133,6 +133,7 @@ def check_options(url: Url, known: frozenset[str]) -> None:
         UrlError: There is one.
 
     """
+    known = known | url.protocol_options
     for name in url.options:
         if name not in known:
             what = f"known are {', '.join(sorted(known))}" if known else f"{url.transport} has none"

@@ -11,7 +11,13 @@ from typing import Final
 
 __all__ = ["PREFIX_BYTES", "MessageCutter"]
 
-PREFIX_BYTES: Final = {"rsocket": 3, "reactivesocket-0.2": 3, "reactivesocket-0.0": 3, "reactive-streams": 0}
+PREFIX_BYTES: Final = {
+    "rsocket": 3,
+    "reactivesocket-0.2": 3,
+    "reactivesocket-0.0": 3,
+    "reactive-streams": 0,
+    "river": 4,
+}
 """The width of the length before each frame, by protocol; 0: messages are but pieces of a stream of bytes."""
 
 

@@ -1,0 +1,92 @@
+"""The first message of a new link on a server: a handshake, and whose."""
+
+from __future__ import annotations
+
+from msgspec import Raw
+
+from ..errors import FrameError, ProtocolError, SetupRejected
+from ..session import Session
+from ..settings import Settings
+from ..wire.river import Message, codec_of
+from ..wire.river_framing import MessageDeframer, framed
+from .handshake import MALFORMED, MISMATCH, check_state, code_of, decode_request, response
+from .identity import SERVER, Identity
+from .session import RiverSession
+from .sessions import Sessions
+
+__all__ = ["RiverAcceptor"]
+
+
+class RiverAcceptor:
+    """Waits for a whole handshake, and finds the session that it belongs to.
+
+    Args:
+        settings: Limits and timeouts.
+        identity: The codec, and the server's id.
+        sessions: The server's.
+
+    """
+
+    def __init__(self, settings: Settings, identity: Identity, sessions: Sessions[RiverSession]) -> None:
+        self._settings = settings
+        self._codec = codec_of(identity.codec)
+        self._name = identity.server
+        self._sessions = sessions
+        self._deframer = MessageDeframer(settings.max_setup_frame_bytes)
+        self._since = 0.0
+        self.farewell = b""
+        self.identity = b""
+
+    def link_up(self, now: float) -> None:
+        """A link was accepted: the peer must say who it is before `next_timer`."""
+        self._since = now
+
+    def next_timer(self) -> float | None:
+        """Return when the peer must have said who it is."""
+        return self._since + self._settings.handshake_timeout
+
+    def receive(self, data: bytes, now: float) -> Session | None:
+        """Take what the link brought. See :meth:`penstock.session.Acceptor.receive`.
+
+        Raises:
+            ProtocolError: It begins with no handshake, or with one that is refused.
+
+        """
+        self._deframer.feed(data)
+        first = self._deframer.next()
+        if first is None:
+            return None
+        # What cannot be read at all is not answered.
+        message = self._codec.decode(first)
+        try:
+            if self._deframer.pending:
+                raise SetupRejected("the client did not wait for the answer to its handshake", MALFORMED)
+            return self._session(message, now)
+        except SetupRejected as error:
+            body = response(self._codec, "", error.message, code_of(error))
+            answer = Message(f"{message.id[:64]}-r", message.to, message.from_, 0, 0, message.stream_id, 0, Raw(body))
+            self.farewell = framed(self._codec.encode(answer))
+            raise ProtocolError(f"handshake refused: {error}") from error
+
+    def _session(self, message: Message, now: float) -> Session:
+        """Return the session that a handshake asks for. River, Server; and Handshake."""
+        if message.control_flags:
+            raise SetupRejected("a handshake has no control flags", MALFORMED)
+        asked = decode_request(message, self._codec, self._settings.river_v1_1)
+        if self._name and message.to != self._name:
+            raise SetupRejected(f"this server is {self._name}, not {message.to[:40]}", MALFORMED)
+        sessions = self._sessions
+        known = sessions.get(asked.session_id, message.from_, self.identity)
+        if known is not None and known.us == message.to:
+            check_state(asked.expected_session_state, known.sequence)
+            known.go_on(now)
+            return known
+        check_state(asked.expected_session_state, None)
+        if sessions.taken(asked.session_id):
+            raise SetupRejected("the session that the client would go on with is not known here", MISMATCH)
+        if sessions.full:
+            raise FrameError(f"max_sessions ({self._settings.max_sessions}) are open")
+        us = message.to or self._name or SERVER
+        return RiverSession.server(
+            self._settings, self._codec.name, us, message.from_, asked, sessions, self.identity, now
+        )

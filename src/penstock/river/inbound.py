@@ -1,0 +1,205 @@
+"""Messages of streams, on both sides. River, Handling messages for streams."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import UNSET
+
+from ..core.halves import DONE, OPEN
+from ..errors import FrameError, ProtocolError
+from ..events import Canceled, Completed, Event, Failed, ItemReceived, Requested
+from ..kinds import Kind
+from ..payload import Payload
+from ..wire.river import CANCEL, CLOSE, Message
+from ..wire.river import OPEN as OPENS
+from .connection import Connection
+from .handshake import REHANDSHAKE, is_rehandshake, rehandshake
+from .result import CANCELED, INVALID, error_of, refusal, result_of
+from .streams import RiverStream
+
+__all__ = ["Inbound"]
+
+ITEM_BYTES: Final = 64
+"""About what an item that is held costs beside its data."""
+NOT_OPENED: Final = "there is no such stream, and the message does not open one"
+
+
+class Inbound(Connection):
+    """A connection that knows what messages of streams mean."""
+
+    def _stream_message(self, message: Message) -> None:
+        """Take a message that is in order, and for us."""
+        if self._is_client:
+            self._response(message)
+        else:
+            self._request(message)
+
+    # On the client.
+
+    def _response(self, message: Message) -> None:
+        stream = self._streams.named(message.stream_id)
+        if message.stream_id == REHANDSHAKE and is_rehandshake(self._codec, message.payload):
+            self._post(REHANDSHAKE, 0, rehandshake(self._metadata, self._codec))
+            return
+        if stream is None or stream.inbound != OPEN:
+            # River, On the client: what nobody waits for MUST be discarded silently.
+            return
+        flags = int(message.control_flags)
+        if flags & CLOSE and self._is_close(message):
+            stream.inbound = DONE
+            self._deliver(stream, Completed(stream.number))
+            return
+        try:
+            result = result_of(self._codec, message.payload)
+        except FrameError as error:
+            self._post(stream.name, CANCEL, refusal(self._codec, CANCELED, "the answer is no result"))
+            self._end(stream, ProtocolError(f"the answer is no result: {error.message}"))
+            return
+        if not result.ok:
+            self._failed(stream, flags, error_of(self._codec, result.payload))
+            return
+        # An rpc and an upload have one answer, whatever its flags.
+        done = bool(flags & CLOSE) or stream.kind in (Kind.CALL, Kind.UPLOAD)
+        if done:
+            stream.inbound = DONE
+        self._deliver(stream, ItemReceived(stream.number, Payload(bytes(result.payload)), done))
+
+    def _failed(self, stream: RiverStream, flags: int, error: Exception) -> None:
+        """Take an error of the server's: it ends the stream."""
+        if not flags & CANCEL:
+            if not flags & CLOSE and stream.kind in (Kind.STREAM, Kind.CHANNEL):
+                # More might follow it; to our users an error is the end.
+                self._post(stream.name, CANCEL, refusal(self._codec, CANCELED, "the stream ended with its error"))
+            elif stream.outbound == OPEN:
+                self._post(stream.name, CLOSE, self._codec.close)
+        self._end(stream, error)
+
+    def _end(self, stream: RiverStream, error: Exception) -> None:
+        """End both halves with an error, which comes after all items that are held."""
+        stream.inbound = stream.outbound = DONE
+        self._deliver(stream, Failed(stream.number, error))
+
+    # On the server.
+
+    def _request(self, message: Message) -> None:
+        name = message.stream_id
+        flags = int(message.control_flags)
+        if self._old and flags & CANCEL:
+            flags = flags & ~CANCEL | CLOSE
+        stream = self._streams.named(name)
+        if stream is None:
+            self._unknown(message, flags)
+        elif flags & CANCEL:
+            self._canceled(stream)
+        elif stream.deaf:
+            return
+        elif flags & OPENS:
+            self._invalid(name, "the stream is open already", stream)
+        elif flags & CLOSE and self._is_close(message):
+            # THREATS 63: closing twice changes nothing.
+            if stream.inbound == OPEN:
+                stream.inbound = DONE
+                if stream.kind.sends_items:
+                    self._deliver(stream, Completed(stream.number))
+                self._settle(stream)
+        elif stream.inbound != OPEN or not stream.kind.sends_items:
+            self._invalid(name, "the procedure takes no further requests", stream)
+        elif not self._is_close(message):
+            done = bool(flags & CLOSE)
+            if done:
+                stream.inbound = DONE
+            self._deliver(stream, ItemReceived(stream.number, Payload(bytes(message.payload)), done))
+
+    def _unknown(self, message: Message, flags: int) -> None:
+        """Take a message for a stream that is not open."""
+        name = message.stream_id
+        if flags & OPENS and not flags & CANCEL:
+            self._open_theirs(message, flags)
+        elif not flags & CANCEL and not self._streams.is_finished(name):
+            # A cancellation may always cross our last word.
+            self._invalid(name, NOT_OPENED)
+
+    def _open_theirs(self, message: Message, flags: int) -> None:
+        """Open a stream of the client's."""
+        name, service, procedure = message.stream_id, message.service_name, message.procedure_name
+        if service is UNSET or procedure is UNSET:
+            missing = "service" if service is UNSET else "procedure"
+            self._invalid(name, f"missing {missing} name in stream open message")
+            return
+        limit = self._settings.max_streams
+        if len(self._streams) >= limit:
+            self._invalid(name, f"too many streams are open; at most {limit} may be")
+            return
+        route = f"{service}.{procedure}"
+        kind = self._kind_of(route) or (Kind.CALL if flags & CLOSE else Kind.CHANNEL)
+        done = bool(flags & CLOSE)
+        stream = self._streams.open(name, kind, DONE if done else OPEN, OPEN)
+        asked = Kind.CHANNEL if kind.sends_items else kind
+        payload = Payload(bytes(message.payload))
+        credit = self._sequence.room
+        self._events.append(Requested(stream.number, asked, route, payload, credit, done or not kind.sends_items))
+
+    def _canceled(self, stream: RiverStream) -> None:
+        """Take a client's cancellation. What its payload says is for people."""
+        if stream.outbound == OPEN and stream.kind in (Kind.STREAM, Kind.CHANNEL):
+            # As the reference does; the client ignores it.
+            self._post(stream.name, CLOSE, self._codec.close)
+        self._streams.finish(stream.name)
+        self._forget(stream)
+        self._events.append(Canceled(stream.number, True))
+
+    def _invalid(self, name: str, text: str, stream: RiverStream | None = None) -> None:
+        """Refuse a message, and its whole stream. River, On the server: an abrupt full close."""
+        if stream is not None:
+            self._forget(stream)
+            self._events.append(Canceled(stream.number, True))
+        self._streams.finish(name)
+        self._post(name, CANCEL, refusal(self._codec, INVALID, text))
+
+    # What users asked for, and what they did not.
+
+    def _deliver(self, stream: RiverStream, event: Event) -> None:
+        """Hand an event on, or hold it until its stream's user asks for more."""
+        if isinstance(event, ItemReceived):
+            if stream.granted < 1 or stream.held:
+                size = len(event.payload.data) + ITEM_BYTES
+                stream.held.append(event)
+                stream.octets += size
+                self._held_bytes += size
+                return
+            stream.granted -= 1
+        elif stream.held:
+            stream.held.append(event)
+            return
+        self._events.append(event)
+        self._settle(stream)
+
+    def _release(self, stream: RiverStream) -> None:
+        """Hand on what was held and is asked for now."""
+        held = stream.held
+        while held:
+            event = held[0]
+            if isinstance(event, ItemReceived):
+                if stream.granted < 1:
+                    return
+                stream.granted -= 1
+                size = len(event.payload.data) + ITEM_BYTES
+                stream.octets -= size
+                self._held_bytes -= size
+            self._events.append(held.popleft())
+        self._settle(stream)
+
+    def _settle(self, stream: RiverStream) -> None:
+        """Forget a stream that is over."""
+        if stream.outbound == DONE and not self._is_client and not stream.kind.sends_items and stream.inbound == OPEN:
+            # Its client may still close it, and need not (THREATS 63).
+            self._streams.finish(stream.name)
+            stream.inbound = DONE
+        if stream.over:
+            self._forget(stream)
+
+    def _is_close(self, message: Message) -> bool:
+        """Whether the payload is a ControlClose, which no user must see."""
+        body = bytes(message.payload)
+        return body == self._codec.close or self._codec.is_close(body)

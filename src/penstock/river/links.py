@@ -1,0 +1,195 @@
+"""The links of a session, which come and go: handshakes, order, heartbeats, and going on over another link."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from ..core.timers import Timer
+from ..errors import (
+    KeepaliveTimeout,
+    LinkLost,
+    ProtocolError,
+    ResumeRejected,
+    SetupRejected,
+)
+from ..events import Established, Unlinked
+from ..payload import Payload
+from ..wire.river import ACK, Message
+from ..wire.river_framing import MessageDeframer
+from .connection import CLOSED, DOWN, DRAINING, HANDSHAKING, UP
+from .handshake import MISMATCH, HandshakeResponse, request
+from .inbound import Inbound
+
+__all__ = ["Links"]
+
+
+class Links(Inbound):
+    """A session with its links, but without verbs."""
+
+    def link_up(self, now: float) -> None:
+        """A client's link is open: say who we are, and nothing else before that is answered."""
+        if self._state == CLOSED or not self._is_client:
+            return
+        self._link = HANDSHAKING
+        self.link_wanted = True
+        self._deframer = MessageDeframer(self._settings.max_frame_bytes)
+        self._outbox.clear()
+        self._outbox.write(self._control(request(self.session_id, self._sequence, self._metadata, self._codec)))
+        self._timers.set(Timer.FIRST_FRAME, now + self._settings.handshake_timeout)
+
+    def link_down(self, now: float, error: Exception | None) -> None:
+        """The link is gone; the session waits for another one."""
+        if self._state == CLOSED:
+            return
+        self._suspend(now)
+        self.link_wanted = True
+        if self._state == DRAINING and not self._streams:
+            self._finish(None)
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Take what the link brought. It may be cut anywhere."""
+        if self._link == DOWN:
+            # What a link still brings that we gave up.
+            return
+        self._deframer.feed(data)
+        try:
+            while self._link != DOWN:
+                message = self._deframer.next()
+                if message is None:
+                    break
+                self._message(self._codec.decode(message), len(message), now)
+        except ProtocolError as error:
+            # River, State Transitions: an invalid message destroys the session.
+            self._finish(error)
+        self._after()
+
+    def next_timer(self) -> float | None:
+        """Return when to call `handle_timer`, or None. It may be early, never late."""
+        return self._timers.next()
+
+    def handle_timer(self, now: float) -> None:
+        """Do what is due by now."""
+        for timer in self._timers.expired(now):
+            if self._state == CLOSED:
+                return
+            if timer is Timer.KEEPALIVE:
+                self._timers.set(Timer.KEEPALIVE, now + self._settings.heartbeat_interval)
+                self._beat()
+            elif timer is Timer.SILENCE:
+                self._silent(now)
+            elif timer is Timer.FIRST_FRAME:
+                limit = self._settings.handshake_timeout
+                self._drop(now, LinkLost(f"{self.peer} did not answer the handshake within {limit:g} s"))
+            elif timer is Timer.EXPIRY:
+                limit = self._settings.session_grace
+                self._finish(LinkLost(f"the session was without a connection for session_grace ({limit:g} s)"))
+        self._after()
+
+    def confirm(self) -> None:
+        """The handshake's answer is a sign: `Established` follows, or `Closed`."""
+        if self._established:
+            self._establish()
+
+    # Messages.
+
+    def _message(self, message: Message, size: int, now: float) -> None:
+        """Take a message. River, Handling messages for streams: both client and server."""
+        self._heard = now
+        if message.from_ != self.peer:
+            # THREATS 57.
+            raise ProtocolError(f"a message from {message.from_[:40]!r} came over the link of {self.peer!r}")
+        if self._link == HANDSHAKING:
+            self._answered(message, now)
+            return
+        sequence = self._sequence
+        if message.seq < sequence.ack:
+            # River, Transparent reconnections: it was taken already.
+            return
+        if message.seq > sequence.ack or message.ack > sequence.seq:
+            # THREATS 58: something is lost, or was never sent; what both sides keep sets it right over a new link.
+            self._suspend(now)
+            self.link_wanted = False
+            return
+        sequence.ack += 1
+        self._confirmed(now)
+        self._acknowledged(int(message.ack))
+        if message.to != self.us:
+            return
+        if int(message.control_flags) & ACK:
+            # THREATS 65: a server's heartbeats are echoed, a client's are not.
+            if self._is_client:
+                self._beat()
+            return
+        self._pass(size)
+        if self._link == UP:
+            self._stream_message(message)
+
+    def _answered(self, message: Message, now: float) -> None:
+        """Take a server's answer to our handshake."""
+        status = self._codec.value(message.payload, HandshakeResponse).status
+        if status.ok and status.session_id == self.session_id and message.to == self.us:
+            self._timers.stop(Timer.FIRST_FRAME)
+            self._linked(now)
+            if not self._established:
+                self._establish()
+            return
+        code = "" if status.code is UNSET else str(status.code)
+        text = f"{self.peer} refused the handshake: {code} {status.reason or ''}"
+        if status.ok or code == MISMATCH:
+            # River, Client: the server has lost the state of this session.
+            self._finish(ResumeRejected(text, code or None))
+        else:
+            self._finish(SetupRejected(text, code or None))
+
+    def _establish(self) -> None:
+        self._established = True
+        self._events.append(Established(Payload(self._metadata), "", self._codec.data_mime))
+
+    def _confirmed(self, now: float) -> None:
+        """Learn that the peer goes on with this session."""
+
+    # Links.
+
+    def _linked(self, now: float) -> None:
+        """Go on over a link: all that was not acknowledged is sent again, as it was."""
+        self._link = UP
+        self.link_wanted = True
+        self._timers.stop(Timer.EXPIRY)
+        for message in self._sequence.unacked:
+            self._outbox.write(len(message).to_bytes(4, "big") + message)
+        self._heard = now
+        settings = self._settings
+        self._timers.set(Timer.SILENCE, now + settings.heartbeat_interval * settings.heartbeats_until_dead)
+        if not self._is_client:
+            self._timers.set(Timer.KEEPALIVE, now + settings.heartbeat_interval)
+
+    def _suspend(self, now: float) -> None:
+        """Go on without a link: what is sent now waits."""
+        self._link = DOWN
+        self._outbox.clear()
+        for timer in (Timer.FIRST_FRAME, Timer.KEEPALIVE, Timer.SILENCE):
+            self._timers.stop(timer)
+        if Timer.EXPIRY not in self._timers:
+            self._timers.set(Timer.EXPIRY, now + self._settings.session_grace)
+
+    def _silent(self, now: float) -> None:
+        """Give the link up if the peer is silent. River, Detecting phantom disconnects."""
+        settings = self._settings
+        limit = settings.heartbeat_interval * settings.heartbeats_until_dead
+        if self.full:
+            # It is we who do not listen.
+            self._heard = now
+        if now - self._heard < limit:
+            self._timers.set(Timer.SILENCE, self._heard + limit)
+        else:
+            self._drop(now, KeepaliveTimeout(f"nothing was heard of {self.peer} for {now - self._heard:.1f} s"))
+
+    def _drop(self, now: float, error: Exception) -> None:
+        """Give a link up that brings nothing, without a word."""
+        self._suspend(now)
+        self._events.append(Unlinked(error))
+
+    def _after(self) -> None:
+        """End a session that was to end with its streams."""
+        if self._state == DRAINING and not self._streams and self._link == UP:
+            self._finish(None)

@@ -1,0 +1,104 @@
+"""Results: what a handler answers, and the errors of both sides.
+
+River, Clients, servers, and RPCs: ``{ok: true, payload}`` or ``{ok: false, payload: {code, message, extras}}``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from ..errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
+from ..wire.river import CANCEL, CLOSE, RiverCodec
+
+__all__ = ["CANCELED", "INVALID", "UNEXPECTED_DISCONNECT", "Result", "error_of", "failure_of", "refusal", "result_of"]
+
+UNCAUGHT: Final = "UNCAUGHT_ERROR"
+INVALID: Final = "INVALID_REQUEST"
+CANCELED: Final = "CANCEL"
+UNEXPECTED_DISCONNECT: Final = "UNEXPECTED_DISCONNECT"
+RESERVED: Final = frozenset({UNCAUGHT, INVALID, CANCELED})
+"""ProtocolError: they end a stream at once."""
+SAFE: Final = "the handler failed"
+"""What is said of an error whose text may hold secrets."""
+
+
+class Result(Struct):
+    """What a server answers."""
+
+    ok: bool
+    payload: Raw
+
+
+class Failure(Struct):
+    """River, BaseError. The document calls its third field `extra`, the reference `extras`."""
+
+    code: str
+    message: str = ""
+    extras: Raw | UnsetType = UNSET
+    extra: Raw | UnsetType = UNSET
+
+
+class _Failed(Struct):
+    """A result that is not well."""
+
+    payload: Failure
+    ok: bool = False
+
+
+def result_of(codec: RiverCodec, body: Raw) -> Result:
+    """Return the result that a server's message carries.
+
+    Raises:
+        FrameError: It carries none.
+
+    """
+    return codec.value(body, Result)
+
+
+def error_of(codec: RiverCodec, body: Raw) -> ApplicationError:
+    """Return the error that the payload of a failed result is; what is none is an error, too."""
+    try:
+        failure = codec.value(body, Failure)
+    except FrameError as error:
+        return ApplicationError(UNCAUGHT, f"the server failed it, and its error is none of River's: {error.message}")
+    extras = failure.extra if failure.extras is UNSET else failure.extras
+    data = bytes(extras) if isinstance(extras, Raw) else None
+    if failure.code == CANCELED:
+        return Canceled(failure.code, failure.message, data)
+    if failure.code == INVALID:
+        return Invalid(failure.code, failure.message, data)
+    return ApplicationError(failure.code, failure.message, data)
+
+
+def failure_of(codec: RiverCodec, error: Exception) -> tuple[int, bytes]:
+    """Return the control flag and the body that tell a client of `error`.
+
+    An error with a code of its own is an answer like any other, and closes our half. What is nobody's answer cancels
+    the stream, and says no more than it must.
+
+    Raises:
+        LocalError: Its data cannot travel by this codec.
+
+    """
+    if isinstance(error, Rejected | Invalid) and not isinstance(error.code, str):
+        return CANCEL, refusal(codec, INVALID, error.message)
+    if isinstance(error, Canceled) and not isinstance(error.code, str):
+        return CANCEL, refusal(codec, CANCELED, error.message)
+    if not isinstance(error, ApplicationError):
+        return CANCEL, refusal(codec, UNCAUGHT, SAFE)
+    code = error.code if isinstance(error.code, str) else f"0x{error.code:03X}"
+    extras: Raw | UnsetType = UNSET
+    if error.data != error.message.encode():
+        extras = Raw(codec.body(error.data))
+    body = codec.encode_value(_Failed(Failure(code, error.message, extras)))
+    return CANCEL if code in RESERVED else CLOSE, body
+
+
+def refusal(codec: RiverCodec, code: str, message: str) -> bytes:
+    """Return the body of a result that failed."""
+    try:
+        return codec.encode_value(_Failed(Failure(code, message)))
+    except UnicodeEncodeError as error:
+        raise LocalError(f"the error's text cannot travel: {error}") from error

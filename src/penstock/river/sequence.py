@@ -1,0 +1,77 @@
+"""Exactly once: the numbers of messages, and what was sent and is not acknowledged yet.
+
+River, Transparent reconnections. A message is kept as the bytes that were sent, because it is sent again as it was.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from ..errors import ProtocolError
+
+__all__ = ["Sequence"]
+
+
+class Sequence:
+    """The bookkeeping of one session.
+
+    Args:
+        max_messages: Unacknowledged messages at most.
+        max_bytes: Their bytes at most.
+
+    Attributes:
+        seq: The number of the next message that is sent.
+        ack: The number of the next message that is expected.
+        octets: Bytes that are not acknowledged.
+
+    """
+
+    __slots__ = ("_max_bytes", "_max_messages", "_unacked", "ack", "octets", "seq")
+
+    def __init__(self, max_messages: int, max_bytes: int) -> None:
+        self._max_messages = max_messages
+        self._max_bytes = max_bytes
+        self._unacked: deque[bytes] = deque()
+        self.seq = 0
+        self.ack = 0
+        self.octets = 0
+
+    @property
+    def first(self) -> int:
+        """The oldest message that is not acknowledged, or the next one: `nextSentSeq` of a handshake."""
+        return self.seq - len(self._unacked)
+
+    @property
+    def unacked(self) -> list[bytes]:
+        """What is not acknowledged, in order."""
+        return list(self._unacked)
+
+    @property
+    def over(self) -> bool:
+        """Whether more is kept than may be (THREATS 59)."""
+        return len(self._unacked) > self._max_messages or self.octets > self._max_bytes
+
+    @property
+    def room(self) -> int:
+        """How many items may be sent now. Half of what is kept at most is left to what cannot wait: answers."""
+        if 2 * self.octets >= self._max_bytes:
+            return 0
+        return max(0, self._max_messages // 2 - len(self._unacked))
+
+    def sent(self, message: bytes) -> None:
+        """Keep a message that has the number `seq`, encoded (THREATS 60: what cannot be encoded has none)."""
+        self._unacked.append(message)
+        self.octets += len(message)
+        self.seq += 1
+
+    def acknowledged(self, ack: int) -> None:
+        """Forget the messages whose number is less than `ack`.
+
+        Raises:
+            ProtocolError: Some of them were never sent.
+
+        """
+        if ack > self.seq:
+            raise ProtocolError(f"the peer acknowledges {ack} messages, and {self.seq} were sent")
+        for _ in range(ack - self.first):
+            self.octets -= len(self._unacked.popleft())

@@ -1,0 +1,311 @@
+"""River's verbs: what a session's user may ask of it."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Final
+
+from ..core.halves import DONE, OPEN
+from ..errors import (
+    CreditExceeded,
+    LeaseMissing,
+    LocalError,
+    SessionClosed,
+    SetupRejected,
+    StreamClosed,
+    UnsupportedKind,
+)
+from ..events import CreditGranted, Established
+from ..kinds import Kind
+from ..payload import Payload, PayloadRun
+from ..settings import Settings
+from ..wire.river import CANCEL, CLOSE, codec_of
+from ..wire.river import OPEN as OPENS
+from .connection import CLOSED, DRAINING, OPENED
+from .handshake import V1_1, HandshakeRequest, code_of, response
+from .identity import SERVER, Identity, base36
+from .links import Links
+from .result import CANCELED, failure_of, refusal
+from .sessions import Sessions
+from .streams import RiverStream
+
+__all__ = ["RiverSession"]
+
+TAG_BYTES: Final = 6
+"""What ids begin with: enough that those of two sessions differ."""
+
+
+class RiverSession(Links):
+    """A :class:`penstock.session.Session` that speaks River v2.0.
+
+    Make one with :meth:`client` or :meth:`server`.
+    """
+
+    _sessions: Sessions[RiverSession] | None = None
+
+    @classmethod
+    def client(cls, settings: Settings, identity: Identity, metadata: bytes, random: bytes) -> RiverSession:
+        """Return a client's session.
+
+        Args:
+            settings: Limits and timeouts.
+            identity: The codec, and who talks to whom.
+            metadata: What to say in handshakes, as a body of the codec; empty: nothing.
+            random: At least 16 bytes that nobody can guess: the session's id is its key.
+
+        Raises:
+            LocalError: `metadata` is nothing that the codec could have written.
+
+        """
+        if len(random) < 16:
+            raise LocalError(f"{len(random)} random bytes; a River session needs 16")
+        key = base36(int.from_bytes(random, "big"))
+        said = codec_of(identity.codec).body(metadata) if metadata else b""
+        tag = _tag(key)
+        us = identity.client or f"client-{tag}"
+        peer = identity.server or SERVER
+        return cls(settings, identity.codec, True, us, peer, f"session-{key}", f"{tag}-", said)
+
+    @classmethod
+    def server(
+        cls,
+        settings: Settings,
+        codec: str,
+        us: str,
+        peer: str,
+        asked: HandshakeRequest,
+        sessions: Sessions[RiverSession],
+        identity: bytes,
+        now: float,
+    ) -> RiverSession:
+        """Return the session that a client's handshake asks for, linked and answered.
+
+        Args:
+            settings: Limits and timeouts.
+            codec: ``json`` or ``msgpack``.
+            us: The server's id.
+            peer: The client's.
+            asked: The handshake.
+            sessions: The server's, to which it is added.
+            identity: Who the client is, as far as its link proves it.
+            now: The time.
+
+        """
+        session = cls(settings, codec, False, us, peer, asked.session_id, f"{_tag(asked.session_id)}-s")
+        session._old = asked.protocol_version == V1_1
+        session.identity = identity
+        session._sessions = sessions
+        session._established = True
+        sessions.add(session)
+        session._events.append(Established(Payload(asked.said), "", session._codec.data_mime))
+        session.go_on(now)
+        return session
+
+    def go_on(self, now: float) -> None:
+        """Answer a handshake, and go on over its link; the old link, if there is one, is given up."""
+        self._suspend(now)
+        self._outbox.write(self._control(response(self._codec, self.session_id)))
+        self._linked(now)
+
+    # Verbs.
+
+    def open(
+        self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False, endless: bool = False
+    ) -> int:
+        """Open a stream and return its id. See :meth:`penstock.session.Session.open`."""
+        if self._state != OPENED:
+            raise SessionClosed("the connection is not open for new streams")
+        if not self._is_client:
+            raise UnsupportedKind("River: streams are opened by clients alone")
+        if kind == Kind.FIRE:
+            raise UnsupportedKind("River has no way to carry fire; use a call")
+        if credit < 1 and kind in (Kind.STREAM, Kind.CHANNEL):
+            raise LocalError(f"{kind.name.lower()} needs a credit of at least 1, not {credit}")
+        service, dot, procedure = route.rpartition(".")
+        if not dot or not service or not procedure:
+            raise LocalError(f"the route {route!r} names no procedure; River's are service.procedure")
+        body = self._body(payload, self._codec.empty)
+        if self._sequence.room == 0:
+            self._opening = True
+            raise LeaseMissing(f"{self.peer} has not acknowledged what was sent before; wait until it has")
+        name = self._new_id()
+        closed = done or not kind.sends_items
+        # River, RPC and Subscription; the reference opens both with the closed bit.
+        self._post(name, OPENS | CLOSE if closed else OPENS, body, service, procedure)
+        stream = self._streams.open(name, kind, OPEN, DONE if closed else OPEN)
+        stream.granted = credit if kind in (Kind.STREAM, Kind.CHANNEL) else 1
+        if self._state == CLOSED:
+            self._forget(stream)
+            raise SessionClosed("the connection was closed: too much waits to be acknowledged")
+        if not closed:
+            # Nobody has to ask for what the client sends.
+            self._events.append(CreditGranted(stream.number, self._sequence.room))
+        return stream.number
+
+    def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
+        """Send an item, which may be the last, and return the credit that is left."""
+        stream = self._sending(stream_id)
+        done = done or stream.kind == Kind.CALL
+        # The last one may always go: somebody waits for it.
+        if not done and self._sequence.room == 0:
+            self._starved.add(stream_id)
+            raise CreditExceeded(f"stream {stream_id}: the peer has not acknowledged enough; wait for CreditGranted")
+        body = self._body(payload, self._codec.empty if self._is_client else self._codec.null)
+        if not self._is_client:
+            body = self._codec.well(body)
+        self._post(stream.name, CLOSE if done else 0, body)
+        if done:
+            self._done(stream)
+        return self.credit(stream_id)
+
+    def send_run(self, stream_id: int, run: PayloadRun, start: int = 0) -> int:
+        """Send the items of `run` from index `start`, as far as credit goes; return how many that were."""
+        self._sending(stream_id)
+        count = min(self.credit(stream_id), len(run) - start)
+        if count <= 0:
+            return 0
+        sent = 0
+        for payload in run.payloads(start, start + count):
+            sent += 1
+            if self.send(stream_id, payload) == 0:
+                break
+        return sent
+
+    def complete(self, stream_id: int) -> None:
+        """End our half: no more items come. A half that is over already is left alone."""
+        stream = self._streams.sending(stream_id)
+        if stream is not None:
+            self._post(stream.name, CLOSE, self._codec.close)
+            self._done(stream)
+
+    def fail(self, stream_id: int, error: Exception) -> None:
+        """End the stream, both halves, with an error. See :meth:`penstock.session.Session.fail`."""
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            return
+        if not self._is_client:
+            if stream.outbound == OPEN:
+                flags, body = failure_of(self._codec, error)
+                self._post(stream.name, flags, body)
+            self._streams.finish(stream.name)
+        elif stream.inbound == OPEN:
+            self._post(stream.name, CANCEL, refusal(self._codec, CANCELED, "the client gave the request up"))
+        elif stream.outbound == OPEN:
+            # The server has said all: there is nothing left to cancel.
+            self._post(stream.name, CLOSE, self._codec.close)
+        self._forget(stream)
+        self._after()
+
+    def request(self, stream_id: int, count: int) -> None:
+        """Take `count` more items. River has no such word: what comes before it is held here."""
+        if count < 1:
+            raise LocalError(f"stream {stream_id}: request at least 1 item, not {count}")
+        stream = self._streams.get(stream_id)
+        if stream is not None:
+            stream.granted += count
+            self._release(stream)
+            self._after()
+
+    def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
+        """Want no more items. A stream that is over is left alone."""
+        if metadata is not None:
+            raise LocalError("River has no room for metadata in a cancellation")
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            return
+        if not self._is_client:
+            # River, Reader and Writer Semantics: a reader can only stop reading.
+            self._drop_held(stream)
+            if stream.inbound == OPEN:
+                self._streams.finish(stream.name)
+                stream.inbound = DONE
+                stream.deaf = True
+            if stream.outbound == DONE:
+                self._forget(stream)
+        elif stream.inbound == OPEN:
+            self._post(stream.name, CANCEL, refusal(self._codec, CANCELED, "cancelled by client"))
+            self._forget(stream)
+        else:
+            self._drop_held(stream)
+            self._settle(stream)
+        self._after()
+
+    def credit(self, stream_id: int) -> int:
+        """Return how many items `send` may still take; 0 for a stream that is over."""
+        if self._streams.sending(stream_id) is None:
+            return 0
+        room = self._sequence.room
+        if room == 0:
+            self._starved.add(stream_id)
+        return room
+
+    def streams(self) -> list[int]:
+        """Return the numbers of the streams that this side opened and that are still open."""
+        return [stream.number for stream in self._streams.all()] if self._is_client else []
+
+    def push(self, metadata: bytes, stream_id: int = 0) -> None:
+        """Push nothing: River has no such thing."""
+        raise UnsupportedKind("River has no way to push metadata")
+
+    def checkpoint(self, stream_id: int, count: int) -> bytes | None:
+        """Return None: a River session is not taken over by another process."""
+        return None
+
+    def commit(self) -> None:
+        """Nothing: there is no checkpoint."""
+
+    def close(self, now: float, error: Exception | None = None) -> None:
+        """End the session: at once with `error`, else when the streams that are open have ended."""
+        if self._state == CLOSED:
+            return
+        if error is not None:
+            if isinstance(error, SetupRejected) and not self._is_client:
+                self._outbox.write(self._control(response(self._codec, "", error.message, code_of(error))))
+            self._finish(error)
+            return
+        self._state = DRAINING
+        if not self._streams:
+            self._finish(None)
+
+    def displaced(self, now: float) -> None:
+        """Give way to another session of the same client: it has forgotten this one."""
+        self._timers.clear()
+        self._finish(SessionClosed("the client began another session"))
+
+    def _confirmed(self, now: float) -> None:
+        if self._sessions is not None and self._sessions.unconfirmed(self):
+            for other in self._sessions.confirm(self):
+                other.displaced(now)
+
+    def _ended(self) -> None:
+        if self._sessions is not None:
+            self._sessions.forget(self)
+
+    def _body(self, payload: Payload, nothing: bytes) -> bytes:
+        """Return the body that `payload` travels as; no data at all is `nothing`."""
+        if payload.metadata is not None:
+            raise LocalError("River carries no metadata beside an item; put it into the item")
+        return self._codec.body(payload.data) if payload.data else nothing
+
+    def _sending(self, stream_id: int) -> RiverStream:
+        stream = self._streams.sending(stream_id)
+        if stream is None:
+            raise StreamClosed(f"stream {stream_id}: our half is over")
+        return stream
+
+    def _done(self, stream: RiverStream) -> None:
+        """Note that our half is over."""
+        stream.outbound = DONE
+        self._starved.discard(stream.number)
+        self._settle(stream)
+        self._after()
+
+    def _drop_held(self, stream: RiverStream) -> None:
+        self._held_bytes -= stream.octets
+        stream.octets = 0
+        stream.held.clear()
+
+
+def _tag(secret: str) -> str:
+    """Return what the ids of a session begin with. Many read them, so they tell nothing of the session's own id."""
+    return blake2b(secret.encode(errors="replace"), digest_size=TAG_BYTES).hexdigest()

@@ -1,0 +1,151 @@
+"""Values as River's codecs write them, and as people do.
+
+Both codecs carry bytes and integers of any size. JSON has wrappers for them, ``{"$t": base64}`` and ``{"$b":
+decimal}``; MessagePack has bytes, and extension type 0 for integers beyond 2^53-1. A value in people's hands is JSON
+with these wrappers.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from typing import Any, Final
+
+import msgspec
+from msgspec.msgpack import Ext
+
+from ..errors import FrameError, LocalError
+from .river import MAX_NUMBER, codec_of
+from .river_depth import MAX_DEPTH, check_json_depth, check_msgpack_depth
+
+__all__ = ["decode_value", "encode_value", "from_json", "to_json"]
+
+BIG_INTEGER: Final = 0
+"""The extension type of big integers."""
+DIGITS: Final = 4_000
+"""Of an integer: Python takes quadratic time for them, and refuses 4,301."""
+_DECIMAL: Final = re.compile(r"-?[0-9]+")
+
+
+def decode_value(body: bytes, codec: str) -> Any:
+    """Return the value that `body` is: dicts, lists, strings, numbers, bytes and None.
+
+    Raises:
+        FrameError: It is none.
+
+    """
+    try:
+        if codec == "json":
+            check_json_depth(body)
+            return json.loads(body, object_hook=_unwrapped, parse_constant=_no_constant)
+        check_msgpack_depth(body)
+        return msgspec.msgpack.decode(body, ext_hook=_big_integer)
+    except FrameError:
+        raise
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise FrameError(f"no {codec} value: {error}") from error
+
+
+def encode_value(value: Any, codec: str) -> bytes:
+    """Return `value` as `codec` has it.
+
+    Raises:
+        LocalError: It cannot.
+
+    """
+    codec_of(codec)
+    try:
+        if codec == "json":
+            return json.dumps(_wrapped(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+        return msgspec.msgpack.encode(_extended(value))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise LocalError(f"this value cannot travel by River: {error}") from error
+
+
+def from_json(data: bytes, codec: str) -> bytes:
+    """Return the body for what somebody wrote as JSON.
+
+    Raises:
+        LocalError: It is no JSON.
+
+    """
+    try:
+        return encode_value(decode_value(data, "json"), codec)
+    except FrameError as error:
+        raise LocalError(f"River carries JSON values, and this is none: {error.message}") from error
+
+
+def to_json(body: bytes, codec: str) -> bytes:
+    """Return a body as JSON.
+
+    Raises:
+        FrameError: It is no body.
+
+    """
+    return body if codec == "json" else encode_value(decode_value(body, codec), "json")
+
+
+def _unwrapped(fields: dict[str, Any]) -> Any:
+    # A user's object that looks like a wrapper and is none stays what it is.
+    if len(fields) == 1:
+        ((name, text),) = fields.items()
+        if name == "$t" and isinstance(text, str):
+            try:
+                return base64.b64decode(text, validate=True)
+            except binascii.Error:
+                return fields
+        if name == "$b" and isinstance(text, str) and len(text) <= DIGITS and _DECIMAL.fullmatch(text):
+            return int(text)
+    return fields
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _wrapped(value: Any, depth: int = 0) -> Any:
+    _check(depth)
+    if isinstance(value, dict):
+        return {_key(name): _wrapped(inner, depth + 1) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_wrapped(inner, depth + 1) for inner in value]
+    if isinstance(value, bytes | bytearray | memoryview):
+        return {"$t": base64.b64encode(value).decode()}
+    if isinstance(value, int) and not -MAX_NUMBER <= value <= MAX_NUMBER:
+        return {"$b": str(value)}
+    return value
+
+
+def _extended(value: Any, depth: int = 0) -> Any:
+    _check(depth)
+    if isinstance(value, dict):
+        return {_key(name): _extended(inner, depth + 1) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_extended(inner, depth + 1) for inner in value]
+    if isinstance(value, int) and not -MAX_NUMBER <= value <= MAX_NUMBER:
+        return Ext(BIG_INTEGER, msgspec.msgpack.encode(str(value)))
+    return value
+
+
+def _big_integer(code: int, data: memoryview) -> Any:
+    if code != BIG_INTEGER:
+        raise ValueError(f"extension type {code} is unknown")
+    number = msgspec.msgpack.decode(data)
+    if isinstance(number, int):
+        return number
+    if isinstance(number, str) and len(number) <= DIGITS and _DECIMAL.fullmatch(number):
+        return int(number)
+    raise ValueError("an integer of extension type 0 is a number or a decimal string")
+
+
+def _key(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"the key {name!r} is no string")
+    return name
+
+
+def _check(depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")

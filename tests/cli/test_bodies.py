@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.cli.bodies import bodies_of
+from penstock.errors import LocalError
+from penstock.payload import Payload
+from penstock.wire.river_values import encode_value
+
+
+def test_msgpack_is_written_and_read_as_json() -> None:
+    bodies = bodies_of("river+tcp://127.0.0.1:1?codec=msgpack")
+    assert bodies.outgoing(Payload(b'{"n": 3}')) == Payload(encode_value({"n": 3}, "msgpack"))
+    assert bodies.incoming(Payload(encode_value([1], "msgpack"))) == Payload(b"[1]")
+    assert bodies.outgoing(Payload()) == Payload()
+    with pytest.raises(LocalError, match="JSON"):
+        bodies.outgoing(Payload(b"{"))
+
+
+async def test_lines_are_items() -> None:
+    bodies = bodies_of("river+tcp://127.0.0.1:1?codec=msgpack")
+
+    async def source() -> object:
+        yield b"1"
+
+    assert [item.data async for item in bodies.lines([b"1", b"2"])] == [b"\x01", b"\x02"]
+    assert [item.data async for item in bodies.lines(source())] == [b"\x01"]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("url", ["river+tcp://127.0.0.1:1", "rsocket+tcp://127.0.0.1:1"])
+def test_everything_else_is_as_it_is_written(url: str) -> None:
+    bodies = bodies_of(url)
+    assert bodies.outgoing(Payload(b"{")) == bodies.incoming(Payload(b"{")) == Payload(b"{")

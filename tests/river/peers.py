@@ -1,0 +1,271 @@
+"""A client's session and a server's, joined by links that the test makes and cuts, with a clock of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from penstock.errors import ProtocolError
+from penstock.events import Event
+from penstock.kinds import Kind
+from penstock.payload import Payload
+from penstock.river.accept import RiverAcceptor
+from penstock.river.identity import Identity
+from penstock.river.session import RiverSession
+from penstock.river.sessions import Sessions
+from penstock.settings import Settings
+from penstock.wire.river import CODECS, Message
+from penstock.wire.river_framing import MessageDeframer, framed
+from penstock.wire.river_values import decode_value, encode_value
+
+VECTORS = Path(__file__).parent.parent / "vectors" / "river"
+RANDOM = bytes(range(16))
+KINDS = {
+    "demo.add": Kind.CALL,
+    "demo.count": Kind.STREAM,
+    "demo.sum": Kind.UPLOAD,
+    "demo.echo": Kind.CHANNEL,
+}
+
+
+def messages(data: Iterable[bytes], codec: str = "json") -> list[Message]:
+    """Return the messages in some output."""
+    deframer = MessageDeframer(1 << 24)
+    for piece in data:
+        deframer.feed(piece)
+    found = []
+    while (message := deframer.next()) is not None:
+        found.append(CODECS[codec].decode(message))
+    return found
+
+
+def body_of(message: Message, codec: str = "json") -> Any:
+    """Return the value of a message's payload."""
+    return decode_value(bytes(message.payload), codec)
+
+
+class Raw:
+    """A client that the test writes by hand, and a server's session behind it.
+
+    Attributes:
+        session: The server's session, once there is one.
+        sent: What the server has said.
+        farewell: What it said when it refused.
+
+    """
+
+    def __init__(self, codec: str = "json", settings: Settings | None = None, server: str = "SERVER") -> None:
+        self.codec = codec
+        self.settings = settings or Settings()
+        self.sessions: Sessions[RiverSession] = Sessions(self.settings.max_sessions)
+        self.identity = Identity(codec=codec, server=server)
+        self.now = 100.0
+        self.session: Any = None
+        self.acceptor: Any = None
+        self.seq = 0
+        self.events: list[Event] = []
+        self.link()
+
+    def link(self) -> None:
+        """Open another link."""
+        self.acceptor = RiverAcceptor(self.settings, self.identity, self.sessions)
+        self.acceptor.link_up(self.now)
+        self.session = None
+
+    def feed(self, data: bytes) -> list[Message]:
+        """Bring some bytes, with their length; return what the server says."""
+        if self.session is None:
+            try:
+                self.session = self.acceptor.receive(data, self.now)
+            except ProtocolError:
+                return messages([self.acceptor.farewell], self.codec)
+            if self.session is None:
+                return []
+            self.session.ask_kinds(KINDS.get)
+        else:
+            self.session.receive(data, self.now)
+        return self.said()
+
+    def said(self) -> list[Message]:
+        """Return what the server says now."""
+        self.events += self.session.take_events()
+        return messages(self.session.take_output(), self.codec)
+
+    def say(self, stream: str, flags: int, payload: object, **fields: object) -> list[Message]:
+        """Say a message, whose number is the next one unless `seq` says another; return what the server says."""
+        fields.setdefault("seq", self.seq)
+        self.seq = int(fields["seq"]) + 1  # type: ignore[call-overload]
+        return self.feed(framed(self.encode({"streamId": stream, "controlFlags": flags, "payload": payload, **fields})))
+
+    def encode(self, fields: dict[str, object]) -> bytes:
+        whole = {"id": "m", "from": "client-1", "to": "SERVER", "seq": 0, "ack": 0, **fields}
+        return encode_value(whole, self.codec)
+
+    def shake(
+        self, session: str = "session-1", expected: object = 0, sent: object = 0, **more: object
+    ) -> list[Message]:
+        """Say a handshake; return what the server says."""
+        payload = {
+            "type": "HANDSHAKE_REQ",
+            "protocolVersion": "v2.0",
+            "sessionId": session,
+            "expectedSessionState": {"nextExpectedSeq": expected, "nextSentSeq": sent},
+            **more,
+        }
+        fields: dict[str, object] = {"streamId": "hs", "controlFlags": 0, "payload": payload}
+        return self.feed(framed(self.encode(fields)))
+
+
+class Duo:
+    """A client's session and a server's.
+
+    Attributes:
+        client, server: The sessions; the server's is there after the first handshake.
+        client_events, server_events: What they said, in order.
+        lose: Called with each message on its way and its direction. "before" loses it and all after it, with the link;
+            "after" brings it, and loses the rest; "twice" brings it twice; "" is no trouble.
+
+    """
+
+    def __init__(self, codec: str = "json", client: dict[str, Any] | None = None, **server: Any) -> None:
+        self.codec = codec
+        self.now = 1000.0
+        self.server_settings = Settings(**server)
+        self.sessions: Sessions[RiverSession] = Sessions(100)
+        self.client = RiverSession.client(
+            Settings(**(server if client is None else client)), Identity(codec, "client-1"), b"", RANDOM
+        )
+        self.server: Any = None
+        self.acceptor: RiverAcceptor | None = None
+        self.client_events: list[Any] = []
+        self.server_events: list[Any] = []
+        self.lose: Callable[[Message, str], str] = lambda message, direction: ""
+        self.links = 0
+        self.linked = False
+        self.link()
+
+    def link(self) -> None:
+        """Open a link, and drive."""
+        self.links += 1
+        self.linked = True
+        self.acceptor = RiverAcceptor(self.server_settings, Identity(self.codec, server="SERVER"), self.sessions)
+        self.acceptor.link_up(self.now)
+        self.client.link_up(self.now)
+        self.drive()
+
+    def cut(self) -> None:
+        """Cut the link; what was on its way is lost."""
+        self.linked = False
+        for session in (self.client, self.server):
+            if session is not None:
+                session.link_down(self.now, None)
+                session.take_output()
+        self.listen()
+
+    def listen(self) -> None:
+        self.client_events += self.client.take_events()
+        if self.server is not None:
+            self.server_events += self.server.take_events()
+
+    def drive(self) -> None:
+        """Move messages and events until nothing moves, or the link is lost."""
+        moved = True
+        while moved and self.linked:
+            self.listen()
+            there = list(_split(self.client.take_output()))
+            back = list(_split(self.server.take_output())) if self.server is not None else []
+            moved = bool(there or back)
+            if not (self._bring(there, "c>s") and self._bring(back, "s>c")):
+                self.cut()
+        self.listen()
+
+    def _bring(self, pieces: list[bytes], direction: str) -> bool:
+        for piece in pieces:
+            trouble = self.lose(CODECS[self.codec].decode(piece[4:]), direction)
+            if trouble == "before":
+                return False
+            for _ in range(2 if trouble == "twice" else 1):
+                self._arrive(piece, direction)
+            if trouble == "after":
+                return False
+        return True
+
+    def _arrive(self, piece: bytes, direction: str) -> None:
+        if direction == "s>c":
+            self.client.receive(piece, self.now)
+        elif self.acceptor is None:
+            self.server.receive(piece, self.now)
+        else:
+            self.server = self.acceptor.receive(piece, self.now)
+            self.server.ask_kinds(KINDS.get)
+            self.acceptor = None
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, with every timer that goes off in between."""
+        end = self.now + seconds
+        while True:
+            sessions = [session for session in (self.client, self.server) if session is not None]
+            due = [when for session in sessions if (when := session.next_timer()) is not None]
+            if not due or min(due) > end:
+                break
+            self.now = max(self.now, min(due))
+            for session in sessions:
+                session.handle_timer(self.now)
+            self.drive()
+        self.now = end
+
+    def of(self, side: str, name: str) -> list[Any]:
+        """Return the events of that class which a side has seen."""
+        return [event for event in getattr(self, f"{side}_events") if type(event).__name__ == name]
+
+    def items(self, side: str, number: int) -> list[Any]:
+        """Return the values of all items that a side received on a stream."""
+        return [
+            decode_value(event.payload.data, self.codec)
+            for event in getattr(self, f"{side}_events")
+            if type(event).__name__ == "ItemReceived" and event.stream_id == number
+        ]
+
+    def payload(self, value: object) -> Payload:
+        """Return a payload of that value."""
+        return Payload(encode_value(value, self.codec))
+
+
+def _split(output: Iterable[bytes]) -> Iterable[bytes]:
+    deframer = MessageDeframer(1 << 24)
+    for piece in output:
+        deframer.feed(piece)
+    while (message := deframer.next()) is not None:
+        yield framed(message)
+
+
+def transcripts() -> list[str]:
+    """Return the names of the recorded conversations."""
+    return sorted(path.stem for path in VECTORS.glob("*.json"))
+
+
+def transcript(name: str) -> Any:
+    """Return a recorded conversation."""
+    return json.loads((VECTORS / f"{name}.json").read_text())
+
+
+def recorded(event: Any) -> bytes:
+    """Return the bytes of a message in a recorded conversation."""
+    return bytes.fromhex(event["hex"]) if "hex" in event else event["utf8"].encode()
+
+
+__all__ = [
+    "KINDS",
+    "Duo",
+    "Raw",
+    "body_of",
+    "messages",
+    "msgspec",
+    "recorded",
+    "transcript",
+    "transcripts",
+]

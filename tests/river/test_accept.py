@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.errors import FrameError, ProtocolError, SetupRejected
+from penstock.events import Closed, Established
+from penstock.payload import Payload
+from penstock.settings import Settings
+from penstock.wire.river_framing import framed
+from tests.river.peers import Raw, body_of
+
+
+def code(raw: Raw, **handshake: Any) -> Any:
+    """Return the code with which a handshake is refused; None when it is accepted."""
+    (answer,) = raw.shake(**handshake)
+    return body_of(answer)["status"].get("code")
+
+
+def test_a_handshake_is_answered() -> None:
+    raw = Raw()
+    (answer,) = raw.shake(metadata={"token": 1})
+    assert (answer.from_, answer.to, answer.seq, answer.ack, answer.control_flags) == ("SERVER", "client-1", 0, 0, 0)
+    assert body_of(answer) == {"type": "HANDSHAKE_RESP", "status": {"ok": True, "sessionId": "session-1"}}
+    (established,) = raw.events
+    assert isinstance(established, Established) and established.payload.data == b'{"token":1}'
+
+
+def test_metadata_may_be_written_as_the_document_has_it() -> None:
+    raw = Raw()
+    raw.shake(metdata=[1])
+    assert raw.events[0].payload.data == b"[1]"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("handshake", "expected"),
+    [
+        ({"protocolVersion": "v3.0"}, "PROTOCOL_VERSION_MISMATCH"),
+        ({"protocolVersion": "v1.1"}, "PROTOCOL_VERSION_MISMATCH"),
+        ({"protocolVersion": 2}, "MALFORMED_HANDSHAKE"),
+        ({"type": "HANDSHAKE_RESP"}, "MALFORMED_HANDSHAKE"),
+        ({"session": ""}, "MALFORMED_HANDSHAKE"),
+        ({"expected": "0"}, "MALFORMED_HANDSHAKE"),
+        ({"expectedSessionState": None}, "MALFORMED_HANDSHAKE"),
+        ({"expected": 3}, "SESSION_STATE_MISMATCH"),
+        ({"sent": 3}, "SESSION_STATE_MISMATCH"),
+        ({"sent": -1}, "SESSION_STATE_MISMATCH"),
+        ({"expected": 0.5}, "SESSION_STATE_MISMATCH"),
+        ({"sent": 2**53 + 2}, "MALFORMED_HANDSHAKE"),
+        ({"future": {"x": 1}}, None),
+        ({"expected": 0.0}, None),
+    ],
+)
+def test_bad_handshakes_are_refused_with_a_code(handshake: dict[str, Any], expected: str | None) -> None:
+    assert code(Raw(), **handshake) == expected
+
+
+def test_clients_of_an_older_version_are_served_where_that_is_wanted() -> None:
+    raw = Raw(settings=Settings(river_v1_1=True))
+    assert code(raw, protocolVersion="v1.1") is None
+    raw.say("s", 2 | 4, {}, serviceName="demo", procedureName="add")
+    raw.session.send(1, Payload(b"1"), True)
+    (answer,) = raw.said()
+    assert answer.control_flags == 4 and body_of(answer)["ok"]
+
+
+@pytest.mark.parametrize("junk", [b"", b"{}", b"GET / HTTP/1.1\r\n", b"\xff" * 40])
+def test_what_is_no_message_is_not_answered(junk: bytes) -> None:
+    raw = Raw()
+    with pytest.raises(ProtocolError):
+        raw.acceptor.receive(framed(junk), raw.now)
+    assert raw.acceptor.farewell == b""
+
+
+def test_a_message_that_is_no_handshake_is_refused() -> None:
+    (answer,) = Raw().say("s", 2, {}, serviceName="demo", procedureName="add")
+    assert body_of(answer)["status"]["code"] == "MALFORMED_HANDSHAKE"
+
+
+def test_nothing_is_read_above_the_limit() -> None:
+    raw = Raw()
+    with pytest.raises(FrameError, match="announced"):
+        raw.acceptor.receive(b"\xff\xff\xff\xff", raw.now)
+    assert raw.acceptor.next_timer() == raw.now + 1.0
+
+
+def test_a_handshake_may_come_in_pieces_and_nothing_right_behind_it() -> None:
+    raw = Raw()
+    payload = {"type": "HANDSHAKE_REQ", "protocolVersion": "v2.0", "sessionId": "s"}
+    state = {"expectedSessionState": {"nextExpectedSeq": 0, "nextSentSeq": 0}}
+    data = framed(raw.encode({"streamId": "x", "controlFlags": 0, "payload": payload | state}))
+    for at in range(len(data) - 1):
+        assert raw.acceptor.receive(data[at : at + 1], raw.now) is None
+    with pytest.raises(ProtocolError, match="did not wait"):
+        raw.acceptor.receive(data[-1:] + b"\0", raw.now)
+
+
+def test_a_server_answers_to_its_own_name() -> None:
+    raw = Raw(server="OTHER")
+    assert code(raw) == "MALFORMED_HANDSHAKE"
+    raw = Raw(server="")
+    assert code(raw) is None and raw.session.us == "SERVER"
+
+
+def test_a_session_belongs_to_the_client_that_began_it() -> None:
+    raw = Raw()
+    raw.shake()
+    raw.say("s", 10, {}, serviceName="demo", procedureName="add")
+    session = raw.session
+    for change in ("from", "identity"):
+        raw.link()
+        fields: dict[str, object] = {}
+        if change == "identity":
+            raw.acceptor.identity = b"another certificate"
+        else:
+            fields = {"from": "evil"}
+        payload = {
+            "type": "HANDSHAKE_REQ",
+            "protocolVersion": "v2.0",
+            "sessionId": "session-1",
+            "expectedSessionState": {"nextExpectedSeq": 0, "nextSentSeq": 0},
+        }
+        (answer,) = raw.feed(framed(raw.encode({"streamId": "x", "controlFlags": 0, "payload": payload, **fields})))
+        assert body_of(answer)["status"]["code"] == "SESSION_STATE_MISMATCH"
+    raw.link()
+    raw.shake()
+    assert raw.session is session
+
+
+def test_a_client_in_the_future_or_the_past_is_refused() -> None:
+    raw = Raw()
+    raw.shake()
+    raw.say("s", 10, {}, serviceName="demo", procedureName="add")
+    raw.say("t", 10, {}, serviceName="demo", procedureName="add", ack=0)
+    raw.session.fail(1, KeyError())
+    raw.said()
+    raw.say("h", 1, {"type": "ACK"}, ack=1)
+    for state in ({"sent": 4}, {"sent": 3, "expected": 0}, {"sent": 3, "expected": 2}):
+        raw.link()
+        assert code(raw, **state) == "SESSION_STATE_MISMATCH"
+    raw.link()
+    assert code(raw, sent=3, expected=1) is None
+
+
+def test_another_session_of_a_client_ends_the_first_once_it_is_used() -> None:
+    raw = Raw()
+    raw.shake()
+    first = raw.session
+    raw.link()
+    raw.shake(session="session-2")
+    assert len(raw.sessions) == 2
+    raw.seq = 0
+    raw.say("h", 1, {"type": "ACK"})
+    assert len(raw.sessions) == 1
+    assert any(isinstance(event, Closed) for event in first.take_events())
+
+
+def test_sessions_have_a_limit() -> None:
+    raw = Raw(settings=Settings(max_sessions=1))
+    raw.shake()
+    raw.link()
+    # It may come back when there is room: nothing is said that would stop it.
+    assert raw.shake(session="session-2") == [] and raw.session is None
+    assert len(raw.sessions) == 1
+
+
+def test_who_is_refused_later_learns_the_code() -> None:
+    for given, expected in (
+        (SetupRejected("no", "REJECTED_UNSUPPORTED_CLIENT"), "REJECTED_UNSUPPORTED_CLIENT"),
+        (SetupRejected("no", 3), "REJECTED_BY_CUSTOM_HANDLER"),
+    ):
+        raw = Raw()
+        raw.shake()
+        raw.session.close(raw.now, given)
+        (answer,) = raw.said()
+        assert body_of(answer)["status"] == {"ok": False, "reason": "no", "code": expected}
+        assert len(raw.sessions) == 0

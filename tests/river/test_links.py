@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.errors import FrameError, LinkLost, ProtocolError, ResumeRejected, SetupRejected, UnsupportedKind
+from penstock.events import Closed, Established, Requested, Unlinked
+from penstock.kinds import Kind
+from penstock.payload import Payload
+from penstock.river.identity import Identity
+from penstock.river.session import RiverSession
+from penstock.settings import Settings
+from penstock.wire.river_framing import framed
+from penstock.wire.river_values import encode_value
+from tests.river.peers import RANDOM, Duo, Raw, body_of, messages
+
+ADD = {"serviceName": "demo", "procedureName": "add"}
+
+
+@pytest.fixture
+def raw() -> Raw:
+    raw = Raw()
+    raw.shake()
+    return raw
+
+
+def test_a_message_that_comes_again_is_dropped(raw: Raw) -> None:
+    raw.say("a", 10, {}, **ADD)
+    raw.events.clear()
+    raw.say("a", 10, {}, seq=0, ack=2**53 - 1, **ADD)
+    assert raw.events == [] and raw.session.sequence.ack == 1 and raw.session.link_wanted
+
+
+@pytest.mark.parametrize("fields", [{"seq": 5}, {"seq": 2**53 - 1}, {"ack": 1}])
+def test_a_gap_or_an_impossible_acknowledgement_closes_the_link_and_keeps_the_session(
+    raw: Raw, fields: dict[str, object]
+) -> None:
+    assert raw.say("a", 10, {}, **fields, **ADD) == []
+    assert not raw.session.link_wanted and len(raw.sessions) == 1
+    assert not any(isinstance(event, Closed) for event in raw.events)
+    raw.session.link_down(raw.now, None)
+    assert raw.session.link_wanted
+    raw.link()
+    (answer,) = raw.shake()
+    assert body_of(answer)["status"]["ok"]
+
+
+def test_messages_are_for_us_and_from_our_peer(raw: Raw) -> None:
+    assert raw.say("a", 10, {}, to="SOMEONE", **ADD) == []
+    assert not any(isinstance(event, Requested) for event in raw.events)
+    # It counts all the same.
+    assert raw.session.sequence.ack == 1
+    raw.say("a", 10, {}, **{"from": "evil"}, **ADD)
+    closed = raw.events[-1]
+    assert isinstance(closed, Closed) and isinstance(closed.error, ProtocolError)
+    assert len(raw.sessions) == 0 and not raw.session.link_wanted
+
+
+@pytest.mark.parametrize("junk", [b"junk", b"[]", b"{}", b""])
+def test_what_is_no_message_ends_the_session(raw: Raw, junk: bytes) -> None:
+    raw.feed(framed(junk))
+    assert isinstance(raw.events[-1], Closed) and len(raw.sessions) == 0
+    # And nothing that comes behind it is looked at.
+    assert raw.feed(framed(junk)) == []
+
+
+def test_a_server_echoes_no_heartbeats(raw: Raw) -> None:
+    for _ in range(100):
+        assert raw.say("h", 1, {"type": "ACK"}) == []
+
+
+def test_a_second_handshake_is_a_stream_that_nobody_opened(raw: Raw) -> None:
+    (answer,) = raw.shake()
+    assert body_of(answer)["payload"]["code"] == "INVALID_REQUEST"
+
+
+def test_a_server_that_hears_nothing_gives_the_link_up(raw: Raw) -> None:
+    session = raw.session
+    end = raw.now + 1.5
+    while (due := session.next_timer()) is not None and due <= raw.now + 10.0:
+        raw.now = due
+        session.handle_timer(due)
+        raw.events += session.take_events()
+        if isinstance(raw.events[-1], Closed):
+            break
+    assert [type(event) for event in raw.events] == [Established, Unlinked, Closed]
+    assert raw.now >= end + 5.0
+
+
+def client(settings: Settings | None = None) -> RiverSession:
+    session = RiverSession.client(settings or Settings(), Identity("json", "client-1"), b'{"token": 1}', RANDOM)
+    session.link_up(0.0)
+    return session
+
+
+def answer(session: RiverSession, status: object, **fields: object) -> list[object]:
+    message = {"id": "m", "from": "SERVER", "to": "client-1", "seq": 0, "ack": 0, "streamId": "x", "controlFlags": 0}
+    body = {"payload": {"type": "HANDSHAKE_RESP", "status": status}}
+    session.receive(framed(encode_value(message | body | fields, "json")), 0.0)
+    return list(session.take_events())
+
+
+def test_a_client_says_nothing_before_it_is_answered() -> None:
+    session = client()
+    session.open(Kind.CALL, "demo.add", Payload(b"{}"), 1)
+    (handshake,) = messages(session.take_output())
+    assert body_of(handshake)["metadata"] == {"token": 1}
+    assert body_of(handshake)["expectedSessionState"] == {"nextExpectedSeq": 0, "nextSentSeq": 0}
+    (established,) = answer(session, {"ok": True, "sessionId": session.session_id})
+    assert isinstance(established, Established)
+    (call,) = messages(session.take_output())
+    assert (call.seq, call.service_name) == (0, "demo")
+    session.confirm()
+    assert isinstance(session.take_events()[0], Established)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "code"),
+    [
+        ({"ok": False, "reason": "r", "code": "SESSION_STATE_MISMATCH"}, ResumeRejected, "SESSION_STATE_MISMATCH"),
+        ({"ok": False, "reason": "r", "code": "MALFORMED_HANDSHAKE_META"}, SetupRejected, "MALFORMED_HANDSHAKE_META"),
+        ({"ok": False, "reason": "r"}, SetupRejected, None),
+        ({"ok": True, "sessionId": "another"}, ResumeRejected, None),
+        ({"ok": "yes"}, FrameError, None),
+    ],
+)
+def test_a_client_learns_why_it_is_refused(status: object, kind: type[Exception], code: str | None) -> None:
+    session = client()
+    number = session.open(Kind.CALL, "demo.add", Payload(b"{}"), 1)
+    failed, closed = answer(session, status)
+    assert failed.stream_id == number and type(failed.error) is kind  # type: ignore[attr-defined]
+    assert type(closed.error) is kind and closed.error.code == code  # type: ignore[attr-defined]
+    assert not session.link_wanted
+
+
+def test_an_answer_from_somebody_else_is_refused() -> None:
+    session = client()
+    (_,) = answer(session, {"ok": True, "sessionId": session.session_id}, **{"from": "OTHER"})
+    assert not session.link_wanted
+
+
+def test_a_handshake_that_is_not_answered_is_tried_again() -> None:
+    session = client()
+    session.handle_timer(1.0)
+    (unlinked,) = session.take_events()
+    assert isinstance(unlinked, Unlinked) and isinstance(unlinked.error, LinkLost)
+    session.link_down(1.0, None)
+    assert session.link_wanted and session.next_timer() == 6.0
+    session.take_output()
+    session.link_up(2.0)
+    assert body_of(messages(session.take_output())[0])["type"] == "HANDSHAKE_REQ"
+
+
+def test_what_was_sent_is_sent_again_byte_for_byte() -> None:
+    duo = Duo()
+    duo.linked = False
+    duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 1}), 1)
+    first = duo.client.take_output()
+    duo.cut()
+    duo.client.link_up(duo.now)
+    duo.client.take_output()
+    answer(duo.client, {"ok": True, "sessionId": duo.client.session_id})
+    assert duo.client.take_output() == first
+
+
+def test_a_link_that_brings_one_byte_at_a_time() -> None:
+    duo = Duo()
+    duo.linked = False
+    duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 1}), 1)
+    for piece in duo.client.take_output():
+        for at in range(len(piece)):
+            duo.server.receive(piece[at : at + 1], duo.now)
+    assert [type(event).__name__ for event in duo.server.take_events()] == ["Requested"]
+
+
+def test_servers_open_nothing() -> None:
+    duo = Duo()
+    with pytest.raises(UnsupportedKind):
+        duo.server.open(Kind.CALL, "demo.add", Payload(), 1)

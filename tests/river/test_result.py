@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+from msgspec import Raw
+
+from penstock.errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
+from penstock.river.result import error_of, failure_of, refusal, result_of
+from penstock.wire.river import CODECS
+from penstock.wire.river_values import decode_value, encode_value
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_errors_come_back(codec: str) -> None:
+    known = CODECS[codec]
+    for error in (
+        ApplicationError("ODD", "text"),
+        ApplicationError("ODD", "text", encode_value({"n": 1}, codec)),
+        Invalid("INVALID_REQUEST", "no"),
+        Canceled("CANCEL", "no"),
+        ApplicationError("UNCAUGHT_ERROR", "no"),
+    ):
+        flags, body = failure_of(known, error)
+        result = result_of(known, Raw(body))
+        again = error_of(known, result.payload)
+        assert not result.ok and type(again) is type(error)
+        assert (again.code, again.message, again.data) == (error.code, error.message, error.data)
+        assert flags == (8 if error.code == "ODD" else 4)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(Rejected(message="m"), "INVALID_REQUEST"), (Invalid(message="m"), "INVALID_REQUEST"), (Canceled(), "CANCEL")],
+)
+def test_errors_without_a_name_get_one_of_rivers(error: Exception, code: str) -> None:
+    flags, body = failure_of(CODECS["json"], error)
+    assert flags == 4 and decode_value(body, "json")["payload"]["code"] == code
+
+
+def test_errors_that_are_none_are_errors_all_the_same() -> None:
+    for body in (b"5", b"{}", b'{"code":1}'):
+        assert error_of(CODECS["json"], Raw(body)).code == "UNCAUGHT_ERROR"
+    assert error_of(CODECS["json"], Raw(b'{"code":"A"}')).message == ""
+    with pytest.raises(FrameError):
+        result_of(CODECS["json"], Raw(b"[]"))
+
+
+def test_what_cannot_travel_is_refused_here() -> None:
+    with pytest.raises(LocalError):
+        failure_of(CODECS["json"], ApplicationError("A", "m", b"{"))
+    with pytest.raises(LocalError):
+        refusal(CODECS["json"], "A", "\udc80")

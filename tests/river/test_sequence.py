@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.errors import ProtocolError
+from penstock.river.sequence import Sequence
+
+
+def test_what_is_acknowledged_is_forgotten() -> None:
+    sequence = Sequence(10, 1_000)
+    for message in (b"a", b"bb", b"ccc"):
+        sequence.sent(message)
+    assert (sequence.seq, sequence.first, sequence.octets) == (3, 0, 6)
+    sequence.acknowledged(2)
+    assert (sequence.first, sequence.unacked, sequence.octets) == (2, [b"ccc"], 3)
+    # An older one says nothing new.
+    sequence.acknowledged(1)
+    assert sequence.first == 2
+    sequence.acknowledged(3)
+    assert (sequence.first, sequence.unacked, sequence.octets) == (3, [], 0)
+
+
+def test_what_was_never_sent_cannot_be_acknowledged() -> None:
+    sequence = Sequence(10, 1_000)
+    sequence.sent(b"a")
+    with pytest.raises(ProtocolError, match="acknowledges 2 messages, and 1 were sent"):
+        sequence.acknowledged(2)
+    assert sequence.first == 0
+
+
+def test_half_of_the_room_is_for_what_cannot_wait() -> None:
+    sequence = Sequence(4, 1_000)
+    rooms = []
+    while not sequence.over:
+        rooms.append(sequence.room)
+        sequence.sent(b"a")
+    assert rooms == [2, 1, 0, 0, 0]
+
+
+def test_bytes_count_as_well() -> None:
+    sequence = Sequence(100, 1_000)
+    sequence.sent(b"a" * 499)
+    assert sequence.room == 49
+    sequence.sent(b"a")
+    assert sequence.room == 0 and not sequence.over
+    sequence.sent(b"a" * 501)
+    assert sequence.over

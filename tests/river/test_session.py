@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.errors import (
+    ApplicationError,
+    Canceled,
+    CreditExceeded,
+    LocalError,
+    SessionClosed,
+    StreamClosed,
+    UnsupportedKind,
+)
+from penstock.kinds import Kind
+from penstock.payload import Payload, PayloadRun
+from penstock.river.identity import Identity
+from penstock.river.session import RiverSession
+from penstock.settings import Settings
+from tests.river.peers import RANDOM, Duo, body_of, messages
+
+
+def test_what_river_does_not_have() -> None:
+    duo = Duo()
+    with pytest.raises(UnsupportedKind, match="fire"):
+        duo.client.open(Kind.FIRE, "demo.add", Payload())
+    with pytest.raises(UnsupportedKind, match="push"):
+        duo.client.push(b"")
+    with pytest.raises(LocalError, match="metadata"):
+        duo.client.open(Kind.CALL, "demo.add", Payload(b"{}", b"m"), 1)
+    with pytest.raises(LocalError, match="metadata"):
+        duo.client.cancel(1, b"m")
+    assert duo.client.checkpoint(1, 0) is None
+    duo.client.commit()
+
+
+@pytest.mark.parametrize("route", ["", "add", ".add", "demo."])
+def test_routes_are_service_and_procedure(route: str) -> None:
+    with pytest.raises(LocalError, match=r"service\.procedure"):
+        Duo().client.open(Kind.CALL, route, Payload(), 1)
+
+
+def test_the_last_dot_splits_a_route() -> None:
+    duo = Duo()
+    duo.client.open(Kind.CALL, "a.b.c", Payload(), 1)
+    (message,) = messages(duo.client.take_output())
+    assert (message.service_name, message.procedure_name, message.control_flags) == ("a.b", "c", 10)
+    # No data at all is an object without fields.
+    assert body_of(message) == {}
+
+
+def test_what_cannot_be_encoded_takes_no_number() -> None:
+    duo = Duo()
+    for payload in (Payload(b"{"), Payload(b"\xff"), Payload(b'"' + b"x" * (16 << 20) + b'"')):
+        with pytest.raises(LocalError):
+            duo.client.open(Kind.CALL, "demo.add", payload, 1)
+    with pytest.raises(LocalError):
+        duo.client.open(Kind.CALL, "demo.\udc80", Payload(b"{}"), 1)
+    assert duo.client.sequence.seq == 0 and duo.client.open_streams == 0
+    number = duo.client.open(Kind.CALL, "demo.add", duo.payload(1), 1)
+    duo.drive()
+    with pytest.raises(LocalError):
+        duo.server.send(1, Payload(b"{"), True)
+    assert duo.server.sequence.seq == 0
+    duo.server.send(1, Payload(), True)
+    duo.drive()
+    assert duo.items("client", number) == [None]
+
+
+@pytest.mark.parametrize("kind", [Kind.STREAM, Kind.CHANNEL])
+def test_streams_need_credit(kind: Kind) -> None:
+    with pytest.raises(LocalError, match="credit"):
+        Duo().client.open(kind, "demo.count", Payload(), 0)
+
+
+def test_uploads_and_channels_begin_half_open() -> None:
+    duo = Duo()
+    number = duo.client.open(Kind.UPLOAD, "demo.sum", duo.payload({}), 1)
+    assert messages(duo.client.take_output())[0].control_flags == 2
+    assert duo.client.credit(number) > 0
+    duo.client.open(Kind.CHANNEL, "demo.echo", duo.payload({}), 1, done=True)
+    assert messages(duo.client.take_output())[0].control_flags == 10
+
+
+def test_runs_are_sent_item_by_item() -> None:
+    duo = Duo()
+    number = duo.client.open(Kind.STREAM, "demo.count", duo.payload({}), 100)
+    duo.drive()
+    run = PayloadRun.of([duo.payload(each) for each in range(10)])
+    assert duo.server.send_run(1, run, 2) == 8
+    duo.drive()
+    assert duo.items("client", number) == list(range(2, 10))
+
+
+def test_credit_is_room_to_keep_what_is_sent() -> None:
+    duo = Duo(max_unacked=20)
+    number = duo.client.open(Kind.CHANNEL, "demo.echo", duo.payload({}), 1)
+    duo.linked = False
+    left = duo.client.credit(number)
+    run = PayloadRun.of([duo.payload(each) for each in range(50)])
+    assert duo.client.send_run(number, run) == left == 9
+    assert duo.client.credit(number) == 0
+    with pytest.raises(CreditExceeded):
+        duo.client.send(number, duo.payload(0))
+    # The last one may always go.
+    duo.client.send(number, duo.payload(0), True)
+    with pytest.raises(StreamClosed):
+        duo.client.send(number, duo.payload(0))
+
+
+def test_errors_travel_with_their_codes() -> None:
+    for error, flags, said in (
+        (ApplicationError("ODD", "m", b'{"n": 1}'), 8, {"code": "ODD", "message": "m", "extras": {"n": 1}}),
+        (ApplicationError(0x301, "m"), 8, {"code": "0x301", "message": "m"}),
+        (KeyError("secret"), 4, {"code": "UNCAUGHT_ERROR", "message": "the handler failed"}),
+        (Canceled(message="m"), 4, {"code": "CANCEL", "message": "m"}),
+    ):
+        duo = Duo()
+        duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1)
+        duo.drive()
+        duo.server.fail(1, error)
+        (message,) = messages(duo.server.take_output())
+        assert (message.control_flags, body_of(message)["payload"]) == (flags, said)
+        assert duo.server.open_streams == 0
+        duo.server.fail(1, error)
+
+
+def test_a_client_that_gives_up_cancels_or_closes() -> None:
+    duo = Duo()
+    number = duo.client.open(Kind.CHANNEL, "demo.echo", duo.payload({}), 1)
+    duo.drive()
+    duo.client.fail(number, KeyError())
+    duo.drive()
+    assert duo.of("server", "Canceled")
+    number = duo.client.open(Kind.UPLOAD, "demo.sum", duo.payload({}), 1)
+    duo.drive()
+    duo.server.send(2, duo.payload(1), True)
+    duo.drive()
+    # The answer came early: there is nothing to cancel, and the half that is open is closed.
+    duo.client.fail(number, KeyError())
+    (message,) = messages(duo.client.take_output())
+    assert message.control_flags == 8 and duo.client.open_streams == 0
+
+
+def test_a_handler_that_wants_no_more_says_nothing() -> None:
+    duo = Duo()
+    number = duo.client.open(Kind.CHANNEL, "demo.echo", duo.payload({}), 1)
+    duo.drive()
+    duo.client.send(number, duo.payload(1))
+    duo.drive()
+    duo.server.cancel(1)
+    duo.client.send(number, duo.payload(2))
+    duo.drive()
+    assert duo.server._held_bytes == 0 and not duo.of("server", "ItemReceived")
+    duo.server.complete(1)
+    duo.drive()
+    assert duo.server.open_streams == 0 and duo.of("client", "Completed")
+    duo.client.send(number, duo.payload(3))
+    duo.client.complete(number)
+    duo.drive()
+    assert duo.client.open_streams == 0 and not duo.of("client", "Failed")
+
+
+def test_closing_waits_for_what_is_open() -> None:
+    duo = Duo()
+    number = duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1)
+    duo.drive()
+    duo.client.close(duo.now)
+    with pytest.raises(SessionClosed):
+        duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1)
+    assert duo.client.link_wanted and duo.client.streams() == [number]
+    duo.server.send(1, duo.payload(1), True)
+    duo.drive()
+    assert not duo.client.link_wanted
+    assert duo.of("client", "Closed")[0].error is None
+    duo.client.close(duo.now)
+    duo.server.close(duo.now)
+    duo.listen()
+    assert duo.of("server", "Closed")[0].error is None and len(duo.sessions) == 0
+
+
+def test_closing_at_once_fails_what_is_open() -> None:
+    duo = Duo()
+    number = duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1)
+    duo.client.close(duo.now, LocalError("enough"))
+    duo.listen()
+    assert duo.of("client", "Failed")[0].stream_id == number
+
+
+def test_a_client_needs_randomness_and_metadata_that_can_travel() -> None:
+    with pytest.raises(LocalError, match="random"):
+        RiverSession.client(Settings(), Identity(), b"", b"x")
+    with pytest.raises(LocalError, match="json"):
+        RiverSession.client(Settings(), Identity(), b"{", RANDOM)
+    made = [RiverSession.client(Settings(), Identity(), b"", bytes([each]) * 16) for each in (1, 2)]
+    assert made[0].session_id != made[1].session_id and made[0].us != made[1].us
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_requests_of_nothing_and_unknown_streams(codec: str) -> None:
+    duo = Duo(codec)
+    with pytest.raises(LocalError):
+        duo.client.request(1, 0)
+    duo.client.request(99, 1)
+    duo.client.cancel(99)
+    duo.client.complete(99)
+    duo.client.fail(99, KeyError())
+    assert duo.client.credit(99) == 0
+    with pytest.raises(StreamClosed):
+        duo.client.send(99, Payload())

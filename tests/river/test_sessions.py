@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from penstock.river.sessions import Sessions
+
+
+def kept(session_id: str, peer: str = "c", identity: bytes = b"") -> SimpleNamespace:
+    return SimpleNamespace(session_id=session_id, peer=peer, identity=identity)
+
+
+def test_a_session_is_found_by_its_client_alone() -> None:
+    sessions: Sessions[SimpleNamespace] = Sessions(2)
+    session = kept("s", "c", b"key")
+    sessions.add(session)
+    assert sessions.get("s", "c", b"key") is session
+    for asked in (("t", "c", b"key"), ("s", "d", b"key"), ("s", "c", b""), ("s", "c", b"other")):
+        assert sessions.get(*asked) is None
+    assert sessions.taken("s") and not sessions.full
+    sessions.forget(session)
+    assert len(sessions) == 0
+
+
+def test_a_new_session_ends_those_of_the_same_client_when_it_is_confirmed() -> None:
+    sessions: Sessions[SimpleNamespace] = Sessions(10)
+    old, new, other, stranger = kept("1"), kept("2"), kept("3", "d"), kept("4", "c", b"key")
+    for session in (old, other, stranger, new):
+        sessions.add(session)
+    assert sessions.unconfirmed(new)
+    assert sessions.confirm(new) == [old]
+    assert not sessions.unconfirmed(new)
+
+
+def test_forgetting_another_session_of_that_id_changes_nothing() -> None:
+    sessions: Sessions[SimpleNamespace] = Sessions(1)
+    sessions.add(kept("s"))
+    sessions.forget(kept("s"))
+    assert len(sessions) == 1 and sessions.full
