@@ -13,7 +13,7 @@ cdef class PayloadRun:
     cdef readonly bytes buffer
     cdef readonly object offsets
     cdef readonly Py_ssize_t size
-    cdef readonly bint sound
+    cdef public bint sound
 
     @cython.locals(
         last=Py_ssize_t, p="const unsigned char*", view="const int[::1]", at=Py_ssize_t, first=int, middle=int,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import patch
 
 import penstock
 from penstock import ApplicationError, Items, Payload, Service, Settings
+from penstock.aio.dialer import Dialer
 from tests.waiting import until
 
 
@@ -101,3 +104,12 @@ async def world(
 async def alone() -> None:
     """Check that no task is left but the test's own: what was told to end gets its turns."""
     await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
+
+
+@contextmanager
+def noted_drivers() -> Iterator[list[Any]]:
+    """Yield a list that gets the driver of each session which is begun meanwhile: a peer keeps its own to itself."""
+    drivers: list[Any] = []
+    make = Dialer.driver
+    with patch.object(Dialer, "driver", lambda dialer: drivers.append(make(dialer)) or drivers[-1]):
+        yield drivers

@@ -23,8 +23,8 @@ async def test_lines_are_items() -> None:
     async def source() -> object:
         yield b"1"
 
-    assert [item.data async for item in bodies.lines([b"1", b"2"])] == [b"\x01", b"\x02"]
-    assert [item.data async for item in bodies.lines(source())] == [b"\x01"]  # type: ignore[arg-type]
+    assert [item.data async for item in bodies.items([b"1", b"2"])] == [b"\x01", b"\x02"]
+    assert [item.data async for item in bodies.items(source())] == [b"\x01"]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("url", ["river+tcp://127.0.0.1:1", "rsocket+tcp://127.0.0.1:1"])

@@ -7,8 +7,6 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent.parent
 ROWS = range(1, 55)
-OF_OTHER_FAMILIES = {52: "elements in parts are reactive-streams-io's, of which RSocket has nothing"}
-"""Rows without a test here, and why."""
 
 _NAMED = re.compile(r"THREATS ((?:\d+(?:, | and )?)+)")
 
@@ -21,7 +19,7 @@ def named(text: str) -> set[int]:
 def test_every_row_has_a_test() -> None:
     tests = [path for path in TESTS.rglob("test_*.py") if path != Path(__file__)]
     rows = set().union(*(named(path.read_text()) for path in tests))
-    assert set(ROWS) - rows == set(OF_OTHER_FAMILIES)
+    assert set(ROWS) - rows == set()
 
 
 def test_rows_are_read_however_they_are_listed() -> None:

@@ -16,7 +16,7 @@ from penstock.aio.peer import Peer
 from penstock.errors import LocalError
 from penstock.journal import Journal
 from penstock.journal.collect import Collector
-from tests.aio.serving import make_service
+from tests.aio.serving import make_service, noted_drivers
 from tests.waiting import turns, until
 
 MIB = 1024 * 1024
@@ -188,8 +188,11 @@ async def test_a_ticker_is_not_held_up_by_64_mib(place: str) -> None:
             yield b"tick"
 
     async with penstock.serve(service, PLACES[place]) as server:
-        async with penstock.connect(server.urls[0]) as peer:
-            driver: Any = peer._driver
+        with noted_drivers() as drivers:
+            connecting = penstock.connect(server.urls[0])
+            await connecting
+        async with connecting as peer:
+            driver: Any = drivers[0]
             inbound = driver.session._inbound
             arrivals: list[str] = []
             take, items_of = inbound._handlers[11], inbound.items

@@ -14,14 +14,14 @@ from penstock.kinds import Kind
 from penstock.reactivestreams.session import ReactiveStreamsSession
 from penstock.wire.reactivestreams import Items, Message, Type, encode
 from penstock.wire.reactivestreams_decoder import Decoder
-from tests.builds import load
+from tests.builds import available, load
 from tests.sim.pair import CUTS, Cut, Pair, whole
 
 CUT = pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 
 
 def make(cut: Cut = whole, **options: Any) -> Pair:
-    return Pair(load("plain"), cut=cut, dialect="reactive-streams-0", **options)
+    return Pair(load(available()[0]), cut=cut, dialect="reactive-streams-0", **options)
 
 
 def opened(pair: Pair, demand: int = 10, kind: Kind = Kind.STREAM, data: bytes = b"") -> tuple[int, int]:

@@ -13,6 +13,7 @@ import pytest
 
 import penstock
 from penstock import ApplicationError, LocalError, Payload, Settings, UnsupportedKind
+from tests.aio.serving import noted_drivers
 from tests.river.serving import make_service
 from tests.waiting import until
 
@@ -27,8 +28,11 @@ def url_of(transport: str, folder: Path) -> str:
 @asynccontextmanager
 async def world(url: str, seen: list[object] | None = None, **options: Any) -> AsyncIterator[tuple[Any, Any]]:
     async with penstock.serve(make_service([] if seen is None else seen), url) as server:
-        async with penstock.connect(server.urls[0], **options) as peer:
-            yield server, peer
+        with noted_drivers() as drivers:
+            async with penstock.connect(server.urls[0], **options) as peer:
+                # Tests break links by the client's own driver.
+                vars(server)["noted"] = drivers
+                yield server, peer
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -58,25 +62,27 @@ async def test_every_kind(transport: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("transport", ["tcp", "ws"])
 async def test_a_link_that_breaks_is_not_noticed(transport: str, tmp_path: Path) -> None:
-    async with world(url_of(transport, tmp_path) + "?codec=json") as (_, peer):
+    async with world(url_of(transport, tmp_path) + "?codec=json") as (server, peer):
+        [driver] = server.noted
         answers = []
         async with peer.stream("demo.count", b'{"upto":3000}') as items:
             async for item in items:
                 answers.append(item.data)
                 if len(answers) % 1_000 == 500:
-                    peer._driver.link.abort()
+                    driver.link.abort()
         assert answers == [b'{"i":%d}' % i for i in range(3_000)]
-        peer._driver.link.abort()
+        driver.link.abort()
         assert (await peer.call("demo.add", b'{"a":1,"b":2}')).data == b'{"sum":3}'
 
 
 async def test_a_message_out_of_order_closes_the_link_and_not_the_session(tmp_path: Path) -> None:
-    async with world(url_of("ws", tmp_path), confirm=True) as (_, peer):
-        first = peer._driver.link
-        peer._driver.session.sequence.seq += 1
+    async with world(url_of("ws", tmp_path), confirm=True) as (server, peer):
+        [driver] = server.noted
+        first = driver.link
+        driver.session.sequence.seq += 1
         call = asyncio.ensure_future(peer.call("demo.add", b'{"a":1,"b":2}'))
-        await until(lambda: peer._driver.link is not first)
-        peer._driver.session.sequence.seq -= 1
+        await until(lambda: driver.link is not first)
+        driver.session.sequence.seq -= 1
         call.cancel()
 
 

@@ -10,17 +10,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 import trustme
 
 import penstock
 from penstock import ApplicationError, Items, LinkLost, Payload, PeerClosed, Service, Settings
-from penstock.aio.dialer import Dialer
 from penstock.aio.peer import Peer
 from penstock.transports import MODULES
-from tests.aio.serving import make_service
+from tests.aio.serving import make_service, noted_drivers
 from tests.waiting import turns, until
 
 PLACES = {
@@ -138,9 +136,7 @@ async def world(place: Place, settings: Settings | None = None, **options: Any) 
     service = make_service(seen, reached)
     more_handlers(service, seen, reached)
     async with penstock.serve(service, place.url, settings=settings, ssl=place.server) as server:
-        drivers: list[Any] = []
-        make = Dialer.driver
-        with patch.object(Dialer, "driver", lambda dialer: drivers.append(make(dialer)) or drivers[-1]):
+        with noted_drivers() as drivers:
             peer = await penstock.connect(
                 place.for_client(server.urls[0]), settings=settings, ssl=place.client, **options
             )
