@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.river.sessions import Sessions
 from penstock.settings import Settings
-from penstock.wire.river import CODECS, Message
-from penstock.wire.river_framing import MessageDeframer, framed
+from penstock.wire.river import CODECS, PREFIX_BYTES
+from penstock.wire.river_framing import deframer, framed
+from penstock.wire.river_message import Message
 from penstock.wire.river_values import decode_value, encode_value
 
 VECTORS = Path(__file__).parent.parent / "vectors" / "river"
@@ -34,18 +35,12 @@ KINDS = {
 
 def messages(data: Iterable[bytes], codec: str = "json") -> list[Message]:
     """Return the messages in some output."""
-    deframer = MessageDeframer(1 << 24)
-    for piece in data:
-        deframer.feed(piece)
-    found = []
-    while (message := deframer.next()) is not None:
-        found.append(CODECS[codec].decode(message))
-    return found
+    return [CODECS[codec].decode(piece[PREFIX_BYTES:]) for piece in split(data)]
 
 
 def body_of(message: Message, codec: str = "json") -> Any:
     """Return the value of a message's payload."""
-    return decode_value(bytes(message.payload), codec)
+    return decode_value(message.payload, codec)
 
 
 class Raw:
@@ -176,8 +171,8 @@ class Duo:
         moved = True
         while moved and self.linked:
             self.listen()
-            there = list(_split(self.client.take_output()))
-            back = list(_split(self.server.take_output())) if self.server is not None else []
+            there = list(split(self.client.take_output()))
+            back = list(split(self.server.take_output())) if self.server is not None else []
             moved = bool(there or back)
             if not (self._bring(there, "c>s") and self._bring(back, "s>c")):
                 self.cut()
@@ -235,12 +230,13 @@ class Duo:
         return Payload(encode_value(value, self.codec))
 
 
-def _split(output: Iterable[bytes]) -> Iterable[bytes]:
-    deframer = MessageDeframer(1 << 24)
+def split(output: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the messages in some output, each with its length."""
+    found = deframer(1 << 24)
     for piece in output:
-        deframer.feed(piece)
-    while (message := deframer.next()) is not None:
-        yield framed(message)
+        found.feed(piece)
+    while found.next():
+        yield framed(found.buffer[found.start : found.end])
 
 
 def transcripts() -> list[str]:
@@ -266,6 +262,7 @@ __all__ = [
     "messages",
     "msgspec",
     "recorded",
+    "split",
     "transcript",
     "transcripts",
 ]

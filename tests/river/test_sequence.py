@@ -31,7 +31,7 @@ def test_what_was_never_sent_cannot_be_acknowledged() -> None:
 def test_half_of_the_room_is_for_what_cannot_wait() -> None:
     sequence = Sequence(4, 1_000)
     rooms = []
-    while not sequence.over:
+    while not sequence.over():
         rooms.append(sequence.room)
         sequence.sent(b"a")
     assert rooms == [2, 1, 0, 0, 0]
@@ -42,6 +42,6 @@ def test_bytes_count_as_well() -> None:
     sequence.sent(b"a" * 499)
     assert sequence.room == 49
     sequence.sent(b"a")
-    assert sequence.room == 0 and not sequence.over
+    assert sequence.room == 0 and not sequence.over()
     sequence.sent(b"a" * 501)
-    assert sequence.over
+    assert sequence.over()

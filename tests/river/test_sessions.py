@@ -26,9 +26,7 @@ def test_a_new_session_ends_those_of_the_same_client_when_it_is_confirmed() -> N
     old, new, other, stranger = kept("1"), kept("2"), kept("3", "d"), kept("4", "c", b"key")
     for session in (old, other, stranger, new):
         sessions.add(session)
-    assert sessions.unconfirmed(new)
-    assert sessions.confirm(new) == [old]
-    assert not sessions.unconfirmed(new)
+    assert sessions.others(new) == [old]
 
 
 def test_forgetting_another_session_of_that_id_changes_nothing() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from msgspec import Raw
-
 from ..errors import FrameError, ProtocolError, SetupRejected
 from ..session import Session
 from ..settings import Settings
-from ..wire.river import Message, codec_of
-from ..wire.river_framing import MessageDeframer, framed
+from ..wire.river import codec_of
+from ..wire.river_framing import deframer, framed
+from ..wire.river_message import Message
 from .handshake import MALFORMED, MISMATCH, check_state, code_of, decode_request, response
 from .identity import SERVER, Identity
 from .session import RiverSession
@@ -32,7 +31,7 @@ class RiverAcceptor:
         self._codec = codec_of(identity.codec)
         self._name = identity.server
         self._sessions = sessions
-        self._deframer = MessageDeframer(settings.max_setup_frame_bytes)
+        self._deframer = deframer(settings.max_setup_frame_bytes)
         self._since = 0.0
         self.farewell = b""
         self.identity = b""
@@ -53,18 +52,18 @@ class RiverAcceptor:
 
         """
         self._deframer.feed(data)
-        first = self._deframer.next()
-        if first is None:
+        found = self._deframer
+        if not found.next():
             return None
         # What cannot be read at all is not answered.
-        message = self._codec.decode(first)
+        message = self._codec.decode(found.buffer, found.start, found.end)
         try:
-            if self._deframer.pending:
+            if found.pending:
                 raise SetupRejected("the client did not wait for the answer to its handshake", MALFORMED)
             return self._session(message, now)
         except SetupRejected as error:
             body = response(self._codec, "", error.message, code_of(error))
-            answer = Message(f"{message.id[:64]}-r", message.to, message.from_, 0, 0, message.stream_id, 0, Raw(body))
+            answer = Message(f"{message.id[:64]}-r", message.to, message.from_, 0, 0, message.stream_id, 0, body)
             self.farewell = framed(self._codec.encode(answer))
             raise ProtocolError(f"handshake refused: {error}") from error
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
-
-from msgspec import UNSET, Raw, UnsetType
+from typing import Any, Final
 
 from ..core.halves import DONE
 from ..core.outbox import Outbox
@@ -14,11 +12,12 @@ from ..errors import ApplicationError, LimitExceeded, LocalError, SessionClosed
 from ..events import Closed, CreditGranted, Event, Failed, LeaseGranted
 from ..kinds import Kind
 from ..settings import Settings
-from ..wire.river import ACK, CANCEL, CLOSE, Message, codec_of
-from ..wire.river_framing import MessageDeframer, framed
-from .identity import base36
+from ..wire.river import ACK, CANCEL, CLOSE, PREFIX_BYTES, codec_of
+from ..wire.river_framing import deframer
+from ..wire.river_writing import Writer
 from .result import UNEXPECTED_DISCONNECT
 from .sequence import Sequence
+from .sessions import Sessions
 from .streams import RiverStream, RiverStreams
 
 __all__ = ["CLOSED", "DOWN", "DRAINING", "HANDSHAKING", "OPENED", "UP", "Connection"]
@@ -74,13 +73,17 @@ class Connection:
     ) -> None:
         self._settings = settings
         self._codec = codec_of(codec)
+        self._is_json = self._codec.is_json
         self._is_client = is_client
+        # The peer has not shown yet that it goes on with this session.
+        self._unconfirmed = True
         self.us = us
         self.peer = peer
         self.session_id = session_id
-        self._tag = tag
+        self._writer = Writer(self._codec, us, peer, tag)
+        self._heartbeat = self._codec.encoded(HEARTBEAT)
+        self._close = self._codec.close
         self._metadata = metadata
-        self._made = 0
         self._old = False
         self._state = OPENED
         self._link = DOWN
@@ -91,14 +94,20 @@ class Connection:
         self._timers = TimerTable()
         self._sequence = Sequence(settings.max_unacked, settings.resume_bytes)
         self._streams = RiverStreams(settings.max_streams)
-        self._deframer = MessageDeframer(settings.max_frame_bytes)
+        self._max_frame_bytes = settings.max_frame_bytes
+        self._deframer = deframer(settings.max_frame_bytes)
         self._held_bytes = 0
-        # Messages and bytes that passed since the peer was last asked to acknowledge.
+        # Messages and bytes that passed since the peer was last asked to acknowledge, and when it is asked again.
         self._passed = 0
         self._passed_bytes = 0
+        self._prompt_after = -(-settings.max_unacked // PROMPTS)
+        self._prompt_after_bytes = -(-settings.resume_bytes // PROMPTS)
+        # Whoever waits for room is told of it when there is so much: not for one item at a time.
+        self._ample = -(-settings.max_unacked // 4)
         # Who waits for room.
         self._starved: set[int] = set()
         self._opening = False
+        self._sessions: Sessions[Any] | None = None
         self._kind_of: Callable[[str], Kind | None] = lambda route: None
         self.link_wanted = True
         self.identity = b""
@@ -141,18 +150,11 @@ class Connection:
     # What is sent.
 
     def _new_id(self) -> str:
-        self._made += 1
-        return f"{self._tag}{base36(self._made)}"
+        """Return an id that was not used before."""
+        return self._writer.new_id()
 
-    def _post(
-        self,
-        name: str,
-        flags: int,
-        body: bytes,
-        service: str | UnsetType = UNSET,
-        procedure: str | UnsetType = UNSET,
-    ) -> None:
-        """Send a message of a stream, at once or when there is a link.
+    def _post(self, name: bytes, flags: int, body: bytes, well: bool = False, route: str = "") -> None:
+        """Send a message of a stream, whose name is encoded, at once or when there is a link.
 
         Raises:
             LocalError: It cannot be encoded, or is too long. Nothing has changed (THREATS 60).
@@ -162,48 +164,44 @@ class Connection:
         if self._old and flags & CLOSE:
             # v1.1: the bit that closes a stream there is the one that cancels it here.
             flags = flags & ~CLOSE | CANCEL
-        message = Message(
-            self._new_id(), self.us, self.peer, sequence.seq, sequence.ack, name, flags, Raw(body), service, procedure
-        )
-        data = self._codec.encode(message)
-        limit = self._settings.max_frame_bytes
-        if len(data) > limit:
-            raise LocalError(f"a message of {len(data)} bytes exceeds max_frame_bytes ({limit}); send smaller items")
+        data = self._writer.message(sequence.seq, sequence.ack, name, flags, body, well, route)
+        size = len(data) - PREFIX_BYTES
+        limit = self._max_frame_bytes
+        if size > limit:
+            raise LocalError(f"a message of {size} bytes exceeds max_frame_bytes ({limit}); send smaller items")
         sequence.sent(data)
         if self._link == UP:
-            self._outbox.write(framed(data))
-        if sequence.over:
-            kept = f"max_unacked ({self._settings.max_unacked}) or resume_bytes ({self._settings.resume_bytes})"
+            self._outbox.write(data)
+        if sequence.over():
+            settings = self._settings
+            kept = f"max_unacked ({settings.max_unacked}) or resume_bytes ({settings.resume_bytes})"
             self._finish(LimitExceeded(f"{self.peer} acknowledges nothing: more than {kept} wait for it"))
         elif flags != ACK:
-            self._pass(len(data))
+            self._pass(size)
 
     def _control(self, body: bytes) -> bytes:
         """Return a handshake's message, with its length. It has no number, and is not kept."""
-        message = Message(self._new_id(), self.us, self.peer, 0, 0, self._new_id(), 0, Raw(body))
-        return framed(self._codec.encode(message))
+        return self._writer.message(0, 0, self._codec.encoded(self._new_id()), 0, body)
 
     def _pass(self, octets: int) -> None:
         """Count a message of either side; a server asks for an acknowledgement in time."""
         self._passed += 1
         self._passed_bytes += octets
-        settings = self._settings
-        many = PROMPTS * self._passed >= settings.max_unacked or PROMPTS * self._passed_bytes >= settings.resume_bytes
+        many = self._passed >= self._prompt_after or self._passed_bytes >= self._prompt_after_bytes
         if many and not self._is_client and self._link == UP:
             self._beat()
 
     def _beat(self) -> None:
         """Send a heartbeat. River, Detecting phantom disconnects: it is a message like any other."""
         self._passed = self._passed_bytes = 0
-        self._post(HEARTBEAT, ACK, self._codec.heartbeat)
+        self._post(self._heartbeat, ACK, self._codec.heartbeat)
 
     def _acknowledged(self, ack: int) -> None:
         """Take the peer's word for what it has; whoever waits for room goes on."""
         sequence = self._sequence
         sequence.acknowledged(ack)
         room = sequence.room
-        # Not for one item at a time.
-        if 4 * room < self._settings.max_unacked:
+        if room < self._ample:
             return
         if self._starved:
             starved, self._starved = self._starved, set()
@@ -218,9 +216,10 @@ class Connection:
         """Forget a stream, and what is held of it."""
         self._held_bytes -= stream.octets
         stream.octets = 0
-        stream.held.clear()
+        stream.held = None
         stream.inbound = stream.outbound = DONE
-        self._starved.discard(stream.number)
+        if self._starved:
+            self._starved.discard(stream.number)
         self._streams.close(stream)
 
     def _finish(self, error: Exception | None) -> None:
@@ -231,7 +230,7 @@ class Connection:
         self._link = DOWN
         self.link_wanted = False
         for stream in self._streams.all():
-            self._events += [event for event in stream.held if not isinstance(event, Failed)]
+            self._events += [event for event in stream.held or () if not isinstance(event, Failed)]
             self._forget(stream)
             self._events.append(Failed(stream.number, self._reason(error)))
         self._timers.clear()

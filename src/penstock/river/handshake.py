@@ -10,7 +10,8 @@ from typing import Final
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ..errors import FrameError, SetupRejected
-from ..wire.river import Id, Message, RiverCodec, whole
+from ..wire.river import Id, RiverCodec, whole
+from ..wire.river_message import Message
 from .sequence import Sequence
 
 __all__ = [
@@ -168,7 +169,7 @@ def code_of(error: SetupRejected) -> str:
     return error.code if isinstance(error.code, str) and error.code in CODES else REJECTED
 
 
-def is_rehandshake(codec: RiverCodec, body: Raw) -> bool:
+def is_rehandshake(codec: RiverCodec, body: bytes) -> bool:
     """Whether a server asks for metadata anew."""
     try:
         return codec.value(body, _Control).type == "REHANDSHAKE_REQ"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final
-
-from msgspec import UNSET
 
 from ..core.halves import DONE, OPEN
 from ..errors import FrameError, ProtocolError
 from ..events import Canceled, Completed, Event, Failed, ItemReceived, Requested
 from ..kinds import Kind
 from ..payload import Payload
-from ..wire.river import CANCEL, CLOSE, Message
+from ..wire.river import CANCEL, CLOSE, CLOSE_BYTES
 from ..wire.river import OPEN as OPENS
+from ..wire.river_message import Message
 from .connection import Connection
 from .handshake import REHANDSHAKE, is_rehandshake, rehandshake
 from .result import CANCELED, INVALID, error_of, refusal, result_of
@@ -40,39 +40,49 @@ class Inbound(Connection):
     def _response(self, message: Message) -> None:
         stream = self._streams.named(message.stream_id)
         if message.stream_id == REHANDSHAKE and is_rehandshake(self._codec, message.payload):
-            self._post(REHANDSHAKE, 0, rehandshake(self._metadata, self._codec))
+            answer = rehandshake(self._metadata, self._codec)
+            self._post(self._codec.encoded(REHANDSHAKE), 0, answer)
             return
         if stream is None or stream.inbound != OPEN:
             # River, On the client: what nobody waits for MUST be discarded silently.
             return
-        flags = int(message.control_flags)
+        flags = message.control_flags
         if flags & CLOSE and self._is_close(message):
             stream.inbound = DONE
             self._deliver(stream, Completed(stream.number))
             return
+        body = message.well
+        if body is None:
+            body = self._result(stream, message)
+            if body is None:
+                return
+        # An rpc and an upload have one answer, whatever its flags.
+        done = bool(flags & CLOSE) or not stream.answers_items
+        if done:
+            stream.inbound = DONE
+        self._item(stream, ItemReceived(stream.number, Payload(body), done))
+
+    def _result(self, stream: RiverStream, message: Message) -> bytes | None:
+        """Return what a result that is well holds; anything else ends the stream."""
         try:
             result = result_of(self._codec, message.payload)
         except FrameError as error:
-            self._post(stream.name, CANCEL, refusal(self._codec, CANCELED, "the answer is no result"))
+            self._post(stream.encoded, CANCEL, refusal(self._codec, CANCELED, "the answer is no result"))
             self._end(stream, ProtocolError(f"the answer is no result: {error.message}"))
-            return
-        if not result.ok:
-            self._failed(stream, flags, error_of(self._codec, result.payload))
-            return
-        # An rpc and an upload have one answer, whatever its flags.
-        done = bool(flags & CLOSE) or stream.kind in (Kind.CALL, Kind.UPLOAD)
-        if done:
-            stream.inbound = DONE
-        self._deliver(stream, ItemReceived(stream.number, Payload(bytes(result.payload)), done))
+            return None
+        if result.ok:
+            return bytes(result.payload)
+        self._failed(stream, message.control_flags, error_of(self._codec, result.payload))
+        return None
 
     def _failed(self, stream: RiverStream, flags: int, error: Exception) -> None:
         """Take an error of the server's: it ends the stream."""
         if not flags & CANCEL:
-            if not flags & CLOSE and stream.kind in (Kind.STREAM, Kind.CHANNEL):
+            if not flags & CLOSE and stream.answers_items:
                 # More might follow it; to our users an error is the end.
-                self._post(stream.name, CANCEL, refusal(self._codec, CANCELED, "the stream ended with its error"))
+                self._post(stream.encoded, CANCEL, refusal(self._codec, CANCELED, "the stream ended with its error"))
             elif stream.outbound == OPEN:
-                self._post(stream.name, CLOSE, self._codec.close)
+                self._post(stream.encoded, CLOSE, self._codec.close)
         self._end(stream, error)
 
     def _end(self, stream: RiverStream, error: Exception) -> None:
@@ -84,7 +94,7 @@ class Inbound(Connection):
 
     def _request(self, message: Message) -> None:
         name = message.stream_id
-        flags = int(message.control_flags)
+        flags = message.control_flags
         if self._old and flags & CANCEL:
             flags = flags & ~CANCEL | CLOSE
         stream = self._streams.named(name)
@@ -100,16 +110,16 @@ class Inbound(Connection):
             # THREATS 63: closing twice changes nothing.
             if stream.inbound == OPEN:
                 stream.inbound = DONE
-                if stream.kind.sends_items:
+                if stream.sends_items:
                     self._deliver(stream, Completed(stream.number))
                 self._settle(stream)
-        elif stream.inbound != OPEN or not stream.kind.sends_items:
+        elif stream.inbound != OPEN or not stream.sends_items:
             self._invalid(name, "the procedure takes no further requests", stream)
         elif not self._is_close(message):
             done = bool(flags & CLOSE)
             if done:
                 stream.inbound = DONE
-            self._deliver(stream, ItemReceived(stream.number, Payload(bytes(message.payload)), done))
+            self._item(stream, ItemReceived(stream.number, Payload(message.payload), done))
 
     def _unknown(self, message: Message, flags: int) -> None:
         """Take a message for a stream that is not open."""
@@ -123,8 +133,8 @@ class Inbound(Connection):
     def _open_theirs(self, message: Message, flags: int) -> None:
         """Open a stream of the client's."""
         name, service, procedure = message.stream_id, message.service_name, message.procedure_name
-        if service is UNSET or procedure is UNSET:
-            missing = "service" if service is UNSET else "procedure"
+        if service is None or procedure is None:
+            missing = "service" if service is None else "procedure"
             self._invalid(name, f"missing {missing} name in stream open message")
             return
         limit = self._settings.max_streams
@@ -132,19 +142,26 @@ class Inbound(Connection):
             self._invalid(name, f"too many streams are open; at most {limit} may be")
             return
         route = f"{service}.{procedure}"
-        kind = self._kind_of(route) or (Kind.CALL if flags & CLOSE else Kind.CHANNEL)
         done = bool(flags & CLOSE)
-        stream = self._streams.open(name, kind, DONE if done else OPEN, OPEN)
-        asked = Kind.CHANNEL if kind.sends_items else kind
-        payload = Payload(bytes(message.payload))
-        credit = self._sequence.room
-        self._events.append(Requested(stream.number, asked, route, payload, credit, done or not kind.sends_items))
+        kind = self._kind_of(route) or (Kind.CALL if done else Kind.CHANNEL)
+        stream = self._streams.open(name, self._codec.encoded(name), kind, DONE if done else OPEN, OPEN)
+        sends_items = stream.sends_items
+        self._events.append(
+            Requested(
+                stream.number,
+                Kind.CHANNEL if sends_items else kind,
+                route,
+                Payload(message.payload),
+                self._sequence.room,
+                done or not sends_items,
+            )
+        )
 
     def _canceled(self, stream: RiverStream) -> None:
         """Take a client's cancellation. What its payload says is for people."""
-        if stream.outbound == OPEN and stream.kind in (Kind.STREAM, Kind.CHANNEL):
+        if stream.outbound == OPEN and stream.answers_items:
             # As the reference does; the client ignores it.
-            self._post(stream.name, CLOSE, self._codec.close)
+            self._post(stream.encoded, CLOSE, self._codec.close)
         self._streams.finish(stream.name)
         self._forget(stream)
         self._events.append(Canceled(stream.number, True))
@@ -155,21 +172,27 @@ class Inbound(Connection):
             self._forget(stream)
             self._events.append(Canceled(stream.number, True))
         self._streams.finish(name)
-        self._post(name, CANCEL, refusal(self._codec, INVALID, text))
+        self._post(self._codec.encoded(name), CANCEL, refusal(self._codec, INVALID, text))
 
     # What users asked for, and what they did not.
 
+    def _item(self, stream: RiverStream, event: ItemReceived) -> None:
+        """Hand an item on, or hold it until its stream's user asks for more."""
+        if stream.granted < 1 or stream.held:
+            size = len(event.payload.data) + ITEM_BYTES
+            if stream.held is None:
+                stream.held = deque()
+            stream.held.append(event)
+            stream.octets += size
+            self._held_bytes += size
+            return
+        stream.granted -= 1
+        self._events.append(event)
+        self._settle(stream)
+
     def _deliver(self, stream: RiverStream, event: Event) -> None:
-        """Hand an event on, or hold it until its stream's user asks for more."""
-        if isinstance(event, ItemReceived):
-            if stream.granted < 1 or stream.held:
-                size = len(event.payload.data) + ITEM_BYTES
-                stream.held.append(event)
-                stream.octets += size
-                self._held_bytes += size
-                return
-            stream.granted -= 1
-        elif stream.held:
+        """Hand a stream's end on, behind all items that are held."""
+        if stream.held:
             stream.held.append(event)
             return
         self._events.append(event)
@@ -192,14 +215,17 @@ class Inbound(Connection):
 
     def _settle(self, stream: RiverStream) -> None:
         """Forget a stream that is over."""
-        if stream.outbound == DONE and not self._is_client and not stream.kind.sends_items and stream.inbound == OPEN:
+        if stream.outbound == DONE and not self._is_client and not stream.sends_items and stream.inbound == OPEN:
             # Its client may still close it, and need not (THREATS 63).
             self._streams.finish(stream.name)
             stream.inbound = DONE
-        if stream.over:
+        if stream.over():
             self._forget(stream)
 
     def _is_close(self, message: Message) -> bool:
         """Whether the payload is a ControlClose, which no user must see."""
-        body = bytes(message.payload)
-        return body == self._codec.close or self._codec.is_close(body)
+        body = message.payload
+        if body == self._close:
+            return True
+        # Most bodies are longer, or shorter, than any way to write it.
+        return len(self._close) <= len(body) <= CLOSE_BYTES and bool(self._codec.is_close(body))

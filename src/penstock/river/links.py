@@ -14,8 +14,11 @@ from ..errors import (
 )
 from ..events import Established, Unlinked
 from ..payload import Payload
-from ..wire.river import ACK, Message
-from ..wire.river_framing import MessageDeframer
+from ..wire.framing import Deframer
+from ..wire.river import ACK
+from ..wire.river_framing import deframer
+from ..wire.river_message import Message
+from ..wire.river_scanning import scan
 from .connection import CLOSED, DOWN, DRAINING, HANDSHAKING, UP
 from .handshake import MISMATCH, HandshakeResponse, request
 from .inbound import Inbound
@@ -32,7 +35,7 @@ class Links(Inbound):
             return
         self._link = HANDSHAKING
         self.link_wanted = True
-        self._deframer = MessageDeframer(self._settings.max_frame_bytes)
+        self._deframer = deframer(self._max_frame_bytes)
         self._outbox.clear()
         self._outbox.write(self._control(request(self.session_id, self._sequence, self._metadata, self._codec)))
         self._timers.set(Timer.FIRST_FRAME, now + self._settings.handshake_timeout)
@@ -51,13 +54,11 @@ class Links(Inbound):
         if self._link == DOWN:
             # What a link still brings that we gave up.
             return
-        self._deframer.feed(data)
+        deframer = self._deframer
+        deframer.feed(data)
         try:
-            while self._link != DOWN:
-                message = self._deframer.next()
-                if message is None:
-                    break
-                self._message(self._codec.decode(message), len(message), now)
+            while self._link != DOWN and deframer.next():
+                self._message(self._decoded(deframer), deframer.end - deframer.start, now)
         except ProtocolError as error:
             # River, State Transitions: an invalid message destroys the session.
             self._finish(error)
@@ -92,6 +93,14 @@ class Links(Inbound):
 
     # Messages.
 
+    def _decoded(self, deframer: Deframer) -> Message:
+        """Return the message that the deframer stands at."""
+        buffer, start, end = deframer.buffer, deframer.start, deframer.end
+        message = scan(buffer, start, end, self._is_json, self._is_client)
+        if message is None:
+            message = self._codec.decode(buffer[start:end])
+        return message
+
     def _message(self, message: Message, size: int, now: float) -> None:
         """Take a message. River, Handling messages for streams: both client and server."""
         self._heard = now
@@ -111,11 +120,13 @@ class Links(Inbound):
             self.link_wanted = False
             return
         sequence.ack += 1
-        self._confirmed(now)
-        self._acknowledged(int(message.ack))
+        if self._unconfirmed:
+            self._unconfirmed = False
+            self._confirmed(now)
+        self._acknowledged(message.ack)
         if message.to != self.us:
             return
-        if int(message.control_flags) & ACK:
+        if message.control_flags & ACK:
             # THREATS 65: a server's heartbeats are echoed, a client's are not.
             if self._is_client:
                 self._beat()
@@ -156,7 +167,7 @@ class Links(Inbound):
         self.link_wanted = True
         self._timers.stop(Timer.EXPIRY)
         for message in self._sequence.unacked:
-            self._outbox.write(len(message).to_bytes(4, "big") + message)
+            self._outbox.write(message)
         self._heard = now
         settings = self._settings
         self._timers.set(Timer.SILENCE, now + settings.heartbeat_interval * settings.heartbeats_until_dead)

@@ -47,7 +47,7 @@ class _Failed(Struct):
     ok: bool = False
 
 
-def result_of(codec: RiverCodec, body: Raw) -> Result:
+def result_of(codec: RiverCodec, body: bytes) -> Result:
     """Return the result that a server's message carries.
 
     Raises:

@@ -22,47 +22,45 @@ class Sequence:
     Attributes:
         seq: The number of the next message that is sent.
         ack: The number of the next message that is expected.
-        octets: Bytes that are not acknowledged.
+        octets: Bytes that are not acknowledged, with the lengths before them.
+        room: How many items may be sent now. Half of what is kept at most is left to what cannot wait: answers.
 
     """
 
-    __slots__ = ("_max_bytes", "_max_messages", "_unacked", "ack", "octets", "seq")
+    __slots__ = ("_kept", "_max_bytes", "_max_messages", "_unacked", "ack", "octets", "room", "seq")
 
     def __init__(self, max_messages: int, max_bytes: int) -> None:
         self._max_messages = max_messages
         self._max_bytes = max_bytes
         self._unacked: deque[bytes] = deque()
+        self._kept = 0
         self.seq = 0
         self.ack = 0
         self.octets = 0
+        self.room = 0
+        self._measure()
 
     @property
     def first(self) -> int:
         """The oldest message that is not acknowledged, or the next one: `nextSentSeq` of a handshake."""
-        return self.seq - len(self._unacked)
+        return self.seq - self._kept
 
     @property
     def unacked(self) -> list[bytes]:
         """What is not acknowledged, in order."""
         return list(self._unacked)
 
-    @property
     def over(self) -> bool:
-        """Whether more is kept than may be (THREATS 59)."""
-        return len(self._unacked) > self._max_messages or self.octets > self._max_bytes
-
-    @property
-    def room(self) -> int:
-        """How many items may be sent now. Half of what is kept at most is left to what cannot wait: answers."""
-        if 2 * self.octets >= self._max_bytes:
-            return 0
-        return max(0, self._max_messages // 2 - len(self._unacked))
+        """Return whether more is kept than may be (THREATS 59)."""
+        return self._kept > self._max_messages or self.octets > self._max_bytes
 
     def sent(self, message: bytes) -> None:
         """Keep a message that has the number `seq`, encoded (THREATS 60: what cannot be encoded has none)."""
         self._unacked.append(message)
+        self._kept += 1
         self.octets += len(message)
         self.seq += 1
+        self._measure()
 
     def acknowledged(self, ack: int) -> None:
         """Forget the messages whose number is less than `ack`.
@@ -73,5 +71,14 @@ class Sequence:
         """
         if ack > self.seq:
             raise ProtocolError(f"the peer acknowledges {ack} messages, and {self.seq} were sent")
-        for _ in range(ack - self.first):
+        count = ack - (self.seq - self._kept)
+        if count <= 0:
+            return
+        self._kept -= count
+        for _ in range(count):
             self.octets -= len(self._unacked.popleft())
+        self._measure()
+
+    def _measure(self) -> None:
+        room = self._max_messages // 2 - self._kept
+        self.room = room if room > 0 and 2 * self.octets < self._max_bytes else 0

@@ -21,6 +21,7 @@ from ..payload import Payload, PayloadRun
 from ..settings import Settings
 from ..wire.river import CANCEL, CLOSE, codec_of
 from ..wire.river import OPEN as OPENS
+from ..wire.river_scanning import is_body
 from .connection import CLOSED, DRAINING, OPENED
 from .handshake import V1_1, HandshakeRequest, code_of, response
 from .identity import SERVER, Identity, base36
@@ -34,14 +35,17 @@ __all__ = ["RiverSession"]
 TAG_BYTES: Final = 6
 """What ids begin with: enough that those of two sessions differ."""
 
+_FIRE = int(Kind.FIRE)
+_STREAM = int(Kind.STREAM)
+_UPLOAD = int(Kind.UPLOAD)
+_CHANNEL = int(Kind.CHANNEL)
+
 
 class RiverSession(Links):
     """A :class:`penstock.session.Session` that speaks River v2.0.
 
     Make one with :meth:`client` or :meth:`server`.
     """
-
-    _sessions: Sessions[RiverSession] | None = None
 
     @classmethod
     def client(cls, settings: Settings, identity: Identity, metadata: bytes, random: bytes) -> RiverSession:
@@ -92,14 +96,18 @@ class RiverSession(Links):
 
         """
         session = cls(settings, codec, False, us, peer, asked.session_id, f"{_tag(asked.session_id)}-s")
-        session._old = asked.protocol_version == V1_1
         session.identity = identity
-        session._sessions = sessions
-        session._established = True
-        sessions.add(session)
-        session._events.append(Established(Payload(asked.said), "", session._codec.data_mime))
-        session.go_on(now)
+        session._serve(asked, sessions, now)
         return session
+
+    def _serve(self, asked: HandshakeRequest, sessions: Sessions[RiverSession], now: float) -> None:
+        """Take a client's first handshake."""
+        self._old = asked.protocol_version == V1_1
+        self._sessions = sessions
+        self._established = True
+        sessions.add(self)
+        self._events.append(Established(Payload(asked.said), "", self._codec.data_mime))
+        self.go_on(now)
 
     def go_on(self, now: float) -> None:
         """Answer a handshake, and go on over its link; the old link, if there is one, is given up."""
@@ -117,9 +125,9 @@ class RiverSession(Links):
             raise SessionClosed("the connection is not open for new streams")
         if not self._is_client:
             raise UnsupportedKind("River: streams are opened by clients alone")
-        if kind == Kind.FIRE:
+        if kind == _FIRE:
             raise UnsupportedKind("River has no way to carry fire; use a call")
-        if credit < 1 and kind in (Kind.STREAM, Kind.CHANNEL):
+        if credit < 1 and (kind == _STREAM or kind == _CHANNEL):
             raise LocalError(f"{kind.name.lower()} needs a credit of at least 1, not {credit}")
         service, dot, procedure = route.rpartition(".")
         if not dot or not service or not procedure:
@@ -129,11 +137,12 @@ class RiverSession(Links):
             self._opening = True
             raise LeaseMissing(f"{self.peer} has not acknowledged what was sent before; wait until it has")
         name = self._new_id()
-        closed = done or not kind.sends_items
+        encoded = self._codec.encoded(name)
+        closed = done or (kind != _UPLOAD and kind != _CHANNEL)
         # River, RPC and Subscription; the reference opens both with the closed bit.
-        self._post(name, OPENS | CLOSE if closed else OPENS, body, service, procedure)
-        stream = self._streams.open(name, kind, OPEN, DONE if closed else OPEN)
-        stream.granted = credit if kind in (Kind.STREAM, Kind.CHANNEL) else 1
+        self._post(encoded, OPENS | CLOSE if closed else OPENS, body, False, route)
+        stream = self._streams.open(name, encoded, kind, OPEN, DONE if closed else OPEN)
+        stream.granted = credit if stream.answers_items else 1
         if self._state == CLOSED:
             self._forget(stream)
             raise SessionClosed("the connection was closed: too much waits to be acknowledged")
@@ -145,15 +154,13 @@ class RiverSession(Links):
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
         """Send an item, which may be the last, and return the credit that is left."""
         stream = self._sending(stream_id)
-        done = done or stream.kind == Kind.CALL
+        done = done or not (stream.sends_items or stream.answers_items)
         # The last one may always go: somebody waits for it.
         if not done and self._sequence.room == 0:
             self._starved.add(stream_id)
             raise CreditExceeded(f"stream {stream_id}: the peer has not acknowledged enough; wait for CreditGranted")
         body = self._body(payload, self._codec.empty if self._is_client else self._codec.null)
-        if not self._is_client:
-            body = self._codec.well(body)
-        self._post(stream.name, CLOSE if done else 0, body)
+        self._post(stream.encoded, CLOSE if done else 0, body, not self._is_client)
         if done:
             self._done(stream)
         return self.credit(stream_id)
@@ -175,7 +182,7 @@ class RiverSession(Links):
         """End our half: no more items come. A half that is over already is left alone."""
         stream = self._streams.sending(stream_id)
         if stream is not None:
-            self._post(stream.name, CLOSE, self._codec.close)
+            self._post(stream.encoded, CLOSE, self._codec.close)
             self._done(stream)
 
     def fail(self, stream_id: int, error: Exception) -> None:
@@ -186,13 +193,13 @@ class RiverSession(Links):
         if not self._is_client:
             if stream.outbound == OPEN:
                 flags, body = failure_of(self._codec, error)
-                self._post(stream.name, flags, body)
+                self._post(stream.encoded, flags, body)
             self._streams.finish(stream.name)
         elif stream.inbound == OPEN:
-            self._post(stream.name, CANCEL, refusal(self._codec, CANCELED, "the client gave the request up"))
+            self._post(stream.encoded, CANCEL, refusal(self._codec, CANCELED, "the client gave the request up"))
         elif stream.outbound == OPEN:
             # The server has said all: there is nothing left to cancel.
-            self._post(stream.name, CLOSE, self._codec.close)
+            self._post(stream.encoded, CLOSE, self._codec.close)
         self._forget(stream)
         self._after()
 
@@ -223,7 +230,7 @@ class RiverSession(Links):
             if stream.outbound == DONE:
                 self._forget(stream)
         elif stream.inbound == OPEN:
-            self._post(stream.name, CANCEL, refusal(self._codec, CANCELED, "cancelled by client"))
+            self._post(stream.encoded, CANCEL, refusal(self._codec, CANCELED, "cancelled by client"))
             self._forget(stream)
         else:
             self._drop_held(stream)
@@ -273,8 +280,8 @@ class RiverSession(Links):
         self._finish(SessionClosed("the client began another session"))
 
     def _confirmed(self, now: float) -> None:
-        if self._sessions is not None and self._sessions.unconfirmed(self):
-            for other in self._sessions.confirm(self):
+        if self._sessions is not None:
+            for other in self._sessions.others(self):
                 other.displaced(now)
 
     def _ended(self) -> None:
@@ -285,7 +292,10 @@ class RiverSession(Links):
         """Return the body that `payload` travels as; no data at all is `nothing`."""
         if payload.metadata is not None:
             raise LocalError("River carries no metadata beside an item; put it into the item")
-        return self._codec.body(payload.data) if payload.data else nothing
+        data = payload.data
+        if not data:
+            return nothing
+        return data if is_body(data, self._is_json) else self._codec.body(data)
 
     def _sending(self, stream_id: int) -> RiverStream:
         stream = self._streams.sending(stream_id)
@@ -296,14 +306,15 @@ class RiverSession(Links):
     def _done(self, stream: RiverStream) -> None:
         """Note that our half is over."""
         stream.outbound = DONE
-        self._starved.discard(stream.number)
+        if self._starved:
+            self._starved.discard(stream.number)
         self._settle(stream)
         self._after()
 
     def _drop_held(self, stream: RiverStream) -> None:
         self._held_bytes -= stream.octets
         stream.octets = 0
-        stream.held.clear()
+        stream.held = None
 
 
 def _tag(secret: str) -> str:

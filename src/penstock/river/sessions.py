@@ -33,7 +33,6 @@ class Sessions(Generic[SessionT]):
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._sessions: dict[str, SessionT] = {}
-        self._unconfirmed: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -57,15 +56,9 @@ class Sessions(Generic[SessionT]):
     def add(self, session: SessionT) -> None:
         """Keep a new session."""
         self._sessions[session.session_id] = session
-        self._unconfirmed.add(session.session_id)
 
-    def unconfirmed(self, session: SessionT) -> bool:
-        """Whether a session has brought nothing yet."""
-        return session.session_id in self._unconfirmed
-
-    def confirm(self, session: SessionT) -> list[SessionT]:
-        """Return the other sessions of its client, which are to end."""
-        self._unconfirmed.discard(session.session_id)
+    def others(self, session: SessionT) -> list[SessionT]:
+        """Return the other sessions of its client, which are to end: `session` has brought a message."""
         return [
             other
             for other in self._sessions.values()
@@ -76,4 +69,3 @@ class Sessions(Generic[SessionT]):
         """Forget a session that is over."""
         if self._sessions.get(session.session_id) is session:
             del self._sessions[session.session_id]
-            self._unconfirmed.discard(session.session_id)

@@ -10,6 +10,10 @@ from ..kinds import Kind
 
 __all__ = ["RiverStream", "RiverStreams"]
 
+_STREAM = int(Kind.STREAM)
+_UPLOAD = int(Kind.UPLOAD)
+_CHANNEL = int(Kind.CHANNEL)
+
 
 class RiverStream:
     """One procedure stream.
@@ -17,32 +21,47 @@ class RiverStream:
     Attributes:
         number: What users call it.
         name: Its id on the wire.
-        kind: What travels each way.
+        encoded: The same, as messages have it.
+        sends_items: Whether its client sends items after the first one.
+        answers_items: Whether any number of items come back.
         inbound: The state of the half in which the peer sends, of :mod:`penstock.core.halves`.
         outbound: The state of the half in which we send.
         deaf: Its user reads no more, of which River has no way to tell the peer: what comes is dropped.
         granted: Items that its user asked for, and that have not come.
-        held: What came before anybody asked for it: items, and then the end.
+        held: What came before anybody asked for it: items, and then the end. None: nothing did.
         octets: Bytes of `held`.
 
     """
 
-    __slots__ = ("deaf", "granted", "held", "inbound", "kind", "name", "number", "octets", "outbound")
+    __slots__ = (
+        "answers_items",
+        "deaf",
+        "encoded",
+        "granted",
+        "held",
+        "inbound",
+        "name",
+        "number",
+        "octets",
+        "outbound",
+        "sends_items",
+    )
 
-    def __init__(self, number: int, name: str, kind: Kind, inbound: int, outbound: int) -> None:
+    def __init__(self, number: int, name: str, encoded: bytes, kind: int, inbound: int, outbound: int) -> None:
         self.number = number
         self.name = name
-        self.kind = kind
+        self.encoded = encoded
+        self.sends_items = kind == _UPLOAD or kind == _CHANNEL
+        self.answers_items = kind == _STREAM or kind == _CHANNEL
         self.inbound = inbound
         self.outbound = outbound
         self.granted = 0
         self.deaf = False
-        self.held: deque[Event] = deque()
+        self.held: deque[Event] | None = None
         self.octets = 0
 
-    @property
     def over(self) -> bool:
-        """Whether both halves are done, and nothing waits to be asked for."""
+        """Return whether both halves are done, and nothing waits to be asked for."""
         return self.inbound == DONE and self.outbound == DONE and not self.held
 
 
@@ -77,12 +96,14 @@ class RiverStreams:
         stream = self._by_number.get(number)
         return stream if stream is not None and stream.outbound == OPEN else None
 
-    def open(self, name: str, kind: Kind, inbound: int, outbound: int) -> RiverStream:
+    def open(self, name: str, encoded: bytes, kind: int, inbound: int, outbound: int) -> RiverStream:
         """Return a new stream."""
         self._last += 1
-        stream = RiverStream(self._last, name, kind, inbound, outbound)
-        self._by_number[stream.number] = self._by_name[name] = stream
-        self._finished.pop(name, None)
+        number = self._last
+        stream = RiverStream(number, name, encoded, kind, inbound, outbound)
+        self._by_number[number] = self._by_name[name] = stream
+        if self._finished:
+            self._finished.pop(name, None)
         return stream
 
     def close(self, stream: RiverStream) -> None:

@@ -1,6 +1,7 @@
 """Frame boundaries: length prefixes on a stream of bytes, and messages on transports that keep them.
 
-RSocket 1.0, Framing Protocol Usage: TCP, TLS, Unix and HTTP/2 need the length field; WebSocket must not have it.
+RSocket 1.0, Framing Protocol Usage: TCP, TLS, Unix and HTTP/2 need the length field; WebSocket must not have it. It is
+the same with River, whose reference puts a length of 4 bytes that does not count itself before messages on sockets.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ class Deframer:
     frame's body is ``buffer[start:end]``.
 
     Args:
-        prefix: Bytes of the length before each frame: 3, a length that excludes itself (RSocket 1.0,
-            ReactiveSocket 0.2), or 4, one that includes itself (ReactiveSocket 0.0).
+        prefix: Bytes of the length before each frame: 3 (RSocket 1.0, ReactiveSocket 0.2), or 4 (ReactiveSocket 0.0,
+            River).
         max_frame_bytes: The longest body that is accepted. It may be changed between frames.
         min_frame_bytes: The shortest one: the dialect's frame header.
-        counts_itself: A length of 3 bytes includes itself, too, as some peers of 2017 have it.
+        counts_itself: Whether the length includes itself. None: one of 4 bytes does, as ReactiveSocket 0.0 has it; one
+            of 3 does not, but for some peers of 2017.
 
     Attributes:
         buffer: The bytes that the current frame lies in.
@@ -61,13 +63,14 @@ class Deframer:
         prefix: int = 3,
         max_frame_bytes: int = MAX_FRAME_BYTES,
         min_frame_bytes: int = 6,
-        counts_itself: bool = False,
+        counts_itself: bool | None = None,
     ) -> None:
         if prefix not in (3, 4):
-            raise LocalError(f"a length prefix of {prefix} bytes is none that the RSocket family has; use 3 or 4")
+            raise LocalError(f"a length prefix of {prefix} bytes is none that the protocols have; use 3 or 4")
         self.prefix = prefix
         # ReactiveSocket 0.0, Framing Format: the length counts itself.
-        self._own = prefix if counts_itself or prefix == 4 else 0
+        itself = prefix == 4 if counts_itself is None else counts_itself
+        self._own = prefix if itself else 0
         self.max_frame_bytes = max_frame_bytes
         self.min_frame_bytes = min_frame_bytes
         self.buffer = b""

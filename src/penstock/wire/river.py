@@ -14,12 +14,15 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from ..errors import FrameError, LocalError
+from . import river_scanning
 from .river_depth import MAX_DEPTH, check_json_depth, check_msgpack_depth
+from .river_message import Message
 
 __all__ = [
     "ACK",
     "CANCEL",
     "CLOSE",
+    "CLOSE_BYTES",
     "CODECS",
     "MAX_ID",
     "MAX_NUMBER",
@@ -52,14 +55,8 @@ Id = Annotated[str, Meta(max_length=MAX_ID)]
 T = TypeVar("T")
 
 
-class Message(Struct, rename="camel"):
-    """River, TransportMessage. Numbers are whole once `RiverCodec.decode` has returned it.
-
-    Attributes:
-        payload: The body, as it travels.
-        control_flags: Any of `ACK`, `OPEN`, `CANCEL` and `CLOSE`.
-
-    """
+class _Envelope(Struct, rename="camel", omit_defaults=True):
+    """River, TransportMessage, as it stands on the wire."""
 
     id: Id
     from_: Id = msgspec.field(name="from")
@@ -74,7 +71,7 @@ class Message(Struct, rename="camel"):
     tracing: dict[str, Any] | UnsetType = UNSET
 
 
-_QUOTED: Final = [f'"{field.encode_name}"'.encode() for field in msgspec.structs.fields(Message)]
+_QUOTED: Final = [f'"{field.encode_name}"'.encode() for field in msgspec.structs.fields(_Envelope)]
 
 
 class RiverCodec:
@@ -85,14 +82,17 @@ class RiverCodec:
         encode: Makes bytes of objects.
         decode: Makes an object of bytes, of the type given.
         check_depth: Refuses bytes that are nested too deeply.
-        before: What stands before the body of a result that is well.
+        before: What stands before the payload of a result that is well.
         after: What stands behind it.
 
     Attributes:
         name: Its name, as URLs have it.
+        is_json: Whether it is JSON.
         data_mime: What bodies are.
         null: The body of nothing at all.
         empty: The body of an object without fields.
+        before: What stands before the payload of a result that is well.
+        after: What stands behind it.
         close: The body of a ControlClose.
         heartbeat: The body of a ControlAck.
 
@@ -108,12 +108,13 @@ class RiverCodec:
         after: bytes,
     ) -> None:
         self.name = name
+        self.is_json = name == "json"
         self.data_mime = f"application/{name}"
         self.encode_value = encode
         self._decode = decode
         self._check_depth = check_depth
-        self._before = before
-        self._after = after
+        self.before = before
+        self.after = after
         self.null = encode(None)
         self.empty = encode({})
         self.close = encode({"type": "CLOSE"})
@@ -126,25 +127,66 @@ class RiverCodec:
             LocalError: A field of it cannot be encoded.
 
         """
+        envelope = _Envelope(
+            message.id,
+            message.from_,
+            message.to,
+            message.seq,
+            message.ack,
+            message.stream_id,
+            message.control_flags,
+            Raw(message.payload),
+            UNSET if message.service_name is None else message.service_name,
+            UNSET if message.procedure_name is None else message.procedure_name,
+            UNSET if message.tracing is None else message.tracing,
+        )
+        return self.encoded(envelope)
+
+    def encoded(self, value: object) -> bytes:
+        """Return `value` as bytes.
+
+        Raises:
+            LocalError: It cannot be encoded.
+
+        """
         try:
-            return self.encode_value(message)
+            return self.encode_value(value)
         except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError) as error:
             raise LocalError(f"the message cannot be encoded: {error}") from error
 
-    def decode(self, data: bytes) -> Message:
-        """Return the message that `data` is.
+    def decode(self, data: bytes, start: int = 0, end: int | None = None, results: bool = False) -> Message:
+        """Return the message that ``data[start:end]`` is.
+
+        Args:
+            data: Where it lies.
+            start: Where it begins.
+            end: Where it ends; None: with `data`.
+            results: Whether `Message.well` may be set, instead of `payload`.
 
         Raises:
             FrameError: It is none.
 
         """
+        end = len(data) if end is None else end
+        return river_scanning.scan(data, start, end, self.is_json, results) or self._decode_any(data[start:end])
+
+    def _decode_any(self, data: bytes) -> Message:
         self._check_depth(data)
-        message = self.value(data, Message)
-        message.seq = whole("seq", message.seq)
-        message.ack = whole("ack", message.ack)
-        message.control_flags = whole("controlFlags", message.control_flags)
-        self._check_names(data, message)
-        return message
+        envelope = self.value(data, _Envelope)
+        self._check_names(data, envelope)
+        return Message(
+            envelope.id,
+            envelope.from_,
+            envelope.to,
+            whole("seq", envelope.seq),
+            whole("ack", envelope.ack),
+            envelope.stream_id,
+            whole("controlFlags", envelope.control_flags),
+            bytes(envelope.payload),
+            None if envelope.service_name is UNSET else envelope.service_name,
+            None if envelope.procedure_name is UNSET else envelope.procedure_name,
+            None if envelope.tracing is UNSET else envelope.tracing,
+        )
 
     def value(self, data: bytes | Raw, type: type[T]) -> T:
         """Return what `data` is, as a `type`.
@@ -166,19 +208,16 @@ class RiverCodec:
             LocalError: It is nothing that this codec could have written.
 
         """
+        if river_scanning.is_body(data, self.is_json):
+            return data
         try:
             self._check_depth(data, MAX_DEPTH - OUR_LEVELS)
             return self._checked(data)
         except (msgspec.MsgspecError, FrameError, UnicodeDecodeError, RecursionError) as error:
             raise LocalError(f"data is not {self.name}, which this connection speaks: {error}") from error
 
-    def well(self, body: bytes) -> bytes:
-        """Return the body of a result that is well and has `body`."""
-        return self._before + body + self._after
-
     def is_close(self, body: bytes) -> bool:
         """Whether a body is a ControlClose: ``{type: "CLOSE"}``."""
-        # Most bodies are longer, or shorter, than any way to write it.
         if not len(self.close) <= len(body) <= CLOSE_BYTES:
             return False
         try:
@@ -189,7 +228,7 @@ class RiverCodec:
     def _checked(self, data: bytes) -> bytes:
         raise NotImplementedError
 
-    def _check_names(self, data: bytes, message: Message) -> None:
+    def _check_names(self, data: bytes, message: _Envelope) -> None:
         """Refuse a message that says something twice: who reads it may take either (THREATS 64)."""
         raise NotImplementedError
 
@@ -199,7 +238,7 @@ class _Json(RiverCodec):
         data.decode()
         return msgspec.json.format(data, indent=-1)
 
-    def _check_names(self, data: bytes, message: Message) -> None:
+    def _check_names(self, data: bytes, message: _Envelope) -> None:
         # Only a name that stands there twice, or one that is written with escapes, can be a double.
         if b"\\u" in data or any(data.count(name) > 1 for name in _QUOTED):
             try:
@@ -216,7 +255,7 @@ class _Msgpack(RiverCodec):
         msgspec.msgpack.decode(data)
         return data
 
-    def _check_names(self, data: bytes, message: Message) -> None:
+    def _check_names(self, data: bytes, message: _Envelope) -> None:
         optional = (message.service_name, message.procedure_name, message.tracing)
         said = 8 + sum(field is not UNSET for field in optional)
         # Nearly all maps are of at most 15 entries, which the first byte counts.

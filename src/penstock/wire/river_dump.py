@@ -41,7 +41,7 @@ def read_messages(data: bytes, codec: str, prefixed: bool = False) -> Iterator[d
 
 def _shown(data: bytes, codec: str) -> dict[str, Any]:
     message = codec_of(codec).decode(data)
-    flags = int(message.control_flags)
+    flags = message.control_flags
     shown: dict[str, Any] = {
         "id": message.id,
         "from": message.from_,
@@ -51,11 +51,11 @@ def _shown(data: bytes, codec: str) -> dict[str, Any]:
         "streamId": message.stream_id,
         "controlFlags": [name for bit, name in FLAGS.items() if flags & bit],
     }
-    if isinstance(message.service_name, str):
+    if message.service_name is not None:
         shown["serviceName"] = message.service_name
-    if isinstance(message.procedure_name, str):
+    if message.procedure_name is not None:
         shown["procedureName"] = message.procedure_name
     # Bytes and big integers as the JSON codec has them.
-    body = encode_value(decode_value(bytes(message.payload), codec), "json")
+    body = encode_value(decode_value(message.payload, codec), "json")
     shown["payload"] = codec_of("json").value(body, object)
     return shown

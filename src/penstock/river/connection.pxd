@@ -1,0 +1,60 @@
+from ..core.outbox cimport Outbox
+from ..wire.framing cimport Deframer
+from ..wire.river_writing cimport Writer
+from .sequence cimport Sequence
+from .streams cimport RiverStream, RiverStreams
+
+import cython
+
+cdef int ACK, CANCEL, CLOSE, DONE, PREFIX_BYTES
+
+
+cdef class Connection:
+    cdef object _settings
+    cdef object _codec
+    cdef bint _is_json
+    cdef bint _is_client
+    cdef bint _unconfirmed
+    cdef readonly str us
+    cdef readonly str peer
+    cdef readonly str session_id
+    cdef Writer _writer
+    cdef bytes _heartbeat
+    cdef bytes _close
+    cdef public bytes _metadata
+    cdef bint _old
+    cdef readonly int _state
+    cdef readonly int _link
+    cdef bint _established
+    cdef double _heard
+    cdef readonly list _events
+    cdef Outbox _outbox
+    cdef object _timers
+    cdef Sequence _sequence
+    cdef readonly RiverStreams _streams
+    cdef Py_ssize_t _max_frame_bytes
+    cdef Deframer _deframer
+    cdef readonly Py_ssize_t _held_bytes
+    cdef Py_ssize_t _passed
+    cdef Py_ssize_t _passed_bytes
+    cdef Py_ssize_t _prompt_after
+    cdef Py_ssize_t _prompt_after_bytes
+    cdef Py_ssize_t _ample
+    cdef set _starved
+    cdef bint _opening
+    cdef object _kind_of
+    cdef object _sessions
+    cdef public bint link_wanted
+    cdef public bytes identity
+
+    cpdef list take_output(self)
+    @cython.locals(events=list)
+    cpdef list take_events(self)
+    cpdef str _new_id(self)
+    @cython.locals(sequence=Sequence, data=bytes, size=Py_ssize_t, limit=Py_ssize_t)
+    cpdef _post(self, bytes name, int flags, bytes body, bint well=*, str route=*)
+    cdef _pass(self, Py_ssize_t octets)
+    cpdef _beat(self)
+    @cython.locals(sequence=Sequence, room=Py_ssize_t)
+    cdef _acknowledged(self, long long ack)
+    cdef _forget(self, RiverStream stream)

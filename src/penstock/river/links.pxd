@@ -1,0 +1,20 @@
+import cython
+
+from ..wire.framing cimport Deframer
+from ..wire.river_message cimport Message
+from ..wire.river_scanning cimport scan
+from .inbound cimport Inbound
+from .sequence cimport Sequence
+
+cdef int ACK, DOWN, HANDSHAKING, UP, DRAINING
+
+
+cdef class Links(Inbound):
+    @cython.locals(deframer=Deframer)
+    cpdef receive(self, bytes data, double now)
+    @cython.locals(buffer=bytes, start=Py_ssize_t, end=Py_ssize_t, message=Message)
+    cdef Message _decoded(self, Deframer deframer)
+    @cython.locals(sequence=Sequence)
+    cdef _message(self, Message message, Py_ssize_t size, double now)
+    cpdef _confirmed(self, double now)
+    cdef _after(self)

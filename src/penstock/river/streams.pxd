@@ -1,0 +1,40 @@
+import cython
+
+cdef int DONE, OPEN
+cdef int _STREAM, _UPLOAD, _CHANNEL
+
+
+@cython.final
+@cython.freelist(256)
+cdef class RiverStream:
+    cdef public object number
+    cdef public str name
+    cdef public bytes encoded
+    cdef public bint sends_items
+    cdef public bint answers_items
+    cdef public int inbound
+    cdef public int outbound
+    cdef public bint deaf
+    cdef public Py_ssize_t granted
+    cdef public object held
+    cdef public Py_ssize_t octets
+
+    cpdef bint over(self)
+
+
+cdef class RiverStreams:
+    cdef Py_ssize_t _memory
+    cdef dict _by_number
+    cdef dict _by_name
+    cdef readonly object _finished
+    cdef Py_ssize_t _last
+
+    cpdef RiverStream get(self, number)
+    cpdef RiverStream named(self, str name)
+    @cython.locals(stream=RiverStream)
+    cpdef RiverStream sending(self, number)
+    @cython.locals(stream=RiverStream)
+    cpdef RiverStream open(self, str name, bytes encoded, int kind, int inbound, int outbound)
+    cpdef void close(self, RiverStream stream)
+    cpdef finish(self, str name)
+    cpdef bint is_finished(self, str name)

@@ -1,0 +1,39 @@
+"""The fast way into River's messages, which only the compiled build has; see `river_scanning.pyx`."""
+
+from __future__ import annotations
+
+from .river_message import Message
+
+__all__ = ["is_body", "scan"]
+
+
+def scan(buffer: bytes, start: int, end: int, json: bool, results: bool) -> Message | None:
+    """Return the message that ``buffer[start:end]`` is, if it is one that can be read without any doubt.
+
+    Args:
+        buffer: Where it lies.
+        start: Where it begins.
+        end: Where it ends.
+        json: It is JSON, else MessagePack.
+        results: A body is looked into: the one of a result that is well becomes `Message.well`.
+
+    Returns:
+        None leaves it to :meth:`penstock.wire.river.RiverCodec.decode`, which reads all that is allowed, and says what
+        is wrong with all that is not. The plain build has no faster way than that one.
+
+    """
+    return None
+
+
+def is_body(data: bytes, json: bool) -> bool:
+    """Whether `data` is a body that can be sent as it is, without any doubt.
+
+    Args:
+        data: What a user wrote.
+        json: It is JSON, else MessagePack.
+
+    Returns:
+        False leaves it to :meth:`penstock.wire.river.RiverCodec.body`.
+
+    """
+    return False

@@ -1,0 +1,24 @@
+cimport cython
+
+
+@cython.final
+cdef class Writer:
+    cdef object _codec
+    cdef bint _is_json
+    cdef bytes _before
+    cdef bytes _after
+    cdef bytes _from_to
+    cdef str _tag
+    cdef bytes _tag_bytes
+    cdef long long _made
+    cdef dict _routes
+    cdef tuple _fixed
+
+    cpdef str new_id(self)
+    cpdef bytes message(
+        self, long long seq, long long ack, bytes name, int flags, bytes body, bint well=*, str route=*,
+        dict tracing=*,
+    )
+    cdef Py_ssize_t _fixed_bytes(self)
+    cdef bytes _more(self, str route, dict tracing)
+    cdef bytes _field(self, str name, value)
