@@ -28,14 +28,15 @@ class MessageCutter:
         width: Bytes of that length, which is big-endian and excludes itself.
 
     Attributes:
+        width: Bytes of the length.
         pending: Bytes that are held: the beginning of a message.
 
     """
 
-    __slots__ = ("_need", "_pieces", "_width", "pending")
+    __slots__ = ("_need", "_pieces", "pending", "width")
 
     def __init__(self, width: int) -> None:
-        self._width = width
+        self.width = width
         self._pieces: list[bytes] = []
         self._need = width
         self.pending = 0
@@ -52,7 +53,7 @@ class MessageCutter:
             self._pieces = []
             self.pending = 0
         messages: list[bytes] = []
-        width = self._width
+        width = self.width
         size = len(data)
         at = 0
         need = width

@@ -21,6 +21,7 @@ from .base import Accept, Link, Listener, Receiver, connect_errors
 from .messages import PREFIX_BYTES, MessageCutter
 from .websocket_frames import FrameReader, control_frame, message_frames
 from .websocket_handshake import ClientHandshake, ServerHandshake
+from .websocket_runs import write_run
 
 __all__ = ["WebSocketLink", "WebSocketListener", "connect", "listen"]
 
@@ -84,10 +85,22 @@ class WebSocketLink:
 
     def write(self, data: bytes) -> None:
         """Send the messages that are whole with `data`; what is written to a link that is closing is dropped."""
-        messages = self._cutter.cut(data) if self._cutter is not None else [data]
-        if messages and not self._closing:
-            for chunk in message_frames(messages, self._client):
-                self._link.write(chunk)
+        if self._closing:
+            return
+        cutter = self._cutter
+        if cutter is None:
+            messages = [data]
+        else:
+            if not cutter.pending:
+                frames, taken = write_run(data, cutter.width, self._client)
+                if frames:
+                    self._link.write(frames)
+                    if taken == len(data):
+                        return
+                    data = data[taken:]
+            messages = cutter.cut(data)
+        for chunk in message_frames(messages, self._client):
+            self._link.write(chunk)
 
     def get_write_buffer_size(self) -> int:
         """Return how many bytes the network has not taken yet."""

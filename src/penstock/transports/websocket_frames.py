@@ -12,6 +12,8 @@ from typing import Final
 from websockets.exceptions import ProtocolError as CloseError
 from websockets.frames import Close, CloseCode, Opcode
 
+from .websocket_runs import read_run
+
 try:
     from websockets.speedups import apply_mask
 except ImportError:  # The library was installed without a C compiler.
@@ -97,6 +99,13 @@ class FrameReader:
         size = len(data)
         at = 0
         while size - at >= 2:
+            if self._unfinished is None:
+                messages, end = read_run(data, at, self._mask_bit != 0, self._room, self._width)
+                if end > at:
+                    self._room = self._max_bytes
+                    out.append(messages)
+                    at = end
+                    continue
             head = data[at]
             start, end = self._payload_of(data, at, size)
             if end > size or self.breach is not None:
