@@ -370,6 +370,8 @@ class Driver(Exchanges):
             if not await self._over_within(grace):
                 if not self.closed:
                     error = SessionError(f"this side closed the connection; what was open {grace:g} s later was ended")
+                    if self.gate is not None:
+                        self.gate.abandon()
                     self.session.close(self.loop.time(), error)
                     self.flush()
                 await self._over_within(LAST_WORDS)
