@@ -20,6 +20,8 @@ cdef class Driver(Exchanges):
     cdef object _confirming
     cdef object _unlinked
     cdef list _waiters
+    cdef bint _choked
+    cdef bint _crowded
     cdef bint _flushing
     cdef int _holds
     cdef Py_ssize_t _fires

@@ -68,7 +68,9 @@ class Driver(Exchanges):
 
     __slots__ = (
         "__weakref__",
+        "_choked",
         "_confirming",
+        "_crowded",
         "_fires",
         "_flushing",
         "_holds",
@@ -109,6 +111,9 @@ class Driver(Exchanges):
         self.over: asyncio.Future[None] = self.loop.create_future()
         self._unlinked = unlinked
         self._waiters: list[asyncio.Future[None]] = []
+        # Why nobody should send: the link has no room, or the disk is behind.
+        self._choked = False
+        self._crowded = False
         self._flushing = False
         self._unsent = 0
         self._holds = 0
@@ -145,10 +150,25 @@ class Driver(Exchanges):
 
     def writing_paused(self) -> None:
         """Let whoever sends wait."""
-        self.paused = True
+        self._choked = self.paused = True
 
     def writing_resumed(self) -> None:
-        """Let whoever sends go on."""
+        """Let whoever sends go on, unless they wait for the disk as well."""
+        self._choked = False
+        if not self._crowded:
+            self._go_on()
+
+    def disk_waits(self, crowded: bool) -> None:
+        """Let whoever sends wait for the disk, or go on with what is durable; see `Kept.watch`."""
+        self._crowded = crowded
+        if crowded:
+            self.paused = True
+        else:
+            if self.paused and self.link is not None and not self._choked:
+                self._go_on()
+            self.flush()
+
+    def _go_on(self) -> None:
         self.paused = False
         self._resume_reading(BACKLOG)
         for half in list(self.outbound.values()):
