@@ -14,6 +14,7 @@ cdef class Driver(Exchanges):
     cdef public object error
     cdef public object over
     cdef public bint usable
+    cdef public bint spent
     cdef public object changed
     cdef public object gate
     cdef public object lessees

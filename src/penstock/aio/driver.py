@@ -58,6 +58,7 @@ class Driver(Exchanges):
         closed: The session is over.
         error: Why it is, unless this side closed it.
         usable: Whoever makes connections anew has found that streams may be opened.
+        spent: The peer takes no new streams: the session is over, or those that are open may still end.
         changed: Called when that is over, which may be long before a dead network lets go of its link, and when the
             session has another link; None: nobody wants to know.
         gate: Holds what happens until the set-up is accepted; None: nothing does.
@@ -87,6 +88,7 @@ class Driver(Exchanges):
         "link",
         "name",
         "over",
+        "spent",
         "usable",
     )
 
@@ -104,6 +106,7 @@ class Driver(Exchanges):
         self.closed = False
         self.error: Exception | None = None
         self.usable = False
+        self.spent = False
         self.changed: Callable[[Driver], None] | None = None
         self.gate: Gate | None = None
         self.lessees = Lessees(self)
@@ -349,6 +352,7 @@ class Driver(Exchanges):
 
     def _end_use(self) -> None:
         self.usable = False
+        self.spent = True
         if self.changed is not None:
             self.changed(self)
 
