@@ -6,14 +6,14 @@ import asyncio
 import logging
 from collections.abc import Callable
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from ..errors import ConnectError, PenstockError, SessionClosed, SessionError
 from ..kinds import Kind
 from ..payload import Payload
 from .dialer import Dialer
 from .driver import Driver
-from .peer import Addressable, Peer, addressed
+from .peer import Peer
 from .pump import Source
 from .reconnect import Reconnect
 from .streams import LateStream, Stream
@@ -157,30 +157,6 @@ class LastingPeer(Peer):
             else:
                 return driver
 
-    async def call(
-        self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
-    ) -> Payload:
-        """Send one item and return the one that comes back. See :meth:`Peer.call`."""
-        if not self.free:
-            await self.ready()
-        return await Peer.call(self, route, data, metadata=metadata)
-
-    async def fire(
-        self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
-    ) -> None:
-        """Send one item, of which nobody learns what became. See :meth:`Peer.fire`."""
-        if not self.free:
-            await self.ready()
-        await Peer.fire(self, route, data, metadata=metadata)
-
-    async def upload(
-        self, route: str, data: bytes | str | Payload, outgoing: Source, *, metadata: bytes | Addressable | None = None
-    ) -> Payload:
-        """Send items and return the one that comes back for all of them. See :meth:`Peer.upload`."""
-        if not self.free:
-            await self.ready()
-        return await Peer.upload(self, route, data, outgoing, metadata=metadata)
-
     async def push(self, metadata: bytes) -> None:
         """Send metadata that belongs to the connection as a whole, which is the present one."""
         if not self.free:
@@ -205,20 +181,23 @@ class LastingPeer(Peer):
             driver.detach()
         Peer.detach(self)
 
+    async def _ask(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
+        if not self.free:
+            await self.ready()
+        return await Peer._ask(self, kind, route, payload, routed, outgoing)
+
     def _stream(
         self,
         kind: Kind,
         route: str,
-        data: bytes | str | Payload,
-        metadata: bytes | Addressable | None,
+        payload: Payload,
+        routed: bool,
         credit: int | None,
         manual: bool,
         outgoing: Source | None,
     ) -> Stream:
-        if metadata is not None:
-            route, metadata = addressed(route, metadata)
-        payload = data if isinstance(data, Payload) else Payload(data, metadata)
-        return LateStream(self.ready, self._dialer.settings, kind, route, payload, credit, manual, outgoing)
+        settings = self._dialer.settings
+        return LateStream(self.ready, settings, kind, "" if routed else route, payload, credit, manual, outgoing)
 
     # One connection after another.
 
