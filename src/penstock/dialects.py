@@ -123,7 +123,8 @@ def acceptors(
         if logs is None:
             store = SessionStore(settings.max_sessions)
         else:
-            from .rsocket.stored import StoredSession, StoredSessions
+            from .rsocket.stored import StoredSession
+            from .rsocket.stored_sessions import StoredSessions
 
             store = StoredSessions(settings, logs)
             begin = StoredSession.server

@@ -21,13 +21,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from .events import Event
 from .kinds import Kind
 from .payload import Payload, PayloadRun
 
-__all__ = ["Acceptor", "Kept", "Session", "SessionLog", "SessionLogs"]
+__all__ = ["Acceptor", "Kept", "Run", "Session", "SessionLog", "SessionLogs"]
 
 
 class Session(Protocol):
@@ -243,15 +243,34 @@ class Kept(Protocol):
     def kept(self) -> bool:
         """Whether it is."""
 
+    @property
+    @abstractmethod
+    def settled(self) -> bool:
+        """Whether all that was said and asked for is durable: nothing waits for the disk."""
+
+    @abstractmethod
+    def watch(self, watcher: Callable[[bool], None]) -> None:
+        """Call `watcher` with False whenever something has become durable: look for events and output then.
+
+        It is called with True when so much output waits for the disk that nobody should add to it, until it is called
+        with False again.
+        """
+
     @abstractmethod
     def leave(self) -> None:
         """Let go of a session that is kept. The peer is told nothing."""
 
 
+Run: TypeAlias = Callable[[Callable[[], None], Callable[[Exception | None], None]], None]
+"""Does work that waits for the disk: ``run(work, done)`` calls `work` where nobody has to wait with it, and then
+``done(error)`` where the session lives: with what `work` raised, or None. A run that does both at once is one, too."""
+
+
 class SessionLog(Protocol):
     """What is kept of one session, so that another process can go on with it: records, in order.
 
-    All methods but `close` and `remove` raise :exc:`~penstock.SessionStoreError` when they fail.
+    All methods but `close` and `remove` raise :exc:`~penstock.SessionStoreError` when they fail. One is called at a
+    time, but not always by the same thread.
     """
 
     size: int
@@ -275,7 +294,14 @@ class SessionLog(Protocol):
 
 
 class SessionLogs(Protocol):
-    """The logs of a server's sessions, by name."""
+    """The logs of a server's sessions, by name.
+
+    Attributes:
+        run: Does what waits for the disk.
+
+    """
+
+    run: Run
 
     @abstractmethod
     def __len__(self) -> int:

@@ -13,6 +13,7 @@ import penstock
 from penstock import Kind, Payload, Service, Settings, Setup, SetupRejected
 from penstock.aio.admission import Acceptor
 from penstock.dialects import client_session
+from tests.waiting import until
 
 PLACE = "rsocket+tcp://127.0.0.1:0"
 
@@ -195,22 +196,68 @@ async def test_the_first_draft_confirms_by_a_lease_alone() -> None:
             assert (await peer.call("who")).data == b"all"
 
 
-async def test_what_a_client_fires_arrives_although_it_closes_with_the_same_read() -> None:
-    fired = Service()
-    seen: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+async def accept_later(setup: Setup) -> None:
+    await asyncio.sleep(0)
 
-    @fired.fire("log")
+
+@pytest.mark.parametrize("acceptor", [None, accept_later])
+async def test_what_a_client_fires_arrives_although_it_closes_with_the_same_read(acceptor: Acceptor | None) -> None:
+    async with penstock.serve(logging_service(seen := []), PLACE, acceptor=acceptor) as server:
+        await tell(server, hello())
+        await until(lambda: seen == [b"hello"])
+        await until(lambda: not server.connections)
+
+
+async def test_a_client_that_fired_and_is_refused_after_it_closed_is_forgotten() -> None:
+    async with penstock.serve(logging_service(seen := []), PLACE, acceptor=check_later) as server:
+        await tell(server, hello())
+        await until(lambda: server.connections == 1)
+        await until(lambda: not server.connections)
+    assert seen == []
+
+
+async def test_a_server_that_closes_waits_no_longer_than_its_grace_for_an_acceptor() -> None:
+    canceled = asyncio.Event()
+
+    async def wait(setup: Setup) -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            canceled.set()
+            raise
+
+    async with penstock.serve(logging_service(seen := []), PLACE, acceptor=wait) as server:
+        await tell(server, hello())
+        await until(lambda: server.connections == 1)
+        await server.close(0)
+        await canceled.wait()
+        assert server.connections == 0
+    assert seen == []
+
+
+def logging_service(seen: list[bytes]) -> Service:
+    made = Service()
+
+    @made.fire("log")
     def log(request: Payload) -> None:
-        seen.set_result(request.data)
+        seen.append(request.data)
 
+    return made
+
+
+def hello() -> bytes:
+    """Return all that a client says that fires once and leaves."""
     client = client_session("rsocket", Settings())
     client.link_up(0)
     client.open(Kind.FIRE, "log", Payload(b"hello"))
     client.close(0)
-    async with penstock.serve(fired, PLACE) as server:
-        host, port = server.urls[0].rpartition("//")[2].split(":")
-        _, writer = await asyncio.open_connection(host, int(port))
-        writer.write(b"".join(client.take_output()))
-        assert await seen == b"hello"
-        writer.close()
-        await writer.wait_closed()
+    return b"".join(client.take_output())
+
+
+async def tell(server: penstock.Server, data: bytes) -> None:
+    """Say `data` in one piece over a connection of its own, and close that."""
+    host, port = server.urls[0].rpartition("//")[2].split(":")
+    _, writer = await asyncio.open_connection(host, int(port))
+    writer.write(data)
+    writer.close()
+    await writer.wait_closed()

@@ -22,13 +22,15 @@ from penstock import (
 )
 from penstock.aio.lasting import LastingPeer
 from tests.aio.fakes import FakeLink, FakeSession
-from tests.aio.serving import alone, make_service
+from tests.aio.serving import alone, make_service, noted_drivers
 from tests.builds import Build
 from tests.waiting import turns, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
 URL = "rsocket+memory://lasting"
+CONNECTION_CLOSE = bytes.fromhex("00000a 00000000 2c00 00000102")
+"""RSocket 1.0, Error Codes: what is open may end."""
 AT_ONCE = Reconnect(first_delay=0.0, longest_delay=0.0)
 
 
@@ -523,15 +525,63 @@ async def test_a_server_that_drains_gets_nothing_new(build: Build) -> None:
     dialer = FakeDialer(build)
     peer = build.module("penstock.aio.lasting").LastingPeer(dialer, policy_of(build, new_calls="fail"))
     await peer.open()
-    happened(build, dialer.drivers[0], "Draining")
+    old = dialer.drivers[0]
+    happened(build, old, "Draining")
     with pytest.raises(build.module("penstock.errors").ConnectError, match="the server is closing"):
         await peer.call("echo")
-    # What is open may end; then there is another connection.
-    assert len(dialer.drivers) == 1
-    happened(build, dialer.drivers[0], "Closed", None)
-    dialer.drivers[0].link_lost(None)
+    # There is another connection although streams may still end on this one.
     await until(lambda: peer.connected)
+    assert await peer.ready() is dialer.drivers[1]
+    assert not old.closed and "close" not in dialer.links[0].told
+    happened(build, old, "Closed", None)
+    old.link_lost(None)
+    await until(lambda: old.over.done())
+    assert peer.connected and len(dialer.drivers) == 2
     peer.detach()
+    await alone()
+
+
+async def test_streams_of_a_server_that_drains_end_in_peace_while_others_go_elsewhere() -> None:
+    hooked: list[str] = []
+
+    async def hook(peer: penstock.Peer) -> None:
+        hooked.append("begun")
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            hooked.append("ended")
+
+    policy = replace(AT_ONCE, on_connect=hook, first_delay=1000.0, longest_delay=1000.0)
+    with noted_drivers() as drivers:
+        async with host() as it, penstock.connect(it.url, reconnect=policy) as peer:
+            assert isinstance(peer, LastingPeer)
+            stream = peer.stream("acount", b"10", credit=2, manual=True)
+            async with stream:
+                assert (await anext(aiter(stream))).data == b"0"
+                peer._made = -1e9
+                drivers[0].received(CONNECTION_CLOSE)
+                assert not peer.connected
+                assert (await peer.call("echo", b"x")).data == b"x"
+                assert len(drivers) == 2
+                assert peer.outstanding == 1
+                assert hooked == ["begun", "begun"]
+                stream.grant(20)
+                assert [item.data async for item in stream] == [b"%d" % number for number in range(1, 10)]
+            drivers[0].link.abort()
+            await until(lambda: hooked == ["begun", "begun", "ended"])
+            assert (await peer.call("echo", b"x")).data == b"x"
+
+
+async def test_closing_ends_what_a_server_that_drains_has_open() -> None:
+    with noted_drivers() as drivers:
+        async with host() as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
+            never = asyncio.create_task(peer.call("never"))
+            await it.reached.wait()
+            drivers[0].received(CONNECTION_CLOSE)
+            assert (await peer.call("echo", b"x")).data == b"x"
+            await peer.close(0)
+            with pytest.raises(SessionError):
+                await never
 
 
 async def test_a_session_without_a_connection_is_tried_again_over_the_next(build: Build) -> None:

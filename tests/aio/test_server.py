@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import os
+import threading
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -10,7 +12,7 @@ import penstock
 from penstock import LocalError, Service, SessionError, SessionStoreError, Settings
 from tests.aio.serving import make_service, world
 from tests.aio.taps import Notes
-from tests.waiting import until
+from tests.waiting import turns, until
 
 
 async def test_one_service_listens_in_several_places(tmp_path) -> None:
@@ -205,6 +207,67 @@ async def test_who_was_accepted_before_a_restart_is_looked_at_again(tmp_path) ->
     assert (accepted, entered) == ([b"ada"] * 3, [b"ada"] * 2)
     assert len(notes.of("opened")) == len(notes.of("closed"))
     assert list(tmp_path.glob("*.session")) == []
+
+
+async def test_nobody_waits_for_the_disk_but_whose_session_it_keeps(tmp_path, monkeypatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    sync = os.fsync
+
+    def slowly(fd: int) -> None:
+        begun.set()
+        assert go_on.wait(30)
+        sync(fd)
+
+    monkeypatch.setattr(os, "fsync", slowly)
+    url = "rsocket+memory://disk"
+    async with penstock.serve(
+        make_service([], asyncio.Event()), url, settings=Settings(resume_store=str(tmp_path))
+    ) as server:
+        async with (
+            penstock.connect(url, settings=Settings(resume=True)) as kept,
+            penstock.connect(url) as other,
+        ):
+            waiting = asyncio.create_task(kept.call("echo", b"kept"))
+            await until(begun.is_set)
+            assert (await other.call("echo", b"other")).data == b"other"
+            assert not waiting.done()
+            go_on.set()
+            assert (await waiting).data == b"kept"
+        await until(lambda: not server.connections)
+
+
+async def test_who_sends_much_waits_for_a_disk_that_is_behind(tmp_path, monkeypatch) -> None:
+    syncs: list[int] = []
+    go_on = threading.Event()
+    sync = os.fdatasync
+
+    def slowly(fd: int) -> None:
+        syncs.append(fd)
+        # The first one is about the request.
+        assert len(syncs) == 1 or go_on.wait(30)
+        sync(fd)
+
+    taken: list[int] = []
+    service = make_service([], asyncio.Event())
+
+    @service.stream("many")
+    def many(request: penstock.Payload) -> Iterator[bytes]:
+        for number in range(1_000):
+            taken.append(number)
+            yield b"x" * 10_000
+
+    url = "rsocket+memory://behind"
+    settings = Settings(resume_store=str(tmp_path), output_high_bytes=50_000)
+    async with penstock.serve(service, url, settings=settings):
+        async with penstock.connect(url, settings=Settings(resume=True)) as peer:
+            await peer.call("echo", b"begun")
+            monkeypatch.setattr(os, "fdatasync", slowly)
+            async with peer.stream("many", credit=1_000) as items:
+                await until(lambda: len(syncs) > 1)
+                await turns(100)
+                assert 0 < len(taken) < 100
+                go_on.set()
+                assert len([item async for item in items]) == 1_000
 
 
 async def test_two_servers_do_not_share_a_store(tmp_path) -> None:

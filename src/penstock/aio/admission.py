@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ..errors import PenstockError, SetupRejected
-from ..events import Closed, Established, Event
+from ..events import Closed, Established, Event, MetadataPushed, Requested
 from ..payload import Payload
 from ..transports import Link
 from .service import Service
@@ -91,18 +91,35 @@ class Gate:
         self._task: asyncio.Task[None] | None = None
 
     def pass_through(self, happened: list[Event]) -> list[Event]:
-        """Take what has happened; return what may be handed on now."""
+        """Take what has happened; return what may be handed on now.
+
+        A client that has said all that it wanted may have closed the connection with the same read: what it asked
+        for waits for the acceptor all the same, and so does the end. Where it has asked for nothing, the end passes,
+        and the acceptor is canceled.
+        """
         self._held += happened
-        closed: list[Event] = [event for event in happened if isinstance(event, Closed)]
         first = self._held[0] if self._held else None
         if self._task is None and isinstance(first, Established):
-            # A client that has said all that it wanted may have closed the connection with the same read.
             ready = self._ask(first)
-            if ready or not closed:
+            if ready:
                 return ready
+        if self._task is not None and any(isinstance(event, Requested | MetadataPushed) for event in self._held):
+            return []
+        return self._end()
+
+    def abandon(self) -> None:
+        """Await the acceptor no more, because this side ends the connection; nothing that is held is served."""
+        ended = self._end()
+        self._held = []
+        self._driver.dispatch(ended)
+
+    def _end(self) -> list[Event]:
+        """Return the end of the connection, where it has come; then nothing else is awaited."""
+        closed: list[Event] = [event for event in self._held if isinstance(event, Closed)]
         if closed:
             if self._task is not None:
                 self._task.cancel()
+            self._held = []
             self._driver.gate = None
         return closed
 
@@ -133,10 +150,12 @@ class Gate:
         try:
             held = self._open(await answer)
         except Exception as error:
+            self._task = None
             self._refuse(error)
+            held = self._end()
         else:
             driver.hold(False)
-            driver.dispatch(held)
+        driver.dispatch(held)
         driver.flush()
 
     def _open(self, service: Service | None) -> list[Event]:
@@ -149,7 +168,7 @@ class Gate:
 
     def _refuse(self, error: Exception) -> None:
         """End the session; the client learns why as far as that is meant for it."""
-        self._held = []
+        self._held = [event for event in self._held if isinstance(event, Closed)]
         # What the session has said meanwhile, a sign of life above all, would be taken for acceptance.
         self._driver.session.take_output()
         if not isinstance(error, SetupRejected):

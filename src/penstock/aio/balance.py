@@ -9,17 +9,17 @@ from contextlib import suppress
 from functools import partial
 from time import monotonic
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from ..errors import ApplicationError, ConnectError, LocalError, PenstockError, Rejected, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..urls import Url, parse_url
+from .asking import Asking
 from .dialer import Dialer
 from .driver import Driver
 from .nodes import Node, NodeStatus
-from .peer import Addressable, addressed
 from .pump import Source
 from .reconnect import Reconnect
 from .service import Service
@@ -97,12 +97,12 @@ def balance(
     return Balancer(urls, make, chosen, policy, settings or DEFAULT_SETTINGS, retry_rejected, clock)
 
 
-class Balancer:
+class Balancer(Asking):
     """Asks one of several servers for things; :func:`penstock.balance` makes one.
 
-    Its methods are those of :class:`~penstock.Peer`. A request whose node fails is not sent to another one, because
-    nobody knows how far it has come; only a call that was rejected is, with `retry_rejected`. While no node can be
-    reached, requests wait or fail as the policy has it.
+    It is asked as a :class:`~penstock.Peer` is: a node is chosen for each request, for a stream when that is opened. A
+    request whose node fails is not sent to another one, because nobody knows how far it has come; only a call that
+    was rejected is, with `retry_rejected`. While no node can be reached, requests wait or fail as the policy has it.
     """
 
     def __init__(
@@ -200,63 +200,6 @@ class Balancer:
         """What the data of its connections is."""
         return self._settings.data_mime
 
-    async def call(
-        self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
-    ) -> Payload:
-        """Send one item to a node and return the one that comes back. See :meth:`Peer.call`."""
-        refused: list[Node] = []
-        while True:
-            node = await self._pick(refused)
-            try:
-                return await self._timed(node, node.peer.call(route, data, metadata=metadata))
-            except Rejected:
-                refused.append(node)
-                if not self._retry_rejected or not self._fit(refused):
-                    raise
-
-    async def fire(
-        self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
-    ) -> None:
-        """Send one item to a node, of which nobody learns what became. See :meth:`Peer.fire`."""
-        node = await self._pick()
-        await node.peer.fire(route, data, metadata=metadata)
-
-    def stream(
-        self,
-        route: str,
-        data: bytes | str | Payload = b"",
-        *,
-        metadata: bytes | Addressable | None = None,
-        credit: int | None = None,
-        manual: bool = False,
-        endless: bool = False,
-        on_push: Callable[[bytes], None] | None = None,
-    ) -> Stream:
-        """Return the items that come back for one; the node is chosen when it is opened. See :meth:`Peer.stream`."""
-        stream = self._stream(Kind.STREAM, route, data, metadata, credit, manual, None)
-        stream.endless = endless
-        stream.on_push = on_push
-        return stream
-
-    def channel(
-        self,
-        route: str,
-        data: bytes | str | Payload,
-        outgoing: Source,
-        *,
-        metadata: bytes | Addressable | None = None,
-        credit: int | None = None,
-    ) -> Stream:
-        """Send items and take items at once; the node is chosen when it is opened. See :meth:`Peer.channel`."""
-        return self._stream(Kind.CHANNEL, route, data, metadata, credit, False, outgoing)
-
-    async def upload(
-        self, route: str, data: bytes | str | Payload, outgoing: Source, *, metadata: bytes | Addressable | None = None
-    ) -> Payload:
-        """Send items to a node and return the one that comes back for all of them. See :meth:`Peer.upload`."""
-        node = await self._pick()
-        return await node.peer.upload(route, data, outgoing, metadata=metadata)
-
     async def push(self, metadata: bytes) -> None:
         """Send metadata to every node that can be reached: it belongs to connections, not to requests.
 
@@ -268,19 +211,31 @@ class Balancer:
             with suppress(ConnectError):
                 await node.peer.push(metadata)
 
+    async def _ask(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
+        refused: list[Node] = []
+        while True:
+            node = await self._pick(refused)
+            answer = node.peer._ask(kind, route, payload, routed, outgoing)
+            if kind is not Kind.CALL:
+                return await answer
+            try:
+                return await self._timed(node, answer)
+            except Rejected:
+                refused.append(node)
+                if not self._retry_rejected or not self._fit(refused):
+                    raise
+
     def _stream(
         self,
         kind: Kind,
         route: str,
-        data: bytes | str | Payload,
-        metadata: bytes | Addressable | None,
+        payload: Payload,
+        routed: bool,
         credit: int | None,
         manual: bool,
         outgoing: Source | None,
     ) -> Stream:
-        if metadata is not None:
-            route, metadata = addressed(route, metadata)
-        payload = data if isinstance(data, Payload) else Payload(data, metadata)
+        route = "" if routed else route
         return LateStream(self._driver, self._settings, kind, route, payload, credit, manual, outgoing)
 
     async def _driver(self) -> Driver:

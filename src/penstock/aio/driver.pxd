@@ -14,12 +14,15 @@ cdef class Driver(Exchanges):
     cdef public object error
     cdef public object over
     cdef public bint usable
+    cdef public bint spent
     cdef public object changed
     cdef public object gate
     cdef public object lessees
     cdef object _confirming
     cdef object _unlinked
     cdef list _waiters
+    cdef bint _choked
+    cdef bint _crowded
     cdef bint _flushing
     cdef int _holds
     cdef Py_ssize_t _fires

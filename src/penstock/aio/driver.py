@@ -58,6 +58,7 @@ class Driver(Exchanges):
         closed: The session is over.
         error: Why it is, unless this side closed it.
         usable: Whoever makes connections anew has found that streams may be opened.
+        spent: The peer takes no new streams: the session is over, or those that are open may still end.
         changed: Called when that is over, which may be long before a dead network lets go of its link, and when the
             session has another link; None: nobody wants to know.
         gate: Holds what happens until the set-up is accepted; None: nothing does.
@@ -68,7 +69,9 @@ class Driver(Exchanges):
 
     __slots__ = (
         "__weakref__",
+        "_choked",
         "_confirming",
+        "_crowded",
         "_fires",
         "_flushing",
         "_holds",
@@ -85,6 +88,7 @@ class Driver(Exchanges):
         "link",
         "name",
         "over",
+        "spent",
         "usable",
     )
 
@@ -102,6 +106,7 @@ class Driver(Exchanges):
         self.closed = False
         self.error: Exception | None = None
         self.usable = False
+        self.spent = False
         self.changed: Callable[[Driver], None] | None = None
         self.gate: Gate | None = None
         self.lessees = Lessees(self)
@@ -109,6 +114,9 @@ class Driver(Exchanges):
         self.over: asyncio.Future[None] = self.loop.create_future()
         self._unlinked = unlinked
         self._waiters: list[asyncio.Future[None]] = []
+        # Why nobody should send: the link has no room, or the disk is behind.
+        self._choked = False
+        self._crowded = False
         self._flushing = False
         self._unsent = 0
         self._holds = 0
@@ -145,10 +153,25 @@ class Driver(Exchanges):
 
     def writing_paused(self) -> None:
         """Let whoever sends wait."""
-        self.paused = True
+        self._choked = self.paused = True
 
     def writing_resumed(self) -> None:
-        """Let whoever sends go on."""
+        """Let whoever sends go on, unless they wait for the disk as well."""
+        self._choked = False
+        if not self._crowded:
+            self._go_on()
+
+    def disk_waits(self, crowded: bool) -> None:
+        """Let whoever sends wait for the disk, or go on with what is durable; see `Kept.watch`."""
+        self._crowded = crowded
+        if crowded:
+            self.paused = True
+        else:
+            if self.paused and self.link is not None and not self._choked:
+                self._go_on()
+            self.flush()
+
+    def _go_on(self) -> None:
         self.paused = False
         self._resume_reading(BACKLOG)
         for half in list(self.outbound.values()):
@@ -329,6 +352,7 @@ class Driver(Exchanges):
 
     def _end_use(self) -> None:
         self.usable = False
+        self.spent = True
         if self.changed is not None:
             self.changed(self)
 
@@ -370,6 +394,8 @@ class Driver(Exchanges):
             if not await self._over_within(grace):
                 if not self.closed:
                     error = SessionError(f"this side closed the connection; what was open {grace:g} s later was ended")
+                    if self.gate is not None:
+                        self.gate.abandon()
                     self.session.close(self.loop.time(), error)
                     self.flush()
                 await self._over_within(LAST_WORDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -13,8 +13,8 @@ from ..payload import Payload
 from ..settings import Settings
 from .dialer import Dialer
 from .inbound import Inbound
-from .intercept import Interceptor, Next, Request, chain
-from .peer import Addressable, Peer, addressed
+from .intercept import Interceptor, Request, chain
+from .peer import Peer
 from .pump import Source
 from .streams import NoDriver, Stream
 
@@ -63,68 +63,6 @@ class InterceptedPeer(Peer):
         """What the data of its connections is."""
         return self._dialer.settings.data_mime
 
-    async def call(
-        self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
-    ) -> Payload:
-        """Send one item and return the one that comes back. See :meth:`Peer.call`."""
-        peer = self._peer
-
-        async def last(request: Request) -> Payload:
-            return await peer.call(request.route_beside, request.payload)
-
-        return _one(await self._ask(Kind.CALL, route, data, metadata, None, last))
-
-    async def fire(
-        self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
-    ) -> None:
-        """Send one item. See :meth:`Peer.fire`."""
-        peer = self._peer
-
-        async def last(request: Request) -> None:
-            await peer.fire(request.route_beside, request.payload)
-
-        await self._ask(Kind.FIRE, route, data, metadata, None, last)
-
-    async def upload(
-        self, route: str, data: bytes | str | Payload, outgoing: Source, *, metadata: bytes | Addressable | None = None
-    ) -> Payload:
-        """Send items and return the one that comes back for all of them. See :meth:`Peer.upload`."""
-        peer = self._peer
-
-        async def last(request: Request) -> Payload:
-            return await peer.upload(request.route_beside, request.payload, request.items)
-
-        return _one(await self._ask(Kind.UPLOAD, route, data, metadata, outgoing, last))
-
-    def stream(
-        self,
-        route: str,
-        data: bytes | str | Payload = b"",
-        *,
-        metadata: bytes | Addressable | None = None,
-        credit: int | None = None,
-        manual: bool = False,
-        endless: bool = False,
-        on_push: Callable[[bytes], None] | None = None,
-    ) -> Stream:
-        """Return the items that come back for one. See :meth:`Peer.stream`."""
-        stream = self._open(Kind.STREAM, route, data, metadata, credit, manual, None)
-        stream.endless = endless
-        stream.on_push = on_push
-        return stream
-
-    def channel(
-        self,
-        route: str,
-        data: bytes | str | Payload,
-        outgoing: Source,
-        *,
-        metadata: bytes | Addressable | None = None,
-        credit: int | None = None,
-    ) -> Stream:
-        """Send items and take items at once. See :meth:`Peer.channel`."""
-        return self._open(Kind.CHANNEL, route, data, metadata, credit, False, outgoing)
-
     async def push(self, metadata: bytes) -> None:
         """Send metadata that belongs to the connection as a whole; no interceptor sees it. See :meth:`Peer.push`."""
         await self._peer.push(metadata)
@@ -149,52 +87,37 @@ class InterceptedPeer(Peer):
         """Return the stream that a resumed session has open; no interceptor sees it. See :meth:`Peer.adopt`."""
         return self._peer.adopt()
 
-    async def _ask(
-        self,
-        kind: Kind,
-        route: str,
-        data: bytes | str | Payload,
-        metadata: bytes | Addressable | None,
-        items: Source | None,
-        last: Next,
-    ) -> Any:
-        request = self._request(kind, route, data, metadata, items)
-        return await chain(self._interceptors, last)(request)
+    async def _ask(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
+        request = self._request(kind, route, payload, routed, outgoing)
+        result = await chain(self._interceptors, self._last)(request)
+        if kind is Kind.FIRE:
+            return None
+        if not isinstance(result, Payload):
+            what = type(result).__name__
+            raise LocalError(f"an interceptor returned {what}; it returns the Payload that is the answer")
+        return result
 
-    def _open(
+    async def _last(self, request: Request) -> Any:
+        """Ask the other side, behind the last interceptor."""
+        return await self._peer._ask(request.kind, request.route, request.payload, request.routed, request.items)
+
+    def _stream(
         self,
         kind: Kind,
         route: str,
-        data: bytes | str | Payload,
-        metadata: bytes | Addressable | None,
+        payload: Payload,
+        routed: bool,
         credit: int | None,
         manual: bool,
         outgoing: Source | None,
     ) -> Stream:
-        request = self._request(kind, route, data, metadata, outgoing)
+        request = self._request(kind, route, payload, routed, outgoing)
         return _Stream(self._peer, self._dialer.settings, request, self._interceptors, credit, manual)
 
-    def _request(
-        self,
-        kind: Kind,
-        route: str,
-        data: bytes | str | Payload,
-        metadata: bytes | Addressable | None,
-        items: Source | None,
-    ) -> Request:
-        beside = route
-        if metadata is not None:
-            beside, metadata = addressed(route, metadata)
-        payload = data if isinstance(data, Payload) else Payload(data, metadata)
+    def _request(self, kind: Kind, route: str, payload: Payload, routed: bool, items: Source | None) -> Request:
         request = Request(kind, route, payload, self._dialer.connection, items)
-        request.routed = not beside
+        request.routed = routed
         return request
-
-
-def _one(result: object) -> Payload:
-    if not isinstance(result, Payload):
-        raise LocalError(f"an interceptor returned {type(result).__name__}; it returns the Payload that is the answer")
-    return result
 
 
 class _Stream(Stream):

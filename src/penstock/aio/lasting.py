@@ -6,14 +6,14 @@ import asyncio
 import logging
 from collections.abc import Callable
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from ..errors import ConnectError, PenstockError, SessionClosed, SessionError
 from ..kinds import Kind
 from ..payload import Payload
 from .dialer import Dialer
 from .driver import Driver
-from .peer import Addressable, Peer, addressed
+from .peer import Peer
 from .pump import Source
 from .reconnect import Reconnect
 from .streams import LateStream, Stream
@@ -48,8 +48,9 @@ class LastingPeer(Peer):
         "_changed",
         "_dialer",
         "_failed",
-        "_hook",
+        "_hooks",
         "_known",
+        "_leaving",
         "_made",
         "_now",
         "_opened",
@@ -72,7 +73,9 @@ class LastingPeer(Peer):
         # Set while nobody needs to wait: there is a connection, or there will be none.
         self._known = asyncio.Event()
         self._again: asyncio.Task[None] | None = None
-        self._hook: asyncio.Task[None] | None = None
+        self._hooks: dict[Driver, asyncio.Task[None]] = {}
+        # Connections that were replaced, and on which streams may still end; and who sees to their ends.
+        self._leaving: set[Driver] = set()
         self._retired: set[asyncio.Task[None]] = set()
         self._renew()
 
@@ -90,6 +93,11 @@ class LastingPeer(Peer):
     def connected(self) -> bool:
         """Whether there is a connection now."""
         return self._now.usable and self._now.link is not None
+
+    @property
+    def outstanding(self) -> int:
+        """How many streams are open, calls included, also on connections that were replaced."""
+        return sum((driver.session.open_streams for driver in self._leaving), self._now.session.open_streams)
 
     @property
     def free(self) -> bool:
@@ -149,30 +157,6 @@ class LastingPeer(Peer):
             else:
                 return driver
 
-    async def call(
-        self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
-    ) -> Payload:
-        """Send one item and return the one that comes back. See :meth:`Peer.call`."""
-        if not self.free:
-            await self.ready()
-        return await Peer.call(self, route, data, metadata=metadata)
-
-    async def fire(
-        self, route: str, data: bytes | str | Payload = b"", *, metadata: bytes | Addressable | None = None
-    ) -> None:
-        """Send one item, of which nobody learns what became. See :meth:`Peer.fire`."""
-        if not self.free:
-            await self.ready()
-        await Peer.fire(self, route, data, metadata=metadata)
-
-    async def upload(
-        self, route: str, data: bytes | str | Payload, outgoing: Source, *, metadata: bytes | Addressable | None = None
-    ) -> Payload:
-        """Send items and return the one that comes back for all of them. See :meth:`Peer.upload`."""
-        if not self.free:
-            await self.ready()
-        return await Peer.upload(self, route, data, outgoing, metadata=metadata)
-
     async def push(self, metadata: bytes) -> None:
         """Send metadata that belongs to the connection as a whole, which is the present one."""
         if not self.free:
@@ -185,7 +169,7 @@ class LastingPeer(Peer):
         tasks = self._stop()
         if tasks:
             await asyncio.wait(tasks, timeout=LAST_WORDS)
-        await Peer.close(self, grace)
+        await asyncio.gather(Peer.close(self, grace), *(driver.close(grace) for driver in self._leaving))
         if self._retired:
             await asyncio.wait(self._retired)
 
@@ -193,22 +177,27 @@ class LastingPeer(Peer):
         """Let go of the connection without ending the session. See :meth:`Peer.detach`."""
         self._end(SessionClosed("this side let go of the session"))
         self._stop()
+        for driver in self._leaving:
+            driver.detach()
         Peer.detach(self)
+
+    async def _ask(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
+        if not self.free:
+            await self.ready()
+        return await Peer._ask(self, kind, route, payload, routed, outgoing)
 
     def _stream(
         self,
         kind: Kind,
         route: str,
-        data: bytes | str | Payload,
-        metadata: bytes | Addressable | None,
+        payload: Payload,
+        routed: bool,
         credit: int | None,
         manual: bool,
         outgoing: Source | None,
     ) -> Stream:
-        if metadata is not None:
-            route, metadata = addressed(route, metadata)
-        payload = data if isinstance(data, Payload) else Payload(data, metadata)
-        return LateStream(self.ready, self._dialer.settings, kind, route, payload, credit, manual, outgoing)
+        settings = self._dialer.settings
+        return LateStream(self.ready, settings, kind, "" if routed else route, payload, credit, manual, outgoing)
 
     # One connection after another.
 
@@ -236,28 +225,30 @@ class LastingPeer(Peer):
     def _linked(self) -> None:
         """Let everybody use the session's first link, unless it has broken already."""
         driver = self._now
-        if driver.closed:
+        if driver.spent:
             return
         self._made = driver.loop.time()
         driver.usable = self._opened = True
         self.trouble = None
         self._known.set()
         if self._policy.on_connect is not None:
-            self._hook = driver.loop.create_task(self._tell())
+            self._hooks[driver] = driver.loop.create_task(self._tell())
         self._changed()
 
     def _driver_changed(self, driver: Driver) -> None:
-        """Take note of what became of `driver`; once it is closed, see to another one."""
-        if driver is not self._now or self._over is not None:
+        """Take note of what became of `driver`; once it takes no more streams, see to another one."""
+        if self._over is not None:
+            return
+        if driver.closed and driver in self._hooks:
+            self._hooks.pop(driver).cancel()
+        if driver is not self._now:
             return
         if not driver.usable:
             self._known.clear()
             self.trouble = driver.error or SessionError("the server is closing the connection")
             # A first link that breaks as it is made is the business of the one who makes it.
-            if driver.closed and (self._again is None or self._again.done()):
+            if driver.spent and (self._again is None or self._again.done()):
                 logger.info("%s: %s; connecting anew", driver.name, self.trouble)
-                if self._hook is not None:
-                    self._hook.cancel()
                 self._again = driver.loop.create_task(self._mend(self.trouble))
         self._changed()
 
@@ -265,13 +256,15 @@ class LastingPeer(Peer):
         """Make sessions until one has a link, or it is no use.
 
         Args:
-            broken: What ended the last one; None where there was none.
+            broken: What ended the last one, or is about to; None where there was none.
 
         """
         try:
             if broken is not None:
-                self._judge(broken, failed=self._now.loop.time() - self._made < HELD)
-                await self._pause()
+                failed = self._now.loop.time() - self._made < HELD
+                self._judge(broken, failed)
+                # A server that lets streams end has said so to have nothing new, not because it is in trouble.
+                await self._pause(at_once=not (failed or self._now.closed))
             while self._over is None:
                 try:
                     await self._dialer.open(self._now)
@@ -280,7 +273,7 @@ class LastingPeer(Peer):
                     self._judge(error, failed=True)
                 else:
                     self._linked()
-                    if not self._now.closed:
+                    if not self._now.spent:
                         return
                     self._judge(self._now.error or SessionError("the server closed the connection"), failed=True)
                 await self._pause()
@@ -291,16 +284,28 @@ class LastingPeer(Peer):
             logger.exception("%s: connecting anew failed", self._now.name)
             self._end(SessionError(f"connecting anew failed, with a {type(error).__name__} of Reconnect.retry, maybe"))
 
-    async def _pause(self) -> None:
-        """Have another session, and wait before it is tried."""
-        if self._over is None:
-            if self._now.closed:
-                # Its link may be dead, and its handlers alive.
-                task = self._now.loop.create_task(self._now.close(0))
-                self._retired.add(task)
-                task.add_done_callback(self._retired.discard)
-                self._renew()
+    async def _pause(self, at_once: bool = False) -> None:
+        """Have another session, and wait before it is tried, unless that shall be `at_once`."""
+        if self._over is not None:
+            return
+        if self._now.spent:
+            self._leaving.add(self._now)
+            task = self._now.loop.create_task(self._retire(self._now))
+            self._retired.add(task)
+            task.add_done_callback(self._retired.discard)
+            self._renew()
+        if not at_once:
             await asyncio.sleep(self._backoff.next())
+
+    async def _retire(self, driver: Driver) -> None:
+        """Let the streams of a connection that was replaced end in peace, and leave nothing behind."""
+        try:
+            if not driver.closed:
+                await driver.over
+            # Its link may be dead, and its handlers alive.
+            await driver.close(0)
+        finally:
+            self._leaving.discard(driver)
 
     def _judge(self, error: Exception, failed: bool) -> None:
         """Decide whether to go on after `error`; `failed`: it was one more try in a row that came to nothing."""
@@ -338,7 +343,9 @@ class LastingPeer(Peer):
 
     def _stop(self) -> set[asyncio.Task[None]]:
         """Cancel what goes on in the background, and return it; not who calls this."""
-        tasks = {task for task in (self._again, self._hook) if task is not None and not task.done()}
+        tasks = {task for task in self._hooks.values() if not task.done()}
+        if self._again is not None and not self._again.done():
+            tasks.add(self._again)
         tasks -= {task for task in tasks if task is asyncio.current_task()}
         for task in tasks:
             task.cancel()

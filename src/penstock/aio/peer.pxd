@@ -1,2 +1,5 @@
-cdef class Peer:
+from .asking cimport Asking
+
+
+cdef class Peer(Asking):
     cdef object _driver

@@ -22,6 +22,7 @@ from ..tap import Tap
 from ..transports import Discard, Link, Listener
 from ..urls import Url, parse_url
 from .admission import Acceptor, Gate, certificate_of
+from .background import Background
 from .driver import Driver
 from .peer import Peer
 from .refusals import Refusals
@@ -105,6 +106,7 @@ class Server:
         self._refusals = Refusals(settings.max_refusals_per_address)
         self._arrivals: set[_Arrival] = set()
         self._folder: SessionFolder | None = None
+        self._background: Background | None = None
         self._expiry: asyncio.TimerHandle | None = None
 
     @property
@@ -160,6 +162,9 @@ class Server:
         await self._watchers.left()
         if self._expiry is not None:
             self._expiry.cancel()
+        if self._background is not None:
+            await self._background.ended()
+            self._background = None
         if self._folder is not None:
             self._folder.close()
             self._folder = None
@@ -169,18 +174,18 @@ class Server:
         if driver.link is None:
             grace = 0
         if isinstance(session, Kept) and session.kept:
-            await self._drained(driver, self._settings.close_grace if grace is None else grace)
+            await self._drained(session, driver, self._settings.close_grace if grace is None else grace)
             if session.kept:
                 session.leave()
                 driver.detach()
                 grace = 0
         await driver.close(grace)
 
-    async def _drained(self, driver: Driver, grace: float) -> None:
-        """Wait until the streams of a session have ended, for `grace` seconds at most."""
+    async def _drained(self, session: Kept, driver: Driver, grace: float) -> None:
+        """Wait until the streams of a session have ended and all of it is durable, for `grace` seconds at most."""
         deadline = driver.loop.time() + grace
         # Nothing tells when the last stream ends: looking now and then costs the connections that live nothing.
-        while driver.session.open_streams and driver.loop.time() < deadline:  # noqa: ASYNC110
+        while (driver.session.open_streams or not session.settled) and driver.loop.time() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(LOOK_SECONDS)
         driver.flush()
 
@@ -206,7 +211,8 @@ class Server:
         if settings.resume_store and settings.resume_timeout > 0:
             from ..store import SessionFolder
 
-            self._folder = folder = SessionFolder(Path(settings.resume_store))
+            self._background = Background()
+            self._folder = folder = SessionFolder(Path(settings.resume_store), self._background.run)
             self._expiry = asyncio.get_running_loop().call_later(settings.resume_timeout, folder.expire)
 
     # Links.
@@ -247,6 +253,8 @@ class Server:
             driver = self._watchers.driver(session, self._settings, self._service, connection)
             driver.gate = Gate(driver, self._acceptor, certificate_of(link))
             self._drivers[session] = driver
+            if self._folder is not None and isinstance(session, Kept):
+                session.watch(driver.disk_waits)
             driver.over.add_done_callback(lambda _: self._ended(session, arrival.address))
         else:
             # The session that this link takes over counts already.

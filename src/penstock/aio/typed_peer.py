@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator
 from functools import lru_cache
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 from ..errors import ApplicationError, LocalError
 from ..payload import Payload
 from ..schema.converter import Converter
 from ..schema.formats import KNOWN, Format, format_of
 from ..schema.named import TypedError, named_error
-from .peer import Addressable, Peer
+from .asking import Addressable, Asking
 from .streams import Stream
-
-if TYPE_CHECKING:
-    from .balance import Balancer
 
 __all__ = ["TypedPeer", "TypedStream", "typed"]
 
@@ -26,7 +23,7 @@ Metadata = bytes | Addressable | None
 Errors = Iterable[type[TypedError]]
 
 
-def typed(peer: Peer | Balancer, mime: str = "") -> TypedPeer:
+def typed(peer: Asking, mime: str = "") -> TypedPeer:
     """Return what asks `peer` for things by values instead of bytes.
 
     Args:
@@ -58,7 +55,7 @@ class TypedPeer:
 
     __slots__ = ("_form", "_peer")
 
-    def __init__(self, peer: Peer | Balancer, mime: str = "") -> None:
+    def __init__(self, peer: Asking, mime: str = "") -> None:
         self._peer = peer
         self._form = _known(mime or peer.data_mime)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..aio.peer import Addressable, Peer
+from ..aio.asking import Addressable
+from ..aio.peer import Peer
 from ..aio.streams import Stream
 from ..payload import Payload
 from .interfaces import Publisher, Subscriber, check_subscriber

@@ -6,14 +6,16 @@ import fcntl
 import logging
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from ..errors import SessionStoreError
+from ..session import Run
 from .log import TEMPORARY, Log, store_errors
 
-__all__ = ["SessionFolder"]
+__all__ = ["SessionFolder", "run_at_once"]
 
 logger = logging.getLogger("penstock.store")
 
@@ -22,18 +24,30 @@ LOCK: Final = "lock"
 _NAME = re.compile(r"[0-9a-f]{64}")
 
 
+def run_at_once(work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
+    """Do `work`, then say so. See `penstock.session.Run`."""
+    try:
+        work()
+    except Exception as error:
+        done(error)
+    else:
+        done(None)
+
+
 class SessionFolder:
     """The :class:`penstock.session.SessionLogs` of one server. Another one cannot use the folder at the same time.
 
     Args:
         path: The folder; it is made if need be.
+        run: Does what waits for the disk; by default at once, and everybody waits with it.
 
     Raises:
         SessionStoreError: Another server uses it, or it cannot be used.
 
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, run: Run = run_at_once) -> None:
+        self.run = run
         self._path = path
         self._open: set[str] = set()
         with store_errors(path, "be used"):

@@ -113,6 +113,9 @@ class Log:
     def read(self) -> list[bytes]:
         """Open the file that is there, cut off what was never finished, and return its records.
 
+        The last of them may have been written, and not synced: the server before us was killed in between. They are
+        durable after the next `append` or `rewrite`.
+
         Raises:
             SessionStoreError: It cannot be read, or it is damaged.
 
@@ -121,8 +124,6 @@ class Log:
             self._fd = os.open(self.path, os.O_RDWR)
             records, self.size = self._split(self.path.read_bytes())
             os.ftruncate(self._fd, self.size)
-            # Its last record may have been written, and not synced: the server before us was killed in between.
-            os.fsync(self._fd)
         return records
 
     def _split(self, data: bytes) -> tuple[list[bytes], int]:

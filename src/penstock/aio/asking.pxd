@@ -1,0 +1,5 @@
+cpdef tuple request_of(route, data, metadata)
+
+
+cdef class Asking:
+    pass

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.dialects import acceptors, client_session
+from penstock.errors import ProtocolError
+from penstock.rsocket.stored_sessions import name_of
+from penstock.settings import Settings
+from tests.rsocket.test_stored import SETTINGS, TOKEN, Pair, broken
+from tests.sim.test_restart import Logs
+
+
+def test_a_token_does_not_lie_readable_in_the_log() -> None:
+    # THREATS 28
+    pair = Pair()
+    pair.call()
+    (name, records), *_ = pair.disk.logs.items()
+    assert TOKEN.hex() not in name
+    assert TOKEN not in b"".join(records)
+    assert name == name_of(TOKEN) != name_of(TOKEN + b"t")
+
+
+def test_somebody_else_does_not_get_the_session_and_its_owner_does() -> None:
+    # THREATS 28
+    pair = Pair()
+    pair.call()
+    pair.client.link_down(0.0, None)
+    pair.accept = acceptors("rsocket", SETTINGS, Logs(pair.disk))
+    with pytest.raises(ProtocolError, match="no session of that token"):
+        pair.connect(b"thief")
+    pair.client.link_down(0.0, None)
+    pair.connect(b"me")
+    assert pair.client.link_wanted
+
+
+def test_a_damaged_session_is_refused() -> None:
+    pair = Pair()
+    pair.call()
+    for records in ([], [b"junk"], None):
+        pair.disk.logs[name_of(TOKEN)] = records or []
+        logs = Logs(pair.disk)
+        if records is None:
+            logs.open = broken  # type: ignore[method-assign]
+        pair.client.link_down(0.0, None)
+        pair.accept = acceptors("rsocket", SETTINGS, logs)
+        with pytest.raises(ProtocolError, match="cannot be read"):
+            pair.connect()
+
+
+def test_sessions_of_earlier_processes_count() -> None:
+    # THREATS 30
+    pair = Pair(Settings(resume=True, max_sessions=1))
+    pair.call()
+    other = client_session("rsocket", SETTINGS, random=b"o" * 16)
+    refused = Pair(pair.settings, pair.disk, other)
+    refused.drive()
+    assert not other.link_wanted
+    assert pair.again().client.link_wanted
+
+
+def test_a_token_in_use_is_refused() -> None:
+    # THREATS 27
+    pair = Pair()
+    pair.call()
+    thief = client_session("rsocket", SETTINGS, random=TOKEN)
+    Pair(SETTINGS, pair.disk, thief)
+    assert not thief.link_wanted
+    assert pair.again().client.link_wanted
