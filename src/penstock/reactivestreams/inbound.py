@@ -126,9 +126,9 @@ class Inbound:
         if subscription is None:
             return
         asked = subscription.granted
-        if count > asked and items.packed:
-            # THREATS 69: its count is what the publisher itself says.
-            raise ProtocolError(f"onNextPacked brought {count} elements, and {asked} were asked for")
+        if items.announced > asked:
+            # THREATS 69: its count is what the publisher itself says, before the first of them is delivered.
+            raise ProtocolError(f"onNextPacked brought {items.announced} elements, and {asked} were asked for")
         if count > asked or subscription.kind == _CALL or subscription.metadata is not None:
             for payload in run.payloads(0, min(count, asked)):
                 if not subscription.over:

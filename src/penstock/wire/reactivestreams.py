@@ -142,21 +142,21 @@ class Message:
 
 
 class Items:
-    """Consecutive elements of one stream: an onNextPacked, or onNext after onNext.
+    """Consecutive elements of one stream: of an onNextPacked, as many of them as came together, or onNext after onNext.
 
     Attributes:
         subscriber: The id of the subscription.
         run: The elements.
-        packed: They came in one onNextPacked.
+        announced: How many elements the onNextPacked has that begins here; 0: none does.
 
     """
 
-    __slots__ = ("packed", "run", "subscriber")
+    __slots__ = ("announced", "run", "subscriber")
 
-    def __init__(self, subscriber: int, run: PayloadRun, packed: bool) -> None:
+    def __init__(self, subscriber: int, run: PayloadRun, announced: int) -> None:
         self.subscriber = subscriber
         self.run = run
-        self.packed = packed
+        self.announced = announced
 
 
 def encode(message: Message, element_size: int = 0) -> bytes:
