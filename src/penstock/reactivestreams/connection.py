@@ -148,15 +148,17 @@ class Connection:
         if isinstance(message, Items):
             if self._state != LEAVING:
                 self._inbound.items(message, now)
-        elif message.type == _GOODBYE:
-            self._goodbye(message)
+            return
+        known = message
+        if known.type == _GOODBYE:
+            self._goodbye(known)
         elif self._state == LEAVING:
             # Goodbye closed all streams: what the peer said before it read that means nothing.
             return
-        elif not self._greeted and message.type in _HELLOS:
-            self._hello(message)
+        elif not self._greeted and known.type in _HELLOS:
+            self._hello(known)
         else:
-            self._inbound.message(message, now)
+            self._inbound.message(known, now)
 
     def next_timer(self) -> float | None:
         """Return when to call `handle_timer`, or None. It may be early, never late."""

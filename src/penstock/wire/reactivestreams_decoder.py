@@ -21,10 +21,20 @@ __all__ = ["Decoder"]
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
 
+# Plain integers are compared faster than members of an enumeration.
 _GOODBYE: Final = int(Type.GOODBYE)
 _ON_NEXT: Final = int(Type.ON_NEXT)
 _PACKED: Final = int(Type.ON_NEXT_PACKED)
 _SUBSCRIBED: Final = int(Type.SUBSCRIBED)
+_SUBSCRIBER: Final = int(Field.SUBSCRIBER)
+_NUMBER: Final = int(Field.NUMBER)
+_TEXT: Final = int(Field.TEXT)
+_ELEMENT: Final = int(Field.ELEMENT)
+_IDS: Final = int(Field.IDS)
+
+_MOST_BITS: Final = 7 * MAX_VARINT_BYTES
+RUN_ELEMENTS: Final = 1024
+"""Elements of onNext after onNext that are handed on together at most; the rest follows as another run."""
 
 
 class Decoder:
@@ -206,7 +216,7 @@ class Decoder:
                 self._pos = at
                 return value
             shift += 7
-            if shift == 7 * MAX_VARINT_BYTES:
+            if shift == _MOST_BITS:
                 raise self._error(f"{what} is longer than {MAX_VARINT_BYTES} bytes")
         self._need = end + 1
         return -1
@@ -271,25 +281,26 @@ class Decoder:
         self.first = 0
         return message
 
-    def _field(self, message: Message, name: str, kind: Field) -> bool:
+    def _field(self, message: Message, name: str, kind: int) -> bool:
         """Read one field; False: it is not whole."""
-        if kind == Field.SUBSCRIBER:
-            message.subscriber = self._varint(name)
-            return message.subscriber >= 0
-        if kind == Field.NUMBER:
-            message.number = self._varint(name)
-            return message.number >= 0
-        if kind == Field.IDS:
+        if kind <= _NUMBER:
+            value = self._varint(name)
+            if kind == _SUBSCRIBER:
+                message.subscriber = value
+            else:
+                message.number = value
+            return value >= 0
+        if kind == _IDS:
             ids = self._ids(name)
             message.ids = ids or ()
             return ids is not None
-        length = self.element_sizes.get(message.subscriber, 0) if kind == Field.ELEMENT else 0
+        length = self.element_sizes.get(message.subscriber, 0) if kind == _ELEMENT else 0
         if length == 0:
             length = self._length(self._limit(message.type, kind), f"{name} of {NAMES[message.type]}")
         octets = None if length < 0 else self._octets(length)
         if octets is None:
             return False
-        if kind == Field.TEXT:
+        if kind == _TEXT:
             try:
                 octets.decode()
             except UnicodeDecodeError as error:
@@ -297,8 +308,8 @@ class Decoder:
         message.octets = octets
         return True
 
-    def _limit(self, type: int, kind: Field) -> int:
-        if kind == Field.TEXT:
+    def _limit(self, type: int, kind: int) -> int:
+        if kind == _TEXT:
             return self.max_string_bytes
         return self.max_metadata_bytes if type in EXTENDED else self.max_element_bytes
 
@@ -316,38 +327,48 @@ class Decoder:
     def _elements(self) -> Message | Items | None:
         """Read onNext, and those of the same stream that follow it at once."""
         buffer = self.buffer
+        size = self.size
         start = self.start
         subscriber = self._varint("subscriber")
         if subscriber < 0:
             return None
         head = buffer[start : self._pos]
+        head_bytes = len(head)
         fixed = self.element_sizes.get(subscriber, 0)
         limit = self.max_element_bytes
-        offsets = array("i")
-        carried = 0
-        taken = start
+        offsets = None
+        most = at = carried = taken = 0
+        middle = end = self._pos
         while True:
             length = fixed or self._length(limit, "element of onNext")
             if length < 0:
                 break
+            if self._pos + length > size:
+                self._need = self._pos + length
+                break
+            if taken:
+                if offsets is None:
+                    # There are two at least: as many as the bytes at hand may hold.
+                    most = 3 * min((size - end) // (head_bytes + max(fixed, 1)) + 2, RUN_ELEMENTS)
+                    offsets = array("i", bytes(4 * most))
+                    view = memoryview(offsets)
+                    view[0], view[1], view[2] = -1, middle, end
+                    at = 3
+                view[at], view[at + 1], view[at + 2] = -1, self._pos, self._pos + length
+                at += 3
             middle = self._pos
-            end = middle + length
-            if end > self.size:
-                self._need = end
-                break
-            offsets.extend((-1, middle, end))
+            end = taken = middle + length
             carried += length
-            taken = end
             # Varints have no other form: the same bytes, and only they, are the same type and id.
-            if not buffer.startswith(head, end):
+            if (at and at == most) or not buffer.startswith(head, end):
                 break
-            self._pos = end + len(head)
-        if not offsets:
+            self._pos = end + head_bytes
+        if not taken:
             return None
         self._pos = taken
-        if len(offsets) == 3:
-            return Message(_ON_NEXT, subscriber, 0, buffer[offsets[1] : offsets[2]])
-        return Items(subscriber, _run(buffer, offsets, carried), 0)
+        if offsets is None:
+            return Message(_ON_NEXT, subscriber, 0, buffer[middle:end])
+        return Items(subscriber, _run(buffer, offsets[:at], carried), 0)
 
     def _packed(self) -> Message | Items | None:
         """Read onNextPacked."""
@@ -359,10 +380,10 @@ class Decoder:
         if size == 0 or count == 0:
             wrong = "its elements have no fixed size" if size == 0 else "it holds no elements"
             raise self._error(f"onNextPacked for subscriber {subscriber} makes no sense: {wrong}")
-        total = count * size
-        if total > self.max_element_bytes:
-            limit = self.max_element_bytes
-            raise LimitExceeded(f"onNextPacked has {total} bytes, and at most {limit} are accepted")
+        limit = self.max_element_bytes
+        # THREATS 69: the product of the two may be more than an integer of the machine's holds.
+        if count > limit // size:
+            raise LimitExceeded(f"onNextPacked has {count} times {size} bytes, and at most {limit} are accepted")
         if self._runs:
             self._left = count
             self._owner = subscriber
@@ -374,7 +395,7 @@ class Decoder:
             else:
                 items.announced = count
             return items
-        octets = self._octets(total)
+        octets = self._octets(count * size)
         return None if octets is None else Message(_PACKED, subscriber, count, octets)
 
     def _elements_left(self) -> Items | None:
