@@ -5,7 +5,7 @@ from ..wire.reactivestreams_decoder cimport Decoder
 from .inbound cimport Inbound
 from .outbound cimport Outbound
 
-cdef int _GOODBYE
+cdef int _GOODBYE, _CLOSED, _LEAVING
 
 
 cdef class Connection:
@@ -16,6 +16,7 @@ cdef class Connection:
     cdef bint _greeted
     cdef bint _said_hello
     cdef double _heard
+    cdef bint _waits_for_parts
     cdef list _events
     cdef object _timers
     cdef Outbound _outbound

@@ -5,7 +5,7 @@ A batch has two columns: `data`, binary, never null in ours; `metadata`, binary,
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LocalError
@@ -34,7 +34,14 @@ class ColumnBuilder(ColumnBuffers):
             metadata = _nulls(taken.rows)
         else:
             metadata = _binary(taken.rows, taken.valid, taken.metadata_ends, taken.metadata, taken.nulls)
-        return pyarrow.RecordBatch.from_arrays([data, metadata], ["data", "metadata"])
+        return pyarrow.RecordBatch.from_arrays([data, metadata], schema=_schema())
+
+
+@cache
+def _schema() -> pyarrow.Schema:
+    import pyarrow
+
+    return pyarrow.schema([("data", pyarrow.binary()), ("metadata", pyarrow.binary())])
 
 
 @cache
@@ -44,11 +51,16 @@ def _shared_nulls() -> pyarrow.Array:
     return pyarrow.nulls(SHARED_ROWS, pyarrow.binary())
 
 
+@lru_cache(8)
+def _some_nulls(rows: int) -> pyarrow.Array:
+    return _shared_nulls().slice(0, rows)
+
+
 def _nulls(rows: int) -> pyarrow.Array:
     """Return a binary array of nulls; those of usual size share their memory."""
     import pyarrow
 
-    return _shared_nulls().slice(0, rows) if rows <= SHARED_ROWS else pyarrow.nulls(rows, pyarrow.binary())
+    return _some_nulls(rows) if rows <= SHARED_ROWS else pyarrow.nulls(rows, pyarrow.binary())
 
 
 def _binary(rows: int, valid: Any, ends: Any, octets: Any, nulls: int) -> pyarrow.Array:
