@@ -5,6 +5,7 @@ scenario is run by each peer in turns, some rounds of about equal length, and me
 
 * `peers/` has one module an implementation, each with a server and a client that do the same work.
 * `worker.py` is the process that a server or a client runs in; `processes.py` starts it and speaks to it.
-* `network.py` are the scenarios over loopback, `codec.py` frames alone, `journal_to_spark.py` the way into Spark.
+* `network.py` are the scenarios over loopback, `codec.py` frames alone, `packed.py` numbers that travel packed
+  next to a copy of their bytes, `journal_to_spark.py` the way into Spark.
 * `report.py` prints the tables, and writes the numbers to `results/`.
 """

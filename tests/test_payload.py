@@ -104,3 +104,72 @@ def test_a_run_stays_below_what_its_offsets_can_tell(
     assert len(payload.PayloadRun.of([payload.Payload(bytes(10))])) == 1
     with pytest.raises(errors.LocalError, match="make several"):
         payload.PayloadRun.of([payload.Payload(bytes(10)), payload.Payload(b"", b"m")])
+
+
+# Items of one width.
+
+
+@pytest.mark.parametrize("width", [1, 3, 8])
+def test_items_of_one_width_are_like_others(payload: ModuleType, width: int) -> None:
+    octets = bytes(range(24 * 4))
+    fixed = payload.PayloadRun.fixed(octets, width, 24, 72)
+    items = [payload.Payload(octets[at : at + width]) for at in range(24, 72, width)]
+    assert (fixed.width, fixed.first, fixed.size, len(fixed), fixed.sound) == (width, 24, 48, len(items), True)
+    assert fixed.buffer is octets
+    assert list(fixed) == items
+    assert fixed.payloads(1, 3) == items[1:3]
+    assert fixed.check(2, 5) == 3 * width
+    with_offsets = payload.PayloadRun(octets, fixed.offsets, 48)
+    assert (with_offsets.width, with_offsets.payloads(), with_offsets.check(0, len(items))) == (0, items, 48)
+
+
+@pytest.mark.parametrize("make", [bytearray, memoryview, lambda octets: array("q", octets)])
+def test_numbers_are_copied_once(payload: ModuleType, make: type) -> None:
+    octets = bytes(range(64))
+    fixed = payload.PayloadRun.fixed(make(octets), 8)
+    assert (fixed.buffer, type(fixed.buffer), len(fixed)) == (octets, bytes, 8)
+
+
+@pytest.mark.parametrize(("width", "start", "stop"), [(0, 0, 4), (-1, 0, 4), (3, 0, 4), (2, -2, 2), (2, 4, 2), (2, 0, 6)])
+def test_what_is_no_items_of_one_width_is_refused(
+    payload: ModuleType, errors: ModuleType, width: int, start: int, stop: int
+) -> None:
+    with pytest.raises(errors.LocalError, match=f"no items of {width} bytes"):
+        payload.PayloadRun.fixed(b"abcd", width, start, stop)
+
+
+def test_text_has_no_width(payload: ModuleType, errors: ModuleType) -> None:
+    for wrong in ("text", 5, None):
+        with pytest.raises(errors.LocalError, match="no text|must be bytes"):
+            payload.PayloadRun.fixed(wrong, 1)
+
+
+def test_a_fixed_run_stays_below_what_offsets_can_tell(
+    payload: ModuleType, errors: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(payload, "MAX_RUN_BYTES", 3)
+    with pytest.raises(errors.LocalError, match="make several"):
+        payload.PayloadRun.fixed(b"abcd", 2)
+
+
+@given(items=items)
+def test_a_part_shares_the_bytes(payload: ModuleType, items: list[tuple[bytes, bytes | None]]) -> None:
+    run = payload.PayloadRun.of([payload.Payload(*item) for item in items])
+    for start in range(len(items) + 1):
+        part = run.part(start, len(items))
+        assert part.payloads() == run.payloads(start)
+        assert part.size == run.check(start, len(items))
+        assert part.buffer is run.buffer
+    fixed = payload.PayloadRun.fixed(bytes(range(64)), 8, 16)
+    assert fixed.part(1, 4).payloads() == fixed.payloads(1, 4)
+    assert fixed.part(1, 4).buffer is fixed.buffer
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 1), (0, 3), (2, 1), (3, 3)])
+def test_parts_that_a_run_does_not_have_are_refused(
+    payload: ModuleType, errors: ModuleType, start: int, stop: int
+) -> None:
+    for run in (payload.PayloadRun.fixed(b"abcd", 2), payload.PayloadRun.of([payload.Payload(b"a")] * 2)):
+        for read in (run.part, run.payloads, run.check):
+            with pytest.raises(errors.LocalError, match="run of 2"):
+                read(start, stop)

@@ -11,13 +11,16 @@ cdef class Payload:
 @cython.final
 cdef class PayloadRun:
     cdef readonly bytes buffer
-    cdef readonly object offsets
+    # Worked out for items of one width only when somebody asks for `offsets`.
+    cdef object _offsets
     cdef readonly Py_ssize_t size
     cdef public bint sound
+    cdef readonly Py_ssize_t width
+    cdef readonly Py_ssize_t first
 
     @cython.locals(
         last=Py_ssize_t, p="const unsigned char*", view="const int[::1]", at=Py_ssize_t, first=int, middle=int,
-        payload=Payload,
+        payload=Payload, width=Py_ssize_t,
     )
     cpdef list payloads(self, Py_ssize_t start=*, stop=*)
 
@@ -26,3 +29,10 @@ cdef class PayloadRun:
         middle=int, end=int,
     )
     cpdef Py_ssize_t check(self, Py_ssize_t start, Py_ssize_t stop) except -1
+
+    @cython.locals(size=Py_ssize_t, first=Py_ssize_t, run=PayloadRun)
+    cpdef PayloadRun part(self, Py_ssize_t start, Py_ssize_t stop)
+
+
+@cython.locals(run=PayloadRun)
+cpdef PayloadRun fixed_run(bytes buffer, Py_ssize_t width, Py_ssize_t first, Py_ssize_t size)

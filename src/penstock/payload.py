@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from .errors import LocalError
 
-__all__ = ["MAX_RUN_BYTES", "MetadataPush", "Payload", "PayloadRun"]
+__all__ = ["MAX_RUN_BYTES", "MetadataPush", "Payload", "PayloadRun", "fixed_run"]
 
 MAX_RUN_BYTES = 0x7FFF_FFFF
 """What the offsets of a run, and those of an Arrow array, can tell of."""
@@ -88,18 +89,37 @@ class PayloadRun:
 
     Attributes:
         sound: All offsets are known to lie within the buffer, and `size` is theirs; they are not to change any more.
+        width: Bytes of each item, where they lie one behind the other, all of one size and without metadata; such
+            runs are made by :meth:`fixed`. Else 0.
+        first: Where the first of these lies.
 
     """
 
-    __slots__ = ("buffer", "offsets", "size", "sound")
+    __slots__ = ("_offsets", "buffer", "first", "size", "sound", "width")
 
     def __init__(self, buffer: bytes, offsets: array[int], size: int) -> None:
         self.buffer = buffer
-        self.offsets = offsets
+        self._offsets: Any = offsets
         self.size = size
         self.sound = False
+        self.width = 0
+        self.first = 0
+
+    @property
+    def offsets(self) -> array[int]:
+        """Where each item lies; for items of one width they are worked out when they are asked for."""
+        if self._offsets is None and self.width:
+            count, first, width = len(self), self.first, self.width
+            offsets = array("i", bytes(12 * count))
+            offsets[0::3] = array("i", (-1,)) * count
+            offsets[1::3] = array("i", range(first, first + self.size, width))
+            offsets[2::3] = array("i", range(first + width, first + width + self.size, width))
+            self._offsets = offsets
+        return self._offsets  # type: ignore[no-any-return]
 
     def __len__(self) -> int:
+        if self.width:
+            return self.size // self.width
         return len(self.offsets) // 3
 
     def __iter__(self) -> Iterator[Payload]:
@@ -118,8 +138,16 @@ class PayloadRun:
         last = len(self) if stop is None else stop
         self.check(start, last)
         p = self.buffer
-        view = self.offsets
         items: list[Payload] = []
+        width = self.width
+        if width:
+            for at in range(self.first + start * width, self.first + last * width, width):
+                payload = Payload.__new__(Payload)
+                payload.metadata = None
+                payload.data = p[at : at + width]
+                items.append(payload)
+            return items
+        view = self.offsets
         for at in range(3 * start, 3 * last, 3):
             first = view[at]
             middle = view[at + 1]
@@ -138,9 +166,11 @@ class PayloadRun:
             LocalError: The run does not have these items, or one lies outside its buffer.
 
         """
-        count = len(self.offsets) // 3
+        count = len(self)
         if not 0 <= start <= stop <= count:
             raise LocalError(f"items {start} to {stop} were asked of a run of {count}")
+        if self.width:
+            return (stop - start) * self.width
         if self.sound and stop - start == count:
             return self.size
         limit = len(self.buffer)
@@ -154,6 +184,43 @@ class PayloadRun:
                 raise LocalError(f"item {at // 3} of the run lies at {first}, {middle}, {end} in {limit} bytes")
             size += end - (middle if first < 0 else first)
         return size
+
+    def part(self, start: int, stop: int) -> PayloadRun:
+        """Return the run of the items from index `start` to `stop`; it shares the bytes.
+
+        Raises:
+            LocalError: As `check`.
+
+        """
+        size = self.check(start, stop)
+        if self.width:
+            return fixed_run(self.buffer, self.width, self.first + start * self.width, size)
+        run = PayloadRun(self.buffer, self.offsets[3 * start : 3 * stop], size)
+        run.sound = True
+        return run
+
+    @classmethod
+    def fixed(cls, octets: Any, width: int, start: int = 0, stop: int | None = None) -> PayloadRun:
+        """Return the run of items that have `width` bytes each, lie one behind the other, and have no metadata.
+
+        Args:
+            octets: Bytes, which are not copied; or anything else that holds bytes in a row, such as an array of
+                numbers, which is copied once.
+            width: Bytes of an item.
+            start: Where the first one starts.
+            stop: Where the last one ends; None: at the end of the bytes.
+
+        Raises:
+            LocalError: The bytes are no whole items, or are 2 GiB or more.
+
+        """
+        buffer: bytes = octets if type(octets) is bytes else _copied(octets)
+        end = len(buffer) if stop is None else stop
+        if width < 1 or not 0 <= start <= end <= len(buffer) or (end - start) % width:
+            raise LocalError(f"bytes {start} to {end} of {len(buffer)} are no items of {width} bytes each")
+        if end > MAX_RUN_BYTES:
+            raise LocalError(f"a run holds at most {MAX_RUN_BYTES} bytes; make several of these")
+        return fixed_run(buffer, width, start, end - start)
 
     @classmethod
     def of(cls, payloads: Iterable[Payload]) -> PayloadRun:
@@ -178,3 +245,22 @@ class PayloadRun:
                 raise LocalError(f"a run holds at most {MAX_RUN_BYTES} bytes; make several of these payloads")
             offsets.extend((-1 if payload.metadata is None else start, middle, end))
         return cls(b"".join(parts), offsets, end)
+
+
+def fixed_run(buffer: bytes, width: int, first: int, size: int) -> PayloadRun:
+    """Return what :meth:`PayloadRun.fixed` does, for `size` bytes from `first` on that are known to be there."""
+    run = PayloadRun.__new__(PayloadRun)
+    run.buffer = buffer
+    run._offsets = None
+    run.size = size
+    run.sound = True
+    run.width = width
+    run.first = first
+    return run
+
+
+def _copied(value: object) -> bytes:
+    """Return the bytes of what is no string and holds them in a row."""
+    if isinstance(value, str):
+        raise LocalError("items of one width are bytes or an array of numbers, and no text")
+    return octets(value, "what holds the items")  # type: ignore[arg-type]

@@ -72,6 +72,41 @@ def test_both_builds_make_the_same_bytes(wires: dict[str, Wire], steps: list[Ite
     assert all(one == made[0] for one in made)
 
 
+WIDE = st.lists(st.tuples(st.sampled_from((2, 3)), st.integers(0, 20), st.booleans()), max_size=6)
+
+
+@given(steps=WIDE, more=items)
+def test_rows_of_one_width_are_rows_like_all_others(
+    wire: Wire, steps: list[tuple[int, int, bool]], more: Items
+) -> None:
+    buffers = wire.buffers.ColumnBuffers()
+    expected: Items = []
+    for width, count, single in steps:
+        octets = bytes((len(expected) + at) & 0xFF for at in range(width * (count + 2)))
+        run = wire.payload.PayloadRun.fixed(octets, width)
+        buffers.append(run, 1, count + 1)
+        expected += wire.items(run)[1 : count + 1]
+        if single:
+            buffers.append_payload(wire.payload.Payload(b"ab"))
+            expected.append((b"ab", None))
+        assert len(buffers) == len(expected)
+        assert buffers.size == sum(len(data) for data, _ in expected)
+    buffers.append(wire.run(more))
+    expected += more
+    assert rows(buffers.take()) == expected
+    assert rows(buffers.take()) == []
+
+
+def test_a_column_of_one_width_stays_below_what_its_offsets_can_tell(wire: Wire) -> None:
+    buffers = wire.buffers.ColumnBuffers()
+    buffers.append(wire.payload.PayloadRun.fixed(b"abcd", 2))
+    # A run that tells of more than it has: nothing of it is read.
+    run = wire.payload.fixed_run(b"abcd", 2, 0, 2**31 - 4)
+    with pytest.raises(wire.errors.LocalError, match="finish this one first"):
+        buffers.append(run)
+    assert rows(buffers.take()) == [(b"ab", None), (b"cd", None)]
+
+
 def test_rows_outgrow_what_was_reserved(wire: Wire) -> None:
     buffers = wire.buffers.ColumnBuffers()
     added: Items = [(b"%d" % at * (at % 50), None if at % 3 else b"m" * (at % 70)) for at in range(3000)]

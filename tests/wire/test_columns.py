@@ -115,6 +115,54 @@ def test_a_single_column_of_bytes_is_the_data(wire: Wire) -> None:
     assert wire.items(wire.columns.rows_of(batch).run()) == [(b"a", b"m"), (b"b", None)]
 
 
+@pytest.mark.parametrize(
+    ("values", "type", "first"),
+    [
+        ([1, -2, 3], pa.int64(), b"\1\0\0\0\0\0\0\0"),
+        ([1, 2, 3], pa.uint8(), b"\1"),
+        ([1.0, 2.0, 3.0], pa.float32(), b"\0\0\x80?"),
+        ([1, 2, 3], pa.timestamp("us"), b"\1\0\0\0\0\0\0\0"),
+        ([b"abc", b"def", b"ghi"], pa.binary(3), b"abc"),
+    ],
+    ids=str,
+)
+def test_numbers_are_rows_of_one_width(wire: Wire, values: list[Any], type: pa.DataType, first: bytes) -> None:
+    column = pa.array(values, type)
+    octets = bytes(column.buffers()[1])
+    width = len(first)
+    expected = [(octets[at : at + width], None) for at in range(0, len(octets), width)]
+    assert expected[0][0] == first
+    for many in (column, pa.record_batch([column], ["data"]), pa.record_batch([column], ["numbers"])):
+        rows = wire.columns.rows_of(many)
+        run = rows.run()
+        assert (run.width, len(run), wire.items(run)) == (width, 3, expected)
+    sliced = wire.columns.rows_of(pa.record_batch([column], ["data"]).slice(1, 2))
+    assert wire.items(sliced.run()) == expected[1:]
+    # With metadata they are rows like all others.
+    batch = pa.record_batch([column, pa.array([b"m", None, b""])], ["data", "metadata"])
+    annotated = [(data, more) for (data, _), more in zip(expected, (b"m", None, b""), strict=True)]
+    assert wire.items(wire.columns.rows_of(batch).run()) == annotated
+
+
+def test_no_numbers_make_an_empty_run(wire: Wire) -> None:
+    rows = wire.columns.rows_of(pa.array([], pa.int64()))
+    assert (len(rows), len(rows.run())) == (0, 0)
+
+
+def test_batches_of_one_width_share_what_is_known_of_all(wire: Wire) -> None:
+    builder = wire.columns.ColumnBuilder()
+    batches = []
+    for number in range(2):
+        builder.append(wire.payload.PayloadRun.fixed(bytes((number,)) * 800, 8))
+        batches.append(builder.finish())
+    for number, batch in enumerate(batches):
+        batch.validate(full=True)
+        assert batch.equals(batch_of([(bytes((number,)) * 8, None)] * 100))
+    ends = [batch.column("data").buffers()[1].address for batch in batches]
+    nulls = [batch.column("metadata").buffers()[0].address for batch in batches]
+    assert len(set(ends)) == len(set(nulls)) == 1
+
+
 def test_metadata_of_nulls_alone_is_none(wire: Wire) -> None:
     for column in (pa.nulls(2), pa.nulls(2, pa.string())):
         batch = pa.record_batch([[b"a", b"b"], column], ["data", "metadata"])
@@ -124,11 +172,13 @@ def test_metadata_of_nulls_alone_is_none(wire: Wire) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"data": [1]}, "column data is of type int64; make it binary or string"),
+        ({"data": [True]}, "column data is of type bool; make it binary or string"),
+        ({"data": pa.array([1, None])}, "1 rows have a null in their data"),
         ({"data": [b"a"], "metadata": [1]}, "column metadata is of type int64"),
         ({"data": [b"a", None, None]}, "2 rows have a null in their data"),
         ({"data": pa.nulls(2)}, "2 rows have a null in their data"),
-        ({"a": [1], "metadata": [b"m"]}, "which column is the data.*a: int64, metadata: binary"),
+        ({"a": [True], "metadata": [b"m"]}, "which column is the data.*a: bool, metadata: binary"),
+        ({"a": [1], "b": [2]}, "which column is the data.*a: int64, b: int64"),
         ({"a": [b"a"], "b": ["b"]}, "which column is the data.*a: binary, b: string"),
         ({}, "which column is the data.*none"),
     ],

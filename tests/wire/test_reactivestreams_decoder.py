@@ -131,7 +131,7 @@ def test_elements_of_one_stream_are_one_run() -> None:
     first, single, last = decoder.next(), decoder.next(), decoder.next()
     assert isinstance(first, Items) and isinstance(last, Items)
     assert single == Message(Type.ON_NEXT, 301, 0, b"other")
-    assert (len(first.run), first.run.sound, first.packed) == (1000, True, False)
+    assert (len(first.run), first.run.sound, first.announced) == (1000, True, 0)
     builder = ColumnBuilder()
     builder.append(first.run)
     assert builder.finish().column("data").to_pylist() == [b"%d" % number for number in range(1000)]
@@ -143,9 +143,33 @@ def test_a_packed_run_has_no_object_an_element() -> None:
     decoder.feed(encode(Message(Type.SUBSCRIBED, 1, 8)) + encode(Message(Type.ON_NEXT_PACKED, 1, 32768, data), 8))
     decoder.next()
     items = decoder.next()
-    assert isinstance(items, Items) and items.packed
+    assert isinstance(items, Items) and items.announced == 32768
     assert items.run.check(0, 32768) == len(data)
     assert b"".join(payload.data for payload in items.run.payloads()) == data
+
+
+def test_a_packed_run_is_handed_on_as_it_comes_and_stays_where_it_lies() -> None:
+    count = 1000
+    data = bytes(range(200)) * (count * 8 // 200)
+    octets = encode(Message(Type.ON_NEXT_PACKED, 1, count, data), 8) + encode(Message(Type.CANCEL, 9))
+    decoder = Decoder()
+    decoder.feed(encode(Message(Type.SUBSCRIBED, 1, 8)))
+    decoder.next()
+    pieces = [octets[at : at + 501] for at in range(0, len(octets), 501)]
+    found: list[Any] = []
+    for piece in pieces:
+        decoder.feed(piece)
+        while (message := decoder.next()) is not None:
+            found.append(message)
+        # Less than one element is held back.
+        assert decoder.pending < 8
+    assert found.pop() == Message(Type.CANCEL, 9)
+    assert [items.announced for items in found] == [count] + [0] * (len(found) - 1)
+    assert b"".join(payload.data for items in found for payload in items.run.payloads()) == data
+    # All but the elements that a cut goes through lie in what was fed.
+    lying = [items.run for items in found if any(items.run.buffer is piece for piece in pieces)]
+    assert sum(len(run) for run in lying) >= count - len(pieces)
+    assert decoder.position == len(octets) + 3
 
 
 def test_a_size_holds_until_the_next_subscribed_of_its_id() -> None:

@@ -248,13 +248,12 @@ class Inbound:
 
     def _uncut(self) -> None:
         """Put what is cut and was not consumed back to what is pending."""
-        items = list(self.cut)
+        items: list[Payload | PayloadRun | MetadataPush] = list(self.cut)
         used = self.cut_count - len(items)
         self.cut_count = 0
         if self.at:
             run = self.pending[0]
-            items.extend(run.payloads(self.at, len(run)))  # type: ignore[union-attr, arg-type]
-            self.pending[:1] = []
+            self.pending[0] = run.part(self.at, len(run))  # type: ignore[union-attr, arg-type]
             self.at = 0
         self.pending[:0] = items
         if used:
@@ -281,8 +280,11 @@ class Inbound:
                     if rows:
                         full = True
                         break
-                    self.pending[taken : taken + 1] = entry.payloads()
-                    continue
+                    builder.append(entry, 0, max_rows)
+                    rows = max_rows
+                    self.pending[taken] = entry.part(max_rows, count)
+                    full = True
+                    break
                 builder.append(entry)
                 rows += count
             elif type(entry) is Payload:

@@ -12,7 +12,7 @@ from ..errors import LocalError, StreamClosed
 from ..payload import MetadataPush, Payload, PayloadRun
 
 if TYPE_CHECKING:
-    from ..wire.columns import RowBuffers
+    from ..wire.columns import RowBuffers, WidthRows
     from .driver import Driver
 
 __all__ = ["Pump", "Source", "TaskPump", "pump"]
@@ -20,8 +20,8 @@ __all__ = ["Pump", "Source", "TaskPump", "pump"]
 logger = logging.getLogger("penstock.aio")
 
 Source: TypeAlias = AsyncIterable[Any] | Iterable[Any] | Awaitable[Any]
-"""What yields items: Payload, bytes or str, or many at once as a PayloadRun or a pyarrow.RecordBatch; and between
-them MetadataPush, which is no item."""
+"""What yields items: Payload, bytes or str, or many at once as a PayloadRun, a pyarrow.RecordBatch or a pyarrow.Array;
+and between them MetadataPush, which is no item."""
 
 BURST_BYTES: Final = 60_000
 """Sent before the link is asked whether it takes more: one chunk of output."""
@@ -59,7 +59,7 @@ def pump(driver: Driver, stream_id: int, credit: int, source: Source, name: str 
     half.start()
 
 
-def many_of(item: object) -> PayloadRun | RowBuffers | None:
+def many_of(item: object) -> PayloadRun | RowBuffers | WidthRows | None:
     """Return what carries many items in a form that can be sent in parts; None for a single item."""
     if isinstance(item, PayloadRun):
         return item
@@ -108,7 +108,7 @@ class Half:
         self.source = source
         self.name = name
         self.room = BURST_BYTES
-        self.many: PayloadRun | RowBuffers | None = None
+        self.many: PayloadRun | RowBuffers | WidthRows | None = None
         self.at = 0
         self.large = False
         self.fragment_bytes = driver.settings.fragment_bytes
@@ -150,7 +150,12 @@ class Half:
         assert many is not None
         count = len(many)
         if isinstance(many, PayloadRun):
-            self.at += session.send_run(self.stream_id, many, self.at)
+            if many.size > BURST_BYTES and many.width:
+                # Numbers may be many: a burst at a time, as of a record batch.
+                stop = min(self.at + max(BURST_BYTES // max(many.width, FRAME_BYTES // 4), 1), count)
+                self.at += session.send_run(self.stream_id, many.part(self.at, stop))
+            else:
+                self.at += session.send_run(self.stream_id, many, self.at)
         elif count:
             # What is cut now is sent now, while the processor still has it in its cache.
             # The credit may be 2^63-1, to which nothing can be added.

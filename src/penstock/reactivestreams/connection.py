@@ -44,6 +44,9 @@ CLOSED: Final = 4
 REASON_BYTES: Final = 1_000
 """How much of a reason travels in goodbye."""
 _GOODBYE: Final = int(Type.GOODBYE)
+# What the loop over messages looks at, as the compiled build has it fast.
+_CLOSED: Final = CLOSED
+_LEAVING: Final = LEAVING
 _HELLOS: Final = (int(Type.CLIENT_HELLO), int(Type.SERVER_HELLO))
 
 
@@ -68,6 +71,7 @@ class Connection:
         self._greeted = False
         self._said_hello = False
         self._heard = 0.0
+        self._waits_for_parts = False
         self._events: list[Event] = []
         self._timers = TimerTable()
         self._outbound = Outbound(settings)
@@ -124,19 +128,19 @@ class Connection:
 
     def receive(self, data: bytes, now: float) -> None:
         """Take what the link brought. It may be cut anywhere."""
-        if self._state == CLOSED:
+        if self._state == _CLOSED:
             return
         self._heard = now
         decoder = self._decoder
         decoder.feed(data)
         try:
-            while self._state != CLOSED:
+            while self._state != _CLOSED:
                 message = decoder.next()
                 if message is None:
                     break
                 self._take(message, now)
         except (ProtocolError, LimitExceeded, SetupRejected) as error:
-            if self._state == LEAVING:
+            if self._state == _LEAVING:
                 # We are gone already; nobody needs to hear it twice.
                 self._finish(None)
             else:
@@ -146,17 +150,19 @@ class Connection:
     def _take(self, message: Message | Items, now: float) -> None:
         """Take one message."""
         if isinstance(message, Items):
-            if self._state != LEAVING:
+            if self._state != _LEAVING:
                 self._inbound.items(message, now)
-        elif message.type == _GOODBYE:
-            self._goodbye(message)
-        elif self._state == LEAVING:
+            return
+        known = message
+        if known.type == _GOODBYE:
+            self._goodbye(known)
+        elif self._state == _LEAVING:
             # Goodbye closed all streams: what the peer said before it read that means nothing.
             return
-        elif not self._greeted and message.type in _HELLOS:
-            self._hello(message)
+        elif not self._greeted and known.type in _HELLOS:
+            self._hello(known)
         else:
-            self._inbound.message(message, now)
+            self._inbound.message(known, now)
 
     def next_timer(self) -> float | None:
         """Return when to call `handle_timer`, or None. It may be early, never late."""
@@ -245,11 +251,12 @@ class Connection:
         if self._state == DRAINING and self.open_streams == 0:
             # Verbs do not know the time, and goodbye has a timer: the next one that goes off says it.
             self._timers.set(Timer.GOODBYE, self._heard)
-        deadline = self._inbound.reassembly.deadline()
-        if deadline is None:
-            self._timers.stop(Timer.REASSEMBLY)
-        else:
+        deadline = self._inbound.reassembly.deadline() if self._inbound.reassembly.partials else None
+        if deadline is not None:
             self._timers.set(Timer.REASSEMBLY, deadline)
+        elif self._waits_for_parts:
+            self._timers.stop(Timer.REASSEMBLY)
+        self._waits_for_parts = deadline is not None
 
     def _leave_or_give_up(self, now: float) -> None:
         """Say goodbye, all streams having ended, and wait for the answer; the second time, wait no longer."""

@@ -31,7 +31,9 @@ MOST_LATE: Final = 1 << 62
 CROSSING: Final = 4
 """Signals of a subscriber that may cross with the end of its stream: its cancel, and some requests."""
 
+# Plain integers are compared faster than members of an enumeration.
 _CALL = int(Kind.CALL)
+_SUBSCRIBE = int(Type.SUBSCRIBE)
 _ON_NEXT = int(Type.ON_NEXT)
 _LAST_PART = int(Type.ON_NEXT_LAST_PART)
 
@@ -126,9 +128,9 @@ class Inbound:
         if subscription is None:
             return
         asked = subscription.granted
-        if count > asked and items.packed:
-            # THREATS 69: its count is what the publisher itself says.
-            raise ProtocolError(f"onNextPacked brought {count} elements, and {asked} were asked for")
+        if items.announced > asked:
+            # THREATS 69: its count is what the publisher itself says, before the first of them is delivered.
+            raise ProtocolError(f"onNextPacked brought {items.announced} elements, and {asked} were asked for")
         if count > asked or subscription.kind == _CALL or subscription.metadata is not None:
             for payload in run.payloads(0, min(count, asked)):
                 if not subscription.over:
@@ -149,7 +151,7 @@ class Inbound:
 
     def end_subscription(self, subscription: Subscription, late: int = 0) -> None:
         """Forget a subscription of ours; `late`: messages that may still come for it."""
-        self._late = min(self._late + late, MOST_LATE)
+        self._late = MOST_LATE if late > MOST_LATE - self._late else self._late + late
         for serial in subscription.elements.values():
             self.reassembly.drop(serial)
         subscription.elements.clear()
@@ -176,7 +178,7 @@ class Inbound:
     def _check_annotated(self, type: int, subscriber: int) -> None:
         """Refuse what stands between subscribeMetadata and its subscribe."""
         annotated = self._annotated
-        if annotated is not None and (type != Type.SUBSCRIBE or subscriber != annotated.subscriber):
+        if annotated is not None and (type != _SUBSCRIBE or subscriber != annotated.subscriber):
             raise ProtocolError(f"subscribeMetadata was followed by {NAMES[type]}, and not by its subscribe")
 
     def _annotate_subscribe(self, message: Message, now: float) -> None:

@@ -13,6 +13,7 @@ from .streams import Publication
 
 __all__ = ["Outbound"]
 
+
 RUN_ITEMS: Final = 1_024
 """Items that are joined into one piece of output at most."""
 
@@ -100,8 +101,10 @@ class Outbound:
 
     def _small(self, publication: Publication, run: PayloadRun, start: int, stop: int) -> int:
         """Send the items from `start` on that are small and without metadata; return where they end."""
-        view = run.offsets
         size = publication.element_size
+        if run.width and size:
+            return self._packed(publication, run, start, stop)
+        view = run.offsets
         most = min(self._fragment_bytes, BY_REFERENCE_BYTES)
         room = WRITE_BYTES
         at = start
@@ -122,6 +125,23 @@ class Outbound:
         elif at > start:
             self.outbox.write(next_run(publication.subscriber, run, start, at))
         return at
+
+    def _packed(self, publication: Publication, run: PayloadRun, start: int, stop: int) -> int:
+        """Send the items of a run of one width, unless they are large; return where they end."""
+        width = run.width
+        if width != publication.element_size:
+            raise LocalError(_wrong_size(publication, width))
+        if width > min(self._fragment_bytes, BY_REFERENCE_BYTES):
+            return start
+        most = WRITE_BYTES // width
+        while start < stop:
+            end = min(start + most, stop)
+            if end - start > 1:
+                self.outbox.write(packed_run(publication.subscriber, run, start, end))
+            else:
+                self._whole(publication, run.payloads(start, end)[0].data)
+            start = end
+        return start
 
     def _whole(self, publication: Publication, data: bytes) -> None:
         length = -1 if publication.element_size else len(data)

@@ -116,8 +116,9 @@ class ReactiveStreamsSession(Connection):
             raise LocalError(f"stream {stream_id}: request at least 1 item, not {count}")
         subscription = self._inbound.subscriptions.get(stream_id)
         if subscription is not None:
+            count = min(count, UNBOUNDED)
             subscription.granted = add(subscription.granted, count)
-            self._outbound.message(Message(Type.REQUEST, subscription.id, min(count, UNBOUNDED)))
+            self._outbound.message(Message(Type.REQUEST, subscription.id, count))
 
     def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
         """Want no more items. A stream that is over is left alone."""

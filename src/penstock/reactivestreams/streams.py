@@ -12,16 +12,17 @@ __all__ = ["UNBOUNDED", "Publication", "Subscription", "Subscriptions", "add", "
 
 UNBOUNDED: Final = MAX_VARINT
 """Reactive Streams 3.17: a demand of 2^63-1 is as good as infinite; it is never used up."""
+_MOST = MAX_VARINT
 
 
 def add(demand: int, count: int) -> int:
-    """Return `demand` and `count` together, at most 2^63-1."""
-    return min(demand + count, UNBOUNDED)
+    """Return `demand` and `count`, of 2^63-1 at most each, together: at most 2^63-1."""
+    return _MOST if count > _MOST - demand else demand + count
 
 
 def spend(demand: int, count: int) -> int:
     """Return what is left of `demand` after `count` items."""
-    return demand if demand == UNBOUNDED else demand - count
+    return demand if demand == _MOST else demand - count
 
 
 def stream_id_of(subscriber: int) -> int:
@@ -34,7 +35,7 @@ class Subscription:
 
     Attributes:
         id: Its number, on the wire and in events.
-        kind: CALL wants the first item alone.
+        kind: A :class:`~penstock.Kind` as a number; CALL wants the first item alone.
         granted: Items that the peer may still send.
         fenced: Its `subscribed` has come: what came before belonged to an earlier subscription of that id.
         over: It is ended, and only its `subscribed` is waited for.
@@ -48,7 +49,7 @@ class Subscription:
 
     def __init__(self, id: int, kind: Kind, demand: int) -> None:
         self.id = id
-        self.kind = kind
+        self.kind = int(kind)
         self.granted = demand
         self.fenced = False
         self.over = False

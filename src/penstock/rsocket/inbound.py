@@ -169,9 +169,7 @@ class Inbound:
         count = len(run)
         if count > stream.granted:
             if stream.granted:
-                offsets = run.offsets[: 3 * stream.granted]
-                within = PayloadRun(run.buffer, offsets, run.check(0, stream.granted))
-                self._events.append(RunReceived(stream_id, within))
+                self._events.append(RunReceived(stream_id, run.part(0, stream.granted)))
             self._overrun(stream)
             return
         stream.granted -= count

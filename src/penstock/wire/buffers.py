@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ..errors import LocalError
 from ..payload import MAX_RUN_BYTES, Payload, PayloadRun
+from .widths import ends_of
 
 __all__ = ["ColumnBuffers", "RowBuffers", "Taken"]
 
@@ -38,20 +39,23 @@ class Taken(NamedTuple):
 
 
 class ColumnBuffers:
-    """Collects rows of data and metadata.
+    """Collects rows of data and metadata. While all are of one width, nothing is written down of each.
 
     Attributes:
         size: Bytes of data and metadata that it holds; ``len()`` tells the rows.
 
     """
 
-    __slots__ = ("_data", "_data_ends", "_metadata", "_metadata_ends", "_nulls", "_valid", "size")
+    __slots__ = ("_data", "_data_ends", "_metadata", "_metadata_ends", "_nulls", "_rows", "_valid", "_width", "size")
 
     def __init__(self) -> None:
         self._clear()
 
     def _clear(self) -> None:
         self.size = 0
+        self._rows = 0
+        # That of all rows so far, none of which has metadata; then only their data is held.
+        self._width = 0
         self._data = bytearray()
         self._data_ends = array("i", (0,))
         self._metadata = bytearray()
@@ -60,7 +64,7 @@ class ColumnBuffers:
         self._nulls = 0
 
     def __len__(self) -> int:
-        return len(self._data_ends) - 1
+        return self._rows
 
     def append(self, run: PayloadRun, start: int = 0, stop: int | None = None) -> None:
         """Add the items of `run` from index `start` to `stop`.
@@ -70,7 +74,17 @@ class ColumnBuffers:
 
         """
         last = len(run) if stop is None else stop
-        self._reserve(run.check(start, last))
+        size = run.check(start, last)
+        if start == last:
+            return
+        self._reserve(size)
+        if run.width and (self._rows == 0 or run.width == self._width):
+            at = run.first + start * run.width
+            self._data += memoryview(run.buffer)[at : at + size]
+            self._rows += last - start
+            self._width = run.width
+            return
+        self._spell_out()
         for payload in run.payloads(start, last):
             self._row(payload.data, payload.metadata)
 
@@ -81,9 +95,14 @@ class ColumnBuffers:
             LocalError: A column would hold 2 GiB or more: take what is there first.
 
         """
-        metadata = payload.metadata
-        self._reserve(len(payload.data) + (0 if metadata is None else len(metadata)))
-        self._row(payload.data, metadata)
+        data, metadata = payload.data, payload.metadata
+        self._reserve(len(data) + (0 if metadata is None else len(metadata)))
+        if self._width and metadata is None and len(data) == self._width:
+            self._data += data
+            self._rows += 1
+        else:
+            self._spell_out()
+            self._row(data, metadata)
 
     def _reserve(self, size: int) -> None:
         """Refuse `size` more bytes if 32-bit offsets could not tell where they end."""
@@ -91,9 +110,19 @@ class ColumnBuffers:
             raise LocalError(f"a record batch holds at most {MAX_RUN_BYTES} bytes; finish this one first")
         self.size += size
 
+    def _spell_out(self) -> None:
+        """Write down of each row what was left out while all had one width."""
+        if self._width:
+            rows = self._rows
+            self._data_ends = array("i", bytes(ends_of(self._width, rows)))
+            self._metadata_ends = array("i", bytes(4 * (rows + 1)))
+            self._valid = bytearray((rows + 7) >> 3)
+            self._nulls = rows
+            self._width = 0
+
     def _row(self, data: bytes, metadata: bytes | None) -> None:
         """Add one row, for which `_reserve` has found room."""
-        row = len(self)
+        row = self._rows
         if row & 7 == 0:
             self._valid.append(0)
         if metadata is None:
@@ -104,12 +133,18 @@ class ColumnBuffers:
         self._data += data
         self._data_ends.append(len(self._data))
         self._metadata_ends.append(len(self._metadata))
+        self._rows = row + 1
 
     def take(self) -> Taken:
         """Return what was collected, and forget it."""
-        taken = Taken(
-            len(self), self._data, self._data_ends, self._metadata, self._metadata_ends, self._valid, self._nulls
-        )
+        rows = self._rows
+        if self._width:
+            none = ends_of(0, rows)
+            taken = Taken(rows, self._data, ends_of(self._width, rows), b"", none, none[: (rows + 7) >> 3], rows)
+        else:
+            taken = Taken(
+                rows, self._data, self._data_ends, self._metadata, self._metadata_ends, self._valid, self._nulls
+            )
         self._clear()
         return taken
 

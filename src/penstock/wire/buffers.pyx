@@ -15,6 +15,7 @@ from libc.string cimport memcpy, memset
 from ..errors import LocalError
 from ..payload import MAX_RUN_BYTES
 from ..payload cimport Payload, PayloadRun
+from .widths import ends_of
 
 __all__ = ["ColumnBuffers", "RowBuffers", "Taken"]
 
@@ -107,7 +108,8 @@ cdef class ColumnBuffers:
     """Collects rows of data and metadata."""
 
     cdef readonly Py_ssize_t size
-    cdef Py_ssize_t _rows, _nulls
+    # `_width` is that of all rows so far, none of which has metadata; then only `_data` is held.
+    cdef Py_ssize_t _rows, _nulls, _width
     # While no row has metadata, there is nothing in the last three.
     cdef Room _data, _data_ends, _metadata, _metadata_ends, _valid
 
@@ -124,6 +126,10 @@ cdef class ColumnBuffers:
         cdef Py_ssize_t size = run.check(start, last)
         if start == last:
             return
+        if run.width and (self._rows == 0 or run.width == self._width):
+            self._append_width(PyBytes_AS_STRING(run.buffer) + run.first + start * run.width, last - start, run.width)
+            return
+        self._spell_out()
         # Checked: the offsets are there, and are 32-bit integers.
         cdef const int* items = (<array?>run.offsets).data.as_ints + 3 * start
         cdef Py_ssize_t index, metadata_size = 0, nulls = 0
@@ -142,6 +148,10 @@ cdef class ColumnBuffers:
         """Add one item."""
         cdef Py_ssize_t metadata_size = 0, data_size = len(payload.data)
         cdef int item[3]
+        if self._width and payload.metadata is None and data_size == self._width:
+            self._append_width(PyBytes_AS_STRING(payload.data), 1, data_size)
+            return
+        self._spell_out()
         if payload.metadata is not None:
             metadata_size = PyBytes_GET_SIZE(payload.metadata)
         self._reserve(1, payload.metadata is None, data_size, metadata_size)
@@ -154,12 +164,39 @@ cdef class ColumnBuffers:
             self._copy_metadata(NULL if payload.metadata is None else PyBytes_AS_STRING(payload.metadata), item, 1)
         self._rows += 1
 
+    cdef int _append_width(self, const char* p, Py_ssize_t count, Py_ssize_t width) except -1:
+        """Add `count` rows of the width that all have, which lie one behind the other."""
+        cdef Py_ssize_t size = count * width
+        self._check_size(size)
+        memcpy(self._data.reserve(size), p, size)
+        self._data.used += size
+        self.size += size
+        self._rows += count
+        self._width = width
+        return 0
+
+    cdef int _spell_out(self) except -1:
+        """Write down of each row what was left out while all had one width."""
+        cdef const unsigned char[::1] ends
+        if self._width:
+            ends = ends_of(self._width, self._rows)
+            memcpy(self._data_ends.reserve(ends.shape[0]), &ends[0], ends.shape[0])
+            self._data_ends.used = ends.shape[0]
+            self._nulls = self._rows
+            self._width = 0
+        return 0
+
+    cdef int _check_size(self, Py_ssize_t size) except -1:
+        """Refuse what 32-bit offsets could not tell the end of."""
+        if self.size + size > LONGEST:
+            raise LocalError(f"a record batch holds at most {LONGEST} bytes; finish this one first")
+        return 0
+
     cdef int _reserve(
         self, Py_ssize_t rows, Py_ssize_t nulls, Py_ssize_t data_size, Py_ssize_t metadata_size
     ) except -1:
         """Make room for `rows` more rows; refuse what 32-bit offsets could not tell the end of."""
-        if self.size + data_size + metadata_size > LONGEST:
-            raise LocalError(f"a record batch holds at most {LONGEST} bytes; finish this one first")
+        self._check_size(data_size + metadata_size)
         if self._rows == 0:
             self._data_ends.zeros(sizeof(int) - self._data_ends.used)
         self._data.reserve(data_size)
@@ -211,19 +248,25 @@ cdef class ColumnBuffers:
 
     cpdef object take(self):
         """Return what was collected, and forget it."""
-        if self._rows == 0:
-            self._data_ends.zeros(sizeof(int) - self._data_ends.used)
-        self._begin_metadata()
-        taken = Taken(
-            self._rows,
-            self._data.take(),
-            self._data_ends.take(),
-            self._metadata.take(),
-            self._metadata_ends.take(),
-            self._valid.take(),
-            self._nulls,
-        )
-        self.size = self._rows = self._nulls = 0
+        cdef Py_ssize_t rows = self._rows
+        if self._width:
+            none = ends_of(0, rows)
+            ends = ends_of(self._width, rows)
+            taken = Taken(rows, self._data.take(), ends, memoryview(b""), none, none[: (rows + 7) >> 3], rows)
+        else:
+            if rows == 0:
+                self._data_ends.zeros(sizeof(int) - self._data_ends.used)
+            self._begin_metadata()
+            taken = Taken(
+                rows,
+                self._data.take(),
+                self._data_ends.take(),
+                self._metadata.take(),
+                self._metadata_ends.take(),
+                self._valid.take(),
+                self._nulls,
+            )
+        self.size = self._rows = self._nulls = self._width = 0
         return taken
 
 
@@ -382,7 +425,7 @@ cdef PayloadRun _joined(
         _join_both(PyBytes_AS_STRING(buffer), offsets.data.as_ints, start, stop, data, metadata)
     run = PayloadRun.__new__(PayloadRun)
     (<PayloadRun>run).buffer = buffer
-    (<PayloadRun>run).offsets = offsets
+    (<PayloadRun>run)._offsets = offsets
     (<PayloadRun>run).size = size
     (<PayloadRun>run).sound = True
     return run

@@ -5,16 +5,18 @@ A batch has two columns: `data`, binary, never null in ours; `metadata`, binary,
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LocalError
 from ..payload import MAX_RUN_BYTES
 from .buffers import ColumnBuffers, RowBuffers
+from .widths import SHARED_ROWS, WidthRows
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["ColumnBuilder", "RowBuffers", "rows_of"]
+__all__ = ["ColumnBuilder", "RowBuffers", "WidthRows", "rows_of"]
 
 
 class ColumnBuilder(ColumnBuffers):
@@ -29,10 +31,36 @@ class ColumnBuilder(ColumnBuffers):
         taken = self.take()
         data = _binary(taken.rows, None, taken.data_ends, taken.data, 0)
         if taken.nulls == taken.rows:
-            metadata = pyarrow.nulls(taken.rows, pyarrow.binary())
+            metadata = _nulls(taken.rows)
         else:
             metadata = _binary(taken.rows, taken.valid, taken.metadata_ends, taken.metadata, taken.nulls)
-        return pyarrow.RecordBatch.from_arrays([data, metadata], ["data", "metadata"])
+        return pyarrow.RecordBatch.from_arrays([data, metadata], schema=_schema())
+
+
+@cache
+def _schema() -> pyarrow.Schema:
+    import pyarrow
+
+    return pyarrow.schema([("data", pyarrow.binary()), ("metadata", pyarrow.binary())])
+
+
+@cache
+def _shared_nulls() -> pyarrow.Array:
+    import pyarrow
+
+    return pyarrow.nulls(SHARED_ROWS, pyarrow.binary())
+
+
+@lru_cache(8)
+def _some_nulls(rows: int) -> pyarrow.Array:
+    return _shared_nulls().slice(0, rows)
+
+
+def _nulls(rows: int) -> pyarrow.Array:
+    """Return a binary array of nulls; those of usual size share their memory."""
+    import pyarrow
+
+    return _some_nulls(rows) if rows <= SHARED_ROWS else pyarrow.nulls(rows, pyarrow.binary())
 
 
 def _binary(rows: int, valid: Any, ends: Any, octets: Any, nulls: int) -> pyarrow.Array:
@@ -43,25 +71,59 @@ def _binary(rows: int, valid: Any, ends: Any, octets: Any, nulls: int) -> pyarro
     return pyarrow.Array.from_buffers(pyarrow.binary(), rows, buffers, nulls)
 
 
-def rows_of(batch: pyarrow.RecordBatch) -> RowBuffers:
-    """Return the rows of a record batch, from which runs are cut as they can be sent.
+def rows_of(batch: pyarrow.RecordBatch | pyarrow.Array) -> RowBuffers | WidthRows:
+    """Return the rows of a record batch, or the elements of an array, from which runs are cut as they can be sent.
 
     Args:
-        batch: It has a column `data`, or a single column of binary or string type, and maybe one `metadata`.
+        batch: It has a column `data`, or a single column of binary or string type or of numbers of one width, and
+            maybe one `metadata`. Numbers are sent as Arrow has them in memory, which is little-endian almost everywhere.
 
     Raises:
         LocalError: It has no such columns, or a null in `data`.
 
     """
-    data = _column(batch, _data_name(batch.schema))
+    import pyarrow
+
+    if isinstance(batch, pyarrow.Array):
+        batch = pyarrow.record_batch([batch], ["data"])
+    name = _data_name(batch.schema)
+    annotated = "metadata" in batch.schema.names and batch.column("metadata").null_count < batch.num_rows
+    width = _width(batch.schema.field(name).type) if batch.schema.names.count(name) == 1 else 0
+    if width and not annotated:
+        return _rows_of_width(batch.column(name), width)
+    if width:
+        index = batch.schema.get_field_index(name)
+        batch = batch.set_column(index, name, batch.column(name).view(pyarrow.binary(width)))
+    data = _column(batch, name)
     if data.null_count:
-        raise LocalError(f"{data.null_count} rows have a null in their data; fill or drop them, an item has data")
+        raise _nulls_error(data)
     octets, ends, _ = _views(data)
-    if "metadata" in batch.schema.names:
+    if annotated:
         metadata = _column(batch, "metadata")
-        if metadata.null_count < len(metadata):
-            return RowBuffers(octets, ends, *_views(metadata), metadata.offset)
+        return RowBuffers(octets, ends, *_views(metadata), metadata.offset)
     return RowBuffers(octets, ends, None, None, None, 0)
+
+
+def _nulls_error(column: pyarrow.Array) -> LocalError:
+    return LocalError(f"{column.null_count} rows have a null in their data; fill or drop them, an item has data")
+
+
+def _width(type: pyarrow.DataType) -> int:
+    """Return how many bytes each value of a type has that can be sent as it lies in memory; 0: they have none."""
+    from pyarrow import types
+
+    if types.is_integer(type) or types.is_floating(type) or types.is_temporal(type) or types.is_decimal(type):
+        return int(type.bit_width) // 8
+    return int(type.byte_width) if types.is_fixed_size_binary(type) else 0
+
+
+def _rows_of_width(column: pyarrow.Array, width: int) -> WidthRows:
+    """Return the rows of a column of numbers, which are not copied."""
+    if column.null_count:
+        raise _nulls_error(column)
+    octets = column.buffers()[1]
+    view = memoryview(b"") if octets is None else memoryview(octets).cast("B")
+    return WidthRows(view[column.offset * width : (column.offset + len(column)) * width], width)
 
 
 def _data_name(schema: pyarrow.Schema) -> str:
@@ -69,9 +131,13 @@ def _data_name(schema: pyarrow.Schema) -> str:
     if "data" in schema.names:
         return "data"
     candidates = [field.name for field in schema if field.name != "metadata" and _holds_bytes(field.type)]
+    if not candidates:
+        candidates = [field.name for field in schema if field.name != "metadata" and _width(field.type)]
     if len(candidates) != 1:
         columns = ", ".join(f"{field.name}: {field.type}" for field in schema) or "none"
-        raise LocalError(f"which column is the data? Name it `data`, and make it binary or string; there are {columns}")
+        raise LocalError(
+            f"which column is the data? Name it `data`, and make it binary, string or numbers; there are {columns}"
+        )
     return str(candidates[0])
 
 

@@ -132,31 +132,34 @@ class Message:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Message):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in Message.__slots__)
+        return self._fields() == other._fields()
 
     def __hash__(self) -> int:
-        return hash((self.type, self.subscriber, self.number, self.octets, self.ids))
+        return hash(self._fields())
+
+    def _fields(self) -> tuple[object, ...]:
+        return self.type, self.subscriber, self.number, self.octets, self.ids
 
     def __repr__(self) -> str:
         return f"<{NAMES.get(self.type, self.type)} {self.subscriber} {self.number} {self.octets[:40]!r} {self.ids}>"
 
 
 class Items:
-    """Consecutive elements of one stream: an onNextPacked, or onNext after onNext.
+    """Consecutive elements of one stream: of an onNextPacked, as many of them as came together, or onNext after onNext.
 
     Attributes:
         subscriber: The id of the subscription.
         run: The elements.
-        packed: They came in one onNextPacked.
+        announced: How many elements the onNextPacked has that begins here; 0: none does.
 
     """
 
-    __slots__ = ("packed", "run", "subscriber")
+    __slots__ = ("announced", "run", "subscriber")
 
-    def __init__(self, subscriber: int, run: PayloadRun, packed: bool) -> None:
+    def __init__(self, subscriber: int, run: PayloadRun, announced: int) -> None:
         self.subscriber = subscriber
         self.run = run
-        self.packed = packed
+        self.announced = announced
 
 
 def encode(message: Message, element_size: int = 0) -> bytes:
@@ -233,16 +236,13 @@ def next_run(subscriber: int, run: PayloadRun, start: int, stop: int) -> bytes:
 def packed_run(subscriber: int, run: PayloadRun, start: int, stop: int) -> bytes:
     """Return items `start` to `stop` of `run`, all of the stream's size and without metadata, as onNextPacked."""
     p = run.buffer
+    head = _ON_NEXT_PACKED + varint(subscriber) + varint(stop - start)
+    width = run.width
+    if width:
+        # They lie one behind the other: nothing need be known of each.
+        first = run.first + start * width
+        return b"".join((head, memoryview(p)[first : first + (stop - start) * width]))
     view = run.offsets
-    parts = [_ON_NEXT_PACKED, varint(subscriber), varint(stop - start)]
-    first = view[3 * start + 1]
-    last = view[3 * stop - 1]
-    size = view[3 * start + 2] - first
-    if last - first == size * (stop - start) and all(
-        view[at + 1] == first + size * (at // 3 - start) for at in range(3 * start, 3 * stop, 3)
-    ):
-        # They lie one behind the other, as they do where they came packed.
-        parts.append(p[first:last])
-    else:
-        parts += [p[view[at + 1] : view[at + 2]] for at in range(3 * start, 3 * stop, 3)]
+    parts = [head]
+    parts += [p[view[at + 1] : view[at + 2]] for at in range(3 * start, 3 * stop, 3)]
     return b"".join(parts)

@@ -2,6 +2,8 @@
 
 The decoder has state: in streams whose elements have a fixed size, `onNext` carries no length. It keeps the size of
 each id until the next `subscribed` of that id, because elements may come long after the subscriber has canceled.
+
+Elements of a packed run are handed on as they come, and stay where they lie: a run is neither waited for nor copied.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from array import array
 from typing import Final
 
 from ..errors import FrameError, LimitExceeded
-from ..payload import PayloadRun
+from ..payload import PayloadRun, fixed_run
 from .reactivestreams import EXTENDED, LAYOUTS, NAMES, Field, Items, Layout, Message, Type
 from .varints import MAX_VARINT_BYTES
 
@@ -19,10 +21,20 @@ __all__ = ["Decoder"]
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
 
+# Plain integers are compared faster than members of an enumeration.
 _GOODBYE: Final = int(Type.GOODBYE)
 _ON_NEXT: Final = int(Type.ON_NEXT)
 _PACKED: Final = int(Type.ON_NEXT_PACKED)
 _SUBSCRIBED: Final = int(Type.SUBSCRIBED)
+_SUBSCRIBER: Final = int(Field.SUBSCRIBER)
+_NUMBER: Final = int(Field.NUMBER)
+_TEXT: Final = int(Field.TEXT)
+_ELEMENT: Final = int(Field.ELEMENT)
+_IDS: Final = int(Field.IDS)
+
+_MOST_BITS: Final = 7 * MAX_VARINT_BYTES
+RUN_ELEMENTS: Final = 1024
+"""Elements of onNext after onNext that are handed on together at most; the rest follows as another run."""
 
 
 class Decoder:
@@ -43,11 +55,16 @@ class Decoder:
     """
 
     __slots__ = (
+        "_ahead",
+        "_ahead_at",
         "_base",
+        "_left",
         "_need",
+        "_owner",
         "_pos",
         "_runs",
         "_tail",
+        "_width",
         "buffer",
         "element_sizes",
         "extensions",
@@ -82,36 +99,37 @@ class Decoder:
         self.size = 0
         self.start = 0
         self._pos = 0
-        # The beginning of a message, how many bytes it has at least, and how many bytes came before `buffer`.
+        # The beginning of a message, how many bytes it has at least, and how many bytes came before it and `buffer`.
         self._tail = bytearray()
         self._need = 0
         self._base = 0
+        # What was fed and is not at hand yet, from `_ahead_at` on: the tail takes of it what its message lacks.
+        self._ahead = b""
+        self._ahead_at = 0
+        # A packed run of which elements are still to come: how many, of which subscription, and how long each is.
+        self._left = 0
+        self._owner = 0
+        self._width = 0
 
     @property
     def pending(self) -> int:
         """How many bytes are held of a message that is not whole."""
-        return len(self._tail) + self.size - self.start
+        return len(self._tail) + self.size - self.start + len(self._ahead) - self._ahead_at
 
     @property
     def position(self) -> int:
-        """At which byte of all that was fed the next message begins."""
+        """At which byte of all that was fed the next message, or piece of a packed run, begins."""
         return self._base + self.start
 
     def feed(self, data: bytes) -> None:
         """Take what the network brought. Call `next` afterwards."""
-        if self.start < self.size:
+        if self.start < self.size or self._ahead:
+            # Somebody feeds faster than they read.
             self._keep()
             self._need = 0
-        if self._tail:
-            # A long message is joined once, however it was cut: nothing is looked at before it can be whole.
-            self._tail += data
-            if len(self._tail) < self._need:
-                return
-            data = bytes(self._tail)
-            self._tail = bytearray()
-        self.buffer = data
-        self.size = len(data)
-        self.start = 0
+            data = self._ahead[self._ahead_at :] + data
+        self._ahead = data
+        self._ahead_at = 0
 
     def next(self) -> Message | Items | None:
         """Return the next message, or elements that came together; None when more bytes are needed.
@@ -121,16 +139,45 @@ class Decoder:
             LimitExceeded: A message is larger than it may be. Neither is there one here.
 
         """
-        if self.start == self.size:
-            self._drop()
-            return None
-        self._pos = self.start
-        message = self._message()
-        if message is None:
+        while self.start < self.size or self._refill():
+            self._pos = self.start
+            message = self._message() if self._left == 0 else self._elements_left()
+            if message is not None:
+                self.start = self._pos
+                return message
             self._keep()
-            return None
-        self.start = self._pos
-        return message
+        return None
+
+    def _refill(self) -> bool:
+        """Have the next bytes at hand: what begins a message with what it lacks, or all that was fed."""
+        self._drop()
+        data = self._ahead
+        at = self._ahead_at
+        there = len(data) - at
+        if there == 0:
+            return False
+        if self._tail:
+            # A long message is joined once, however it was cut: nothing is looked at before it can be whole.
+            lacking = max(self._need - len(self._tail), 1)
+            end = at + min(lacking, there)
+            self._tail += data[at:end]
+            self._ahead_at = end
+            if end == len(data):
+                self._ahead = b""
+                self._ahead_at = 0
+            if lacking > there:
+                return False
+            self.buffer = bytes(self._tail)
+            self._tail = bytearray()
+        else:
+            self.buffer = data
+            self.start = at
+            # What came before it in `data` was counted when it was read.
+            self._base -= at
+            self._ahead = b""
+            self._ahead_at = 0
+        self.size = len(self.buffer)
+        return True
 
     def _keep(self) -> None:
         """Put aside what begins a message."""
@@ -169,7 +216,7 @@ class Decoder:
                 self._pos = at
                 return value
             shift += 7
-            if shift == 7 * MAX_VARINT_BYTES:
+            if shift == _MOST_BITS:
                 raise self._error(f"{what} is longer than {MAX_VARINT_BYTES} bytes")
         self._need = end + 1
         return -1
@@ -234,25 +281,26 @@ class Decoder:
         self.first = 0
         return message
 
-    def _field(self, message: Message, name: str, kind: Field) -> bool:
+    def _field(self, message: Message, name: str, kind: int) -> bool:
         """Read one field; False: it is not whole."""
-        if kind == Field.SUBSCRIBER:
-            message.subscriber = self._varint(name)
-            return message.subscriber >= 0
-        if kind == Field.NUMBER:
-            message.number = self._varint(name)
-            return message.number >= 0
-        if kind == Field.IDS:
+        if kind <= _NUMBER:
+            value = self._varint(name)
+            if kind == _SUBSCRIBER:
+                message.subscriber = value
+            else:
+                message.number = value
+            return value >= 0
+        if kind == _IDS:
             ids = self._ids(name)
             message.ids = ids or ()
             return ids is not None
-        length = self.element_sizes.get(message.subscriber, 0) if kind == Field.ELEMENT else 0
+        length = self.element_sizes.get(message.subscriber, 0) if kind == _ELEMENT else 0
         if length == 0:
             length = self._length(self._limit(message.type, kind), f"{name} of {NAMES[message.type]}")
         octets = None if length < 0 else self._octets(length)
         if octets is None:
             return False
-        if kind == Field.TEXT:
+        if kind == _TEXT:
             try:
                 octets.decode()
             except UnicodeDecodeError as error:
@@ -260,8 +308,8 @@ class Decoder:
         message.octets = octets
         return True
 
-    def _limit(self, type: int, kind: Field) -> int:
-        if kind == Field.TEXT:
+    def _limit(self, type: int, kind: int) -> int:
+        if kind == _TEXT:
             return self.max_string_bytes
         return self.max_metadata_bytes if type in EXTENDED else self.max_element_bytes
 
@@ -279,38 +327,48 @@ class Decoder:
     def _elements(self) -> Message | Items | None:
         """Read onNext, and those of the same stream that follow it at once."""
         buffer = self.buffer
+        size = self.size
         start = self.start
         subscriber = self._varint("subscriber")
         if subscriber < 0:
             return None
         head = buffer[start : self._pos]
+        head_bytes = len(head)
         fixed = self.element_sizes.get(subscriber, 0)
         limit = self.max_element_bytes
-        offsets = array("i")
-        carried = 0
-        taken = start
+        offsets = None
+        most = at = carried = taken = 0
+        middle = end = self._pos
         while True:
             length = fixed or self._length(limit, "element of onNext")
             if length < 0:
                 break
+            if self._pos + length > size:
+                self._need = self._pos + length
+                break
+            if taken:
+                if offsets is None:
+                    # There are two at least: as many as the bytes at hand may hold.
+                    most = 3 * min((size - end) // (head_bytes + max(fixed, 1)) + 2, RUN_ELEMENTS)
+                    offsets = array("i", bytes(4 * most))
+                    view = memoryview(offsets)
+                    view[0], view[1], view[2] = -1, middle, end
+                    at = 3
+                view[at], view[at + 1], view[at + 2] = -1, self._pos, self._pos + length
+                at += 3
             middle = self._pos
-            end = middle + length
-            if end > self.size:
-                self._need = end
-                break
-            offsets.extend((-1, middle, end))
+            end = taken = middle + length
             carried += length
-            taken = end
             # Varints have no other form: the same bytes, and only they, are the same type and id.
-            if not buffer.startswith(head, end):
+            if (at and at == most) or not buffer.startswith(head, end):
                 break
-            self._pos = end + len(head)
-        if not offsets:
+            self._pos = end + head_bytes
+        if not taken:
             return None
         self._pos = taken
-        if len(offsets) == 3:
-            return Message(_ON_NEXT, subscriber, 0, buffer[offsets[1] : offsets[2]])
-        return Items(subscriber, _run(buffer, offsets, carried), False)
+        if offsets is None:
+            return Message(_ON_NEXT, subscriber, 0, buffer[middle:end])
+        return Items(subscriber, _run(buffer, offsets[:at], carried), 0)
 
     def _packed(self) -> Message | Items | None:
         """Read onNextPacked."""
@@ -322,23 +380,35 @@ class Decoder:
         if size == 0 or count == 0:
             wrong = "its elements have no fixed size" if size == 0 else "it holds no elements"
             raise self._error(f"onNextPacked for subscriber {subscriber} makes no sense: {wrong}")
-        total = count * size
-        if total > self.max_element_bytes:
-            limit = self.max_element_bytes
-            raise LimitExceeded(f"onNextPacked has {total} bytes, and at most {limit} are accepted")
-        start = self._pos
-        end = start + total
-        if end > self.size:
-            self._need = end
+        limit = self.max_element_bytes
+        # THREATS 69: the product of the two may be more than an integer of the machine's holds.
+        if count > limit // size:
+            raise LimitExceeded(f"onNextPacked has {count} times {size} bytes, and at most {limit} are accepted")
+        if self._runs:
+            self._left = count
+            self._owner = subscriber
+            self._width = size
+            items = self._elements_left()
+            if items is None:
+                # Not even one element is there: the head is read again when it is.
+                self._left = 0
+            else:
+                items.announced = count
+            return items
+        octets = self._octets(count * size)
+        return None if octets is None else Message(_PACKED, subscriber, count, octets)
+
+    def _elements_left(self) -> Items | None:
+        """Read as many elements of a packed run as are there; None: not even one is whole."""
+        width = self._width
+        at = self._pos
+        count = min((self.size - at) // width, self._left)
+        if count == 0:
+            self._need = at + width
             return None
-        self._pos = end
-        if not self._runs:
-            return Message(_PACKED, subscriber, count, self.buffer[start:end])
-        offsets = array("i", bytes(12 * count))
-        offsets[0::3] = array("i", (-1,)) * count
-        offsets[1::3] = array("i", range(start, end, size))
-        offsets[2::3] = array("i", range(start + size, end + size, size))
-        return Items(subscriber, _run(self.buffer, offsets, total), True)
+        self._left -= count
+        self._pos = at + count * width
+        return Items(self._owner, fixed_run(self.buffer, width, at, count * width), 0)
 
 
 def _run(buffer: bytes, offsets: array[int], size: int) -> PayloadRun:

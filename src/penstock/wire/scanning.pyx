@@ -64,7 +64,7 @@ cpdef PayloadRun scan(Deframer deframer, int64_t stream_id, Py_ssize_t room):
     resize(offsets, count)
     run = PayloadRun.__new__(PayloadRun)
     (<PayloadRun>run).buffer = deframer.buffer
-    (<PayloadRun>run).offsets = offsets
+    (<PayloadRun>run)._offsets = offsets
     (<PayloadRun>run).size = carried
     (<PayloadRun>run).sound = True
     return run

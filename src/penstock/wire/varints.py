@@ -30,7 +30,7 @@ def varint(value: int, name: str = "a varint") -> bytes:
         return _SHORT[value]
     if not 0 <= value <= MAX_VARINT:
         raise LocalError(f"{name} is {value}; it must lie between 0 and {MAX_VARINT}")
-    octets = bytearray()
+    octets: list[int] = []
     while value >= 0x80:
         octets.append(value & 0x7F | 0x80)
         value >>= 7

@@ -1,0 +1,46 @@
+import cython
+from libc.stdint cimport int64_t
+
+from ..payload cimport Payload, PayloadRun
+from ..wire.reactivestreams cimport Items, Message
+from .outbound cimport Outbound
+from .streams cimport Publication, Subscription, Subscriptions, add, spend
+
+cdef int64_t MOST_LATE
+cdef int _CALL, _ON_NEXT, _LAST_PART, _SUBSCRIBE
+
+
+cdef class Inbound:
+    cdef object _settings
+    cdef Outbound _outbound
+    cdef list _events
+    cdef dict _element_sizes
+    cdef object _opens
+    cdef object _resets
+    cdef object _stray
+    cdef int64_t _late
+    cdef int64_t _serial
+    cdef Message _annotated
+    cdef dict _handlers
+    cdef readonly Subscriptions subscriptions
+    cdef readonly dict publications
+    cdef public bint draining
+    cdef readonly object reassembly
+
+    cpdef message(self, Message message, double now)
+    @cython.locals(run=PayloadRun, count=int64_t, asked=int64_t, subscription=Subscription)
+    cpdef items(self, Items items, double now)
+    @cython.locals(late=int64_t)
+    cpdef stray(self, double now, int64_t count=*)
+    cpdef end_subscription(self, Subscription subscription, int64_t late=*)
+    cpdef end_publication(self, Publication publication)
+    cpdef cancel(self, Subscription subscription)
+    cdef _check_annotated(self, int type, subscriber)
+    @cython.locals(subscription=Subscription)
+    cdef Subscription _receiving(self, subscriber, int64_t count, double now)
+    @cython.locals(subscription=Subscription)
+    cdef _next(self, Message message, double now)
+    cdef _item(self, Subscription subscription, Payload payload)
+    cdef _deliver(self, Subscription subscription, Payload payload)
+    cdef _overrun(self, Subscription subscription)
+    cdef int64_t _begin_element(self, Subscription subscription, Message message, double now) except -1

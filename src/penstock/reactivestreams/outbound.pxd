@@ -1,0 +1,33 @@
+import cython
+
+from ..core.outbox cimport Outbox
+from ..payload cimport Payload, PayloadRun
+from ..wire.reactivestreams cimport Message, next_head, next_run, packed_run, part_head
+from .streams cimport Publication
+
+
+cdef class Outbound:
+    cdef Py_ssize_t _fragment_bytes
+    cdef readonly Outbox outbox
+    cdef public bint metadata
+
+    cpdef message(self, Message message)
+    cpdef item(self, Publication publication, Payload payload)
+    @cython.locals(at=Py_ssize_t, small=Py_ssize_t, payload=Payload)
+    cpdef Py_ssize_t run(self, Publication publication, PayloadRun run, Py_ssize_t start, Py_ssize_t stop) except -1
+    cpdef part(self, Publication publication)
+    @cython.locals(
+        view="const int[::1]", size=Py_ssize_t, most=Py_ssize_t, room=Py_ssize_t, at=Py_ssize_t, length=Py_ssize_t
+    )
+    cdef Py_ssize_t _small(
+        self, Publication publication, PayloadRun run, Py_ssize_t start, Py_ssize_t stop
+    ) except -1
+    @cython.locals(width=Py_ssize_t, most=Py_ssize_t, end=Py_ssize_t)
+    cdef Py_ssize_t _packed(
+        self, Publication publication, PayloadRun run, Py_ssize_t start, Py_ssize_t stop
+    ) except -1
+    cdef _whole(self, Publication publication, bytes data)
+    cdef _referred(self, bytes head, bytes data)
+    cdef _begin_parts(self, Publication publication, bytes data)
+    cdef _check(self, Publication publication, Payload payload)
+    cdef _annotate(self, Publication publication, Payload payload)

@@ -1,0 +1,39 @@
+from libc.stdint cimport int64_t
+
+cdef int64_t _MOST
+
+cpdef int64_t add(int64_t demand, int64_t count)
+cpdef int64_t spend(int64_t demand, int64_t count)
+
+
+cdef class Subscription:
+    cdef readonly object id
+    cdef readonly int kind
+    cdef public int64_t granted
+    cdef public bint fenced
+    cdef public bint over
+    cdef public object element_size
+    cdef public bytes metadata
+    cdef readonly dict elements
+
+
+cdef class Subscriptions:
+    cdef dict _table
+    cdef list _free
+    cdef object _next
+    cdef readonly Py_ssize_t live
+
+    cpdef Subscription get(self, number)
+    cpdef end(self, Subscription subscription)
+    cdef _forget(self, number)
+
+
+cdef class Publication:
+    cdef readonly object subscriber
+    cdef readonly object id
+    cdef public int64_t credit
+    cdef readonly Py_ssize_t element_size
+    cdef readonly double opened
+    cdef public object cut
+    cdef public object cut_id
+    cdef public object next_element

@@ -1,0 +1,1 @@
+cpdef bytes varint(value, str name=*)
