@@ -245,15 +245,20 @@ class Server:
         if driver is None:
             connection = Connection(arrival.protocol, arrival.address, False)
             driver = self._watchers.driver(session, self._settings, self._service, connection)
-            driver.gate = Gate(driver, self._acceptor, certificate_of(link))
+            gate = Gate(driver, connection, self._acceptor)
             self._drivers[session] = driver
             driver.over.add_done_callback(lambda _: self._ended(session, arrival.address))
         else:
             # The session that this link takes over counts already.
             self._left(arrival.address)
+            gate = None
         link.receiver = driver
         if isinstance(driver, WatchedDriver):
             driver.arrived(arrival.read)
+            driver.admission = driver.admission or gate
+            gate = driver.admission
+        if gate is not None:
+            gate.certificate = certificate_of(link)
         driver.attach(link)
 
     def lost(self, arrival: _Arrival, reason: str) -> None:

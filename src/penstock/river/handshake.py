@@ -24,11 +24,13 @@ __all__ = [
     "ExpectedState",
     "HandshakeRequest",
     "HandshakeResponse",
+    "Rehandshake",
     "check_state",
     "code_of",
     "decode_request",
     "is_rehandshake",
     "rehandshake",
+    "rehandshake_request",
     "request",
     "response",
 ]
@@ -90,8 +92,15 @@ class _Control(Struct):
     type: str
 
 
-class _Rehandshake(Struct, tag_field="type", tag="REHANDSHAKE_RESP"):
+class Rehandshake(Struct, tag_field="type", tag="REHANDSHAKE_RESP"):
+    """A client's answer to a server that asks for its metadata anew."""
+
     metadata: Raw | UnsetType = UNSET
+
+    @property
+    def said(self) -> bytes:
+        """The metadata's body; empty when there is none."""
+        return bytes(self.metadata) if isinstance(self.metadata, Raw) else b""
 
 
 def request(session_id: str, sequence: Sequence, metadata: bytes, codec: RiverCodec) -> bytes:
@@ -178,4 +187,9 @@ def is_rehandshake(codec: RiverCodec, body: Raw) -> bool:
 
 def rehandshake(metadata: bytes, codec: RiverCodec) -> bytes:
     """Return the body that answers it."""
-    return codec.encode_value(_Rehandshake(Raw(metadata) if metadata else UNSET))
+    return codec.encode_value(Rehandshake(Raw(metadata) if metadata else UNSET))
+
+
+def rehandshake_request(codec: RiverCodec) -> bytes:
+    """Return the body by which a server asks for it."""
+    return codec.encode_value({"type": "REHANDSHAKE_REQ"})

@@ -13,8 +13,8 @@ from ..kinds import Kind
 from ..payload import Payload
 from ..wire.river import CANCEL, CLOSE, Message
 from ..wire.river import OPEN as OPENS
-from .connection import Connection
 from .handshake import REHANDSHAKE, is_rehandshake, rehandshake
+from .rehandshake import Rehandshakes
 from .result import CANCELED, INVALID, error_of, refusal, result_of
 from .streams import RiverStream
 
@@ -25,7 +25,7 @@ ITEM_BYTES: Final = 64
 NOT_OPENED: Final = "there is no such stream, and the message does not open one"
 
 
-class Inbound(Connection):
+class Inbound(Rehandshakes):
     """A connection that knows what messages of streams mean."""
 
     def _stream_message(self, message: Message) -> None:
@@ -114,6 +114,8 @@ class Inbound(Connection):
     def _unknown(self, message: Message, flags: int) -> None:
         """Take a message for a stream that is not open."""
         name = message.stream_id
+        if name == REHANDSHAKE and self._rehandshaken(message):
+            return
         if flags & OPENS and not flags & CANCEL:
             self._open_theirs(message, flags)
         elif not flags & CANCEL and not self._streams.is_finished(name):

@@ -259,7 +259,7 @@ class RiverSession(Links):
         if self._state == CLOSED:
             return
         if error is not None:
-            if isinstance(error, SetupRejected) and not self._is_client:
+            if isinstance(error, SetupRejected) and not self._is_client and not self._renewed:
                 self._outbox.write(self._control(response(self._codec, "", error.message, code_of(error))))
             self._finish(error)
             return
