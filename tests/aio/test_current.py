@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -43,6 +44,11 @@ def service() -> Service:
     return made
 
 
+async def said(peer: penstock.Peer, route: str) -> set[bytes]:
+    async with peer.stream(route) as items:
+        return {item.data async for item in items}
+
+
 @pytest.mark.parametrize("url", PLACES)
 async def test_handlers_of_all_kinds_know_their_connection(url: str) -> None:
     def accept(setup: penstock.Setup) -> penstock.Admitted:
@@ -60,12 +66,8 @@ async def test_handlers_of_all_kinds_know_their_connection(url: str) -> None:
                 assert (await peer.call("who.later")).data == name
                 assert (await peer.upload("who.up", b"{}", [b"1"])).data == name
             # Both are served in turns.
-            async with ann.stream("who.often") as first, bob.stream("who.often") as second:
-                async for item in first:
-                    assert item.data == b'"ann"'
-                    assert (await anext(second)).data == b'"bob"'
-            async with ann.stream("who.slowly") as items:
-                assert {item.data async for item in items} == {b'"ann"'}
+            assert await asyncio.gather(said(ann, "who.often"), said(bob, "who.often")) == [{b'"ann"'}, {b'"bob"'}]
+            assert await said(ann, "who.slowly") == {b'"ann"'}
 
 
 async def test_elsewhere_there_is_none() -> None:

@@ -201,6 +201,8 @@ class Gate:
                 self._give_up(LimitExceeded(f"the acceptor took longer than acceptor_timeout ({limit:g} s)"))
             else:
                 self._refuse(error)
+            # The link's own goodbye is to be read.
+            driver.hold(False)
         else:
             self._task = None
             held = self._open(verdict)
