@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from msgspec import UNSET, Raw, UnsetType
 
@@ -151,6 +151,7 @@ class Connection:
         body: bytes,
         service: str | UnsetType = UNSET,
         procedure: str | UnsetType = UNSET,
+        tracing: dict[str, Any] | UnsetType = UNSET,
     ) -> None:
         """Send a message of a stream, at once or when there is a link.
 
@@ -163,7 +164,17 @@ class Connection:
             # v1.1: the bit that closes a stream there is the one that cancels it here.
             flags = flags & ~CLOSE | CANCEL
         message = Message(
-            self._new_id(), self.us, self.peer, sequence.seq, sequence.ack, name, flags, Raw(body), service, procedure
+            self._new_id(),
+            self.us,
+            self.peer,
+            sequence.seq,
+            sequence.ack,
+            name,
+            flags,
+            Raw(body),
+            service,
+            procedure,
+            tracing,
         )
         data = self._codec.encode(message)
         limit = self._settings.max_frame_bytes

@@ -17,6 +17,7 @@ from .handshake import REHANDSHAKE, is_rehandshake, rehandshake
 from .rehandshake import Rehandshakes
 from .result import CANCELED, INVALID, error_of, refusal, result_of
 from .streams import RiverStream
+from .tracing import metadata_of
 
 __all__ = ["Inbound"]
 
@@ -138,7 +139,7 @@ class Inbound(Rehandshakes):
         done = bool(flags & CLOSE)
         stream = self._streams.open(name, kind, DONE if done else OPEN, OPEN)
         asked = Kind.CHANNEL if kind.sends_items else kind
-        payload = Payload(bytes(message.payload))
+        payload = Payload(bytes(message.payload), metadata_of(message.tracing))
         credit = self._sequence.room
         self._events.append(Requested(stream.number, asked, route, payload, credit, done or not kind.sends_items))
 

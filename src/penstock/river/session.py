@@ -28,6 +28,7 @@ from .links import Links
 from .result import CANCELED, failure_of, refusal
 from .sessions import Sessions
 from .streams import RiverStream
+from .tracing import tracing_of
 
 __all__ = ["RiverSession"]
 
@@ -125,13 +126,14 @@ class RiverSession(Links):
         if not dot or not service or not procedure:
             raise LocalError(f"the route {route!r} names no procedure; River's are service.procedure")
         body = self._body(payload, self._codec.empty)
+        tracing = tracing_of(payload.metadata)
         if self._sequence.room == 0:
             self._opening = True
             raise LeaseMissing(f"{self.peer} has not acknowledged what was sent before; wait until it has")
         name = self._new_id()
         closed = done or not kind.sends_items
         # River, RPC and Subscription; the reference opens both with the closed bit.
-        self._post(name, OPENS | CLOSE if closed else OPENS, body, service, procedure)
+        self._post(name, OPENS | CLOSE if closed else OPENS, body, service, procedure, tracing)
         stream = self._streams.open(name, kind, OPEN, DONE if closed else OPEN)
         stream.granted = credit if kind in (Kind.STREAM, Kind.CHANNEL) else 1
         if self._state == CLOSED:
@@ -283,8 +285,8 @@ class RiverSession(Links):
 
     def _body(self, payload: Payload, nothing: bytes) -> bytes:
         """Return the body that `payload` travels as; no data at all is `nothing`."""
-        if payload.metadata is not None:
-            raise LocalError("River carries no metadata beside an item; put it into the item")
+        # A handler may send back the request, trace and all; there is no room for that.
+        tracing_of(payload.metadata)
         return self._codec.body(payload.data) if payload.data else nothing
 
     def _sending(self, stream_id: int) -> RiverStream:
