@@ -97,6 +97,9 @@ class Inbound(Rehandshakes):
             return
         elif flags & OPENS:
             self._invalid(name, "the stream is open already", stream)
+        elif self._old and stream.kind == Kind.STREAM and self._is_close(message):
+            # v1.1: this is how a client wants no more items.
+            self._canceled(stream)
         elif flags & CLOSE and self._is_close(message):
             # THREATS 63: closing twice changes nothing.
             if stream.inbound == OPEN:
