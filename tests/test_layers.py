@@ -78,7 +78,7 @@ RULES = {
         theirs_lazily={"pyarrow", "uvloop"},
     ),
     "observe": Rule(ours={"top", "aio"}),
-    "observe.carriers": Rule(ours={"top", "aio", "rsocket"}),
+    "observe.carriers": Rule(ours={"top", "aio", "rsocket", "river"}),
     "observe.opentelemetry": Rule(ours={"top", "aio"}, theirs={"opentelemetry"}),
     "observe.prometheus": Rule(ours={"top", "aio"}, theirs={"prometheus_client"}),
     "journal": Rule(ours={"top", "wire"}, theirs={"pyarrow", "google_crc32c"}),

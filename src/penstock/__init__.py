@@ -15,9 +15,11 @@ _build.install()
 
 if TYPE_CHECKING:
     from ._build import ACCELERATED
-    from .aio.admission import Setup
+    from .aio.admission import Admitted, Setup
     from .aio.balance import Balancer, balance
     from .aio.client import connect
+    from .aio.current import current_connection
+    from .aio.handshake import handshake, rehandshake
     from .aio.intercept import Next, Request
     from .aio.loop import run
     from .aio.metrics import Metrics, MetricsSnapshot
@@ -76,6 +78,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ACCELERATED",
     "AdaptiveLease",
+    "Admitted",
     "ApplicationError",
     "Balancer",
     "Bearer",
@@ -141,6 +144,9 @@ __all__ = [
     "UrlError",
     "balance",
     "connect",
+    "current_connection",
+    "handshake",
+    "rehandshake",
     "run",
     "serve",
     "typed",
@@ -150,6 +156,7 @@ __all__ = [
 _MODULES = {
     "ACCELERATED": "_build",
     "AdaptiveLease": "leases",
+    "Admitted": "aio.admission",
     "Balancer": "aio.balance",
     "Bearer": "rsocket.authentication",
     "Connection": "connection",
@@ -185,6 +192,9 @@ _MODULES = {
     "TypedStream": "aio.typed_peer",
     "balance": "aio.balance",
     "connect": "aio.client",
+    "current_connection": "aio.current",
+    "handshake": "aio.handshake",
+    "rehandshake": "aio.handshake",
     "run": "aio.loop",
     "serve": "aio.server",
     "typed": "aio.typed_peer",

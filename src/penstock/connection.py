@@ -27,6 +27,7 @@ class Connection:
             a server the address from which the peer came first; empty where the transport has none.
         is_client: Whether we opened it.
         setup: What the client said at set-up.
+        identity: On a server, what its acceptor made of that, as handlers are to see it; None: it made nothing of it.
         metadata_mime: What its metadata is; empty on a client that leaves it to the protocol.
         data_mime: What its data is.
         certificate: The certificate that the peer showed on the present link, and that was verified, as
@@ -42,6 +43,7 @@ class Connection:
         "certificate",
         "data_mime",
         "error",
+        "identity",
         "is_client",
         "metadata_mime",
         "peer",
@@ -62,6 +64,7 @@ class Connection:
         self.address = address
         self.is_client = is_client
         self.setup = setup or Payload()
+        self.identity: Any = None
         self.metadata_mime = metadata_mime
         self.data_mime = data_mime
         self.certificate: Mapping[str, Any] | None = None

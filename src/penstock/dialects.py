@@ -12,7 +12,16 @@ from .payload import Payload
 from .session import Acceptor, Session, SessionLogs
 from .settings import Settings
 
-__all__ = ["OPTIONS", "PROTOCOLS", "acceptor", "acceptors", "can_resume", "client_session", "data_mime"]
+__all__ = [
+    "OPTIONS",
+    "PROTOCOLS",
+    "acceptor",
+    "acceptors",
+    "can_resume",
+    "client_session",
+    "data_mime",
+    "own_data_mime",
+]
 
 PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams", "river")
 """The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
@@ -134,6 +143,11 @@ def acceptors(
 def acceptor(protocol: str, settings: Settings) -> Acceptor:
     """Return what reads the first bytes of a new link on a server."""
     return acceptors(protocol, settings)()
+
+
+def own_data_mime(protocol: str, options: Mapping[str, str]) -> str:
+    """Return what all data is over a protocol that settles it, given the options of a URL; else nothing."""
+    return f"application/{options.get('codec', 'json')}" if protocol == "river" else ""
 
 
 def data_mime(connection: Connection, metadata: bytes | None) -> str:

@@ -133,6 +133,8 @@ class Settings:
     """From the first packet to an open link, with TLS and the transport's own handshake."""
     first_frame_timeout: float = 10.0
     """From an accepted link to a whole first frame."""
+    acceptor_timeout: float = 10.0
+    """How long a server's acceptor may think about a set-up."""
     keepalive_interval: float = 20.0
     """Between the KEEPALIVE frames of a client."""
     keepalive_lifetime: float = 90.0

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from penstock import Connection, Kind, Payload, Request
-from penstock.observe.carriers import FIELD_BYTES, FIELDS, CompositeCarrier
+from penstock.observe.carriers import FIELD_BYTES, FIELDS, AnyCarrier, Carrier, CompositeCarrier, RiverCarrier
 from penstock.rsocket.metadata import Router, composite, entries
 from penstock.rsocket.mimes import COMPOSITE, OCTETS, ROUTING
 
@@ -87,3 +87,42 @@ def test_the_names_of_entries_are_chosen() -> None:
     carrier, asked = CompositeCarrier("application/x-"), request("r", None)
     carrier.write(asked, {"b3": "1"})
     assert ("application/x-b3", b"1") in entries(asked.payload.metadata or b"")
+
+
+def asked_river(metadata: bytes | None = None) -> Request:
+    return Request(Kind.CALL, "r.s", Payload(b"data", metadata), Connection("river", "", True))
+
+
+@pytest.mark.parametrize("carrier", [RiverCarrier(), AnyCarrier()])
+def test_river_has_a_field_for_traces(carrier: Carrier) -> None:
+    asked = asked_river()
+    carrier.write(asked, TRACE | {"baggage": "stays=behind"})
+    assert asked.route_beside == "r.s" and asked.payload.data == b"data"
+    arrived_there = Request(Kind.CALL, "r.s", asked.payload, Connection("river", "", False))
+    assert carrier.read(arrived_there) == TRACE
+
+
+@pytest.mark.parametrize("carrier", [RiverCarrier(), AnyCarrier()])
+def test_river_carries_nothing_else(carrier: Carrier) -> None:
+    for fields in (
+        {},
+        {"baggage": "a=b"},
+        {"traceparent": "x" * 10_000},
+        {"traceparent": "x", "tracestate": "y" * 10_000},
+    ):
+        asked = asked_river()
+        carrier.write(asked, fields)
+        assert asked.payload.metadata is None
+    own = asked_river(b"own")
+    carrier.write(own, TRACE)
+    assert own.payload.metadata == b"own"
+    assert carrier.read(asked_river()) == {}
+
+
+def test_other_protocols_are_left_to_their_own_carrier() -> None:
+    asked = request("r", None)
+    RiverCarrier().write(asked, TRACE)
+    assert asked.payload.metadata is None
+    AnyCarrier().write(asked, TRACE)
+    sent = asked.payload.metadata
+    assert RiverCarrier().read(arrived(sent)) == {} and AnyCarrier().read(arrived(sent)) == TRACE

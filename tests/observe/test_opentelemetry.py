@@ -263,3 +263,49 @@ def test_without_the_package_the_extra_is_named() -> None:
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "ModuleNotFoundError: OpenTelemetry needs the package opentelemetry-api" in result.stderr
     assert "penstock[metrics]" in result.stderr
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+@pytest.mark.parametrize("kind", ["call", "stream", "upload", "channel"])
+async def test_river_belongs_to_one_trace_too(kind: str, codec: str) -> None:
+    exporter, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    service = Service(interceptors=[server_tracing(provider)])
+    value = b"1" if codec == "json" else b"\x01"
+
+    @service.call("demo.call")
+    def call(request: Payload) -> Payload:
+        return request
+
+    @service.stream("demo.stream")
+    def stream(request: Payload) -> list[Payload]:
+        return [request]
+
+    @service.upload("demo.upload")
+    async def upload(request: Payload, items: penstock.Items) -> Payload:
+        [last] = [item async for item in items]
+        return last
+
+    @service.channel("demo.channel")
+    async def channel(request: Payload, items: penstock.Items) -> AsyncIterator[Payload]:
+        async for item in items:
+            yield item
+
+    url = f"river+memory://traced?codec={codec}"
+    async with penstock.serve(service, url):
+        async with penstock.connect(url, interceptors=[client_tracing(provider)]) as peer:
+            if kind == "call":
+                answers = [await peer.call("demo.call", value)]
+            elif kind == "upload":
+                answers = [await peer.upload("demo.upload", value, [value])]
+            elif kind == "stream":
+                async with peer.stream("demo.stream", value) as items:
+                    answers = [item async for item in items]
+            else:
+                async with peer.channel("demo.channel", value, [value]) as items:
+                    answers = [item async for item in items]
+            assert [answer.data for answer in answers] == [value]
+            traced = Traced(peer, provider, exporter, service)
+            client, server = await traced.spans()
+    assert_one_trace(client, server)
+    assert attributes(client)["rpc.system"] == "river"

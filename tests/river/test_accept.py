@@ -40,6 +40,7 @@ def test_metadata_may_be_written_as_the_document_has_it() -> None:
         ({"protocolVersion": "v1.1"}, "PROTOCOL_VERSION_MISMATCH"),
         ({"protocolVersion": 2}, "MALFORMED_HANDSHAKE"),
         ({"type": "HANDSHAKE_RESP"}, "MALFORMED_HANDSHAKE"),
+        ({"type": None}, "MALFORMED_HANDSHAKE"),
         ({"session": ""}, "MALFORMED_HANDSHAKE"),
         ({"expected": "0"}, "MALFORMED_HANDSHAKE"),
         ({"expectedSessionState": None}, "MALFORMED_HANDSHAKE"),
@@ -71,6 +72,19 @@ def test_what_is_no_message_is_not_answered(junk: bytes) -> None:
     with pytest.raises(ProtocolError):
         raw.acceptor.receive(framed(junk), raw.now)
     assert raw.acceptor.farewell == b""
+
+
+@pytest.mark.parametrize("field", ["type", "protocolVersion", "sessionId", "expectedSessionState"])
+def test_a_handshake_lacks_nothing(field: str) -> None:
+    payload: dict[str, object] = {
+        "type": "HANDSHAKE_REQ",
+        "protocolVersion": "v2.0",
+        "sessionId": "s",
+        "expectedSessionState": {"nextExpectedSeq": 0, "nextSentSeq": 0},
+    }
+    del payload[field]
+    (answer,) = Raw().say("hs", 0, payload)
+    assert body_of(answer)["status"]["code"] == "MALFORMED_HANDSHAKE"
 
 
 def test_a_message_that_is_no_handshake_is_refused() -> None:

@@ -132,6 +132,13 @@ def test_a_client_learns_why_it_is_refused(status: object, kind: type[Exception]
     assert not session.link_wanted
 
 
+@pytest.mark.parametrize("payload", [{"status": {"ok": True, "sessionId": "s"}}, {"type": "ACK"}, None])
+def test_what_is_no_answer_to_a_handshake_is_refused(payload: object) -> None:
+    session = client()
+    (closed,) = answer(session, None, payload=payload)
+    assert isinstance(closed.error, FrameError)  # type: ignore[attr-defined]
+
+
 def test_an_answer_from_somebody_else_is_refused() -> None:
     session = client()
     (_,) = answer(session, {"ok": True, "sessionId": session.session_id}, **{"from": "OTHER"})

@@ -38,7 +38,6 @@ BY_HAND = {name for name in transcripts() if "-raw-" in name}
 NOT_OURS = {
     "43-raw-text-frame.msgpack": "WebSocket's own tests: what is no binary frame never comes to a session",
     "45-raw-wrong-to.msgpack": "the reference lets a client in that calls it by another name; we refuse it",
-    "52-rehandshake.msgpack": "our servers do not ask for metadata anew",
 }
 """What our server has no part in, and why: docs/deviations.md."""
 ACKS_LATER = {"22-transparent-reconnect.msgpack"}
@@ -224,6 +223,9 @@ class Server(Replay):
         if message.control_flags == 1:
             self.now = session.next_timer()
             session.handle_timer(self.now)
+            return
+        if body.get("type") == "REHANDSHAKE_REQ":
+            session.rehandshake(self.now)
             return
         assert stream is not None
         if body.get("type") == "CLOSE":

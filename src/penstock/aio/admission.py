@@ -7,10 +7,11 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ..errors import PenstockError, SetupRejected
-from ..events import Closed, Established, Event, MetadataPushed, Requested
+from ..connection import Connection
+from ..errors import LimitExceeded, PenstockError, SetupRejected
+from ..events import Closed, Established, Event, MetadataPushed, Requested, Unlinked
 from ..payload import Payload
 from ..transports import Link
 from .service import Service
@@ -18,7 +19,7 @@ from .service import Service
 if TYPE_CHECKING:
     from .driver import Driver
 
-__all__ = ["Acceptor", "Gate", "Setup", "certificate_of"]
+__all__ = ["Acceptor", "Admitted", "Gate", "Setup", "certificate_of"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -39,6 +40,9 @@ class Setup:
         understood: We know both MIME types.
         address: The client's.
         certificate: The client's TLS certificate in DER form; None where there is none.
+        protocol: What the client speaks, as URLs name it: ``rsocket``.
+        previous: What the acceptor made of this client the last time, where the protocol has it asked again (River: at
+            every handshake of a session); None the first time.
 
     """
 
@@ -49,12 +53,30 @@ class Setup:
     understood: bool
     address: str
     certificate: bytes | None
+    protocol: str = ""
+    previous: Any = None
 
 
-Acceptor = Callable[[Setup], "Service | Awaitable[Service | None] | None"]
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What an acceptor may say of a client that it lets in.
+
+    Attributes:
+        identity: Who it is: handlers find it as `identity` of their :class:`~penstock.Connection`.
+        service: What serves it; None: the server's service.
+
+    """
+
+    identity: Any = None
+    service: Service | None = None
+
+
+Verdict: TypeAlias = "Service | Admitted | None"
+Acceptor = Callable[[Setup], "Verdict | Awaitable[Verdict]"]
 """Looks at a set-up: a function or a coroutine function. It raises to refuse the client: what a SetupRejected says is
-told to it; of any other error it learns only that it is refused. It may return the service for this connection; None
-means the server's."""
+told to it; of any other error it learns only that it is refused. It may return the service for this connection, or an
+:class:`Admitted`, which tells handlers whose it is; None means the server's service. A coroutine that takes longer than
+`Settings.acceptor_timeout` is canceled, and its connection closed."""
 
 
 def certificate_of(link: Link) -> bytes | None:
@@ -74,21 +96,39 @@ def accept(setup: Setup) -> None:
 class Gate:
     """Holds a server's connection until its set-up is accepted.
 
+    It may be closed again by :meth:`shut`, when the client says anew who it is.
+
     Args:
-        driver: The connection.
-        acceptor: Decides.
-        certificate: The client's.
+        driver: The connection's.
+        connection: The connection.
+        acceptor: Decides; None: everybody is let in.
+
+    Attributes:
+        certificate: The client's, on its present link.
+        asked: The set-up that the acceptor was asked about last.
 
     """
 
-    __slots__ = ("_acceptor", "_certificate", "_driver", "_held", "_task")
+    __slots__ = ("_acceptor", "_connection", "_driver", "_held", "_task", "asked", "certificate")
 
-    def __init__(self, driver: Driver, acceptor: Acceptor | None, certificate: bytes | None) -> None:
+    def __init__(self, driver: Driver, connection: Connection, acceptor: Acceptor | None) -> None:
         self._driver = driver
+        self._connection = connection
         self._acceptor = acceptor or accept
-        self._certificate = certificate
         self._held: list[Event] = []
         self._task: asyncio.Task[None] | None = None
+        self.certificate: bytes | None = None
+        self.asked: Established | None = None
+        self.shut()
+
+    @property
+    def waits(self) -> bool:
+        """Whether the acceptor is thinking."""
+        return self._task is not None
+
+    def shut(self) -> None:
+        """Hold what happens from now on, and what is said."""
+        self._driver.gate = self
 
     def pass_through(self, happened: list[Event]) -> list[Event]:
         """Take what has happened; return what may be handed on now.
@@ -97,10 +137,19 @@ class Gate:
         for waits for the acceptor all the same, and so does the end. Where it has asked for nothing, the end passes,
         and the acceptor is canceled.
         """
-        self._held += happened
-        first = self._held[0] if self._held else None
-        if self._task is None and isinstance(first, Established):
-            ready = self._ask(first)
+        driver = self._driver
+        for event in happened:
+            if not isinstance(event, Unlinked):
+                self._held.append(event)
+            elif driver.link is not None:
+                # It concerns this link, and not the one that may have come when the rest is handed on.
+                driver.link.abort()
+        newest = self._newest()
+        if self._task is not None:
+            # The client may have come by another link meanwhile: that is not read either.
+            driver.hold(True)
+        elif newest is not None:
+            ready = self._ask(newest)
             if ready:
                 return ready
         if self._task is not None and any(isinstance(event, Requested | MetadataPushed) for event in self._held):
@@ -123,8 +172,16 @@ class Gate:
             self._driver.gate = None
         return closed
 
+    def _newest(self) -> Established | None:
+        """Return the newest set-up, if the acceptor was not asked about it."""
+        for event in reversed(self._held):
+            if isinstance(event, Established):
+                return None if event is self.asked else event
+        return None
+
     def _ask(self, event: Established) -> list[Event]:
         """Ask the acceptor about the set-up; return what may be handed on."""
+        self.asked = event
         setup = Setup(
             payload=event.payload,
             metadata_mime=event.metadata_mime,
@@ -132,7 +189,9 @@ class Gate:
             strict=event.strict,
             understood=event.understood,
             address=self._driver.name,
-            certificate=self._certificate,
+            certificate=self.certificate,
+            protocol=self._connection.protocol,
+            previous=self._connection.identity,
         )
         try:
             answer = self._acceptor(setup)
@@ -145,37 +204,59 @@ class Gate:
             return []
         return self._open(answer)
 
-    async def _await(self, answer: Awaitable[Service | None]) -> None:
+    async def _await(self, answer: Awaitable[Verdict]) -> None:
         driver = self._driver
+        limit = driver.settings.acceptor_timeout
+        timeout = asyncio.timeout(limit)
         try:
-            held = self._open(await answer)
+            async with timeout:
+                verdict = await answer
         except Exception as error:
             self._task = None
-            self._refuse(error)
-            held = self._end()
-        else:
+            if isinstance(error, TimeoutError) and timeout.expired():
+                # No refusal: a client that comes again may have more luck.
+                self._give_up(LimitExceeded(f"the acceptor took longer than acceptor_timeout ({limit:g} s)"))
+            else:
+                self._refuse(error)
+            # The link's own goodbye is to be read.
             driver.hold(False)
-        driver.dispatch(held)
+            driver.dispatch(self._end())
+        else:
+            self._task = None
+            held = self._open(verdict)
+            if driver.gate is None:
+                driver.hold(False)
+                driver.dispatch(held)
         driver.flush()
 
-    def _open(self, service: Service | None) -> list[Event]:
-        """Let everything through from now on."""
-        if service is not None:
-            self._driver.serve(service)
+    def _open(self, verdict: Verdict) -> list[Event]:
+        """Let everything through from now on, unless the client has said another thing meanwhile."""
+        newest = self._newest()
+        if newest is not None:
+            return self._ask(newest)
+        if isinstance(verdict, Admitted):
+            self._connection.identity = verdict.identity
+            verdict = verdict.service
+        if verdict is not None:
+            self._driver.serve(verdict)
         self._driver.gate = None
         held, self._held = self._held, []
-        return held
+        return [event for event in held if event is self.asked or not isinstance(event, Established)]
 
     def _refuse(self, error: Exception) -> None:
         """End the session; the client learns why as far as that is meant for it."""
-        self._held = [event for event in self._held if isinstance(event, Closed)]
-        # What the session has said meanwhile, a sign of life above all, would be taken for acceptance.
-        self._driver.session.take_output()
         if not isinstance(error, SetupRejected):
             if not isinstance(error, PenstockError):
                 logger.error("the acceptor failed", exc_info=error)
             error = SetupRejected("the server refused the set-up", REJECTED)
         elif error.code is None:
             error = SetupRejected(error.message, REJECTED)
-        logger.warning("%s refused: %s", self._driver.name or "a peer", error)
-        self._driver.session.close(self._driver.loop.time(), error)
+        self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        self._held = [event for event in self._held if isinstance(event, Closed)]
+        driver = self._driver
+        # What the session has said meanwhile, a sign of life above all, would be taken for acceptance.
+        driver.session.take_output()
+        logger.warning("%s refused: %s", driver.name or "a peer", error)
+        driver.session.close(driver.loop.time(), error)

@@ -7,11 +7,12 @@ import logging
 import os
 import ssl as tls
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from .. import transports
 from ..connection import Connection
-from ..dialects import client_session
+from ..dialects import client_session, own_data_mime
 from ..errors import ConnectError
 from ..payload import Payload
 from ..settings import Settings
@@ -61,7 +62,8 @@ class Dialer:
         watchers: Watchers | None = None,
     ) -> None:
         self.url = url
-        self.settings = settings
+        mime = own_data_mime(url.protocol, url.options)
+        self.settings = replace(settings, data_mime=mime) if mime else settings
         self.backoff = backoff
         self._service = service
         self._setup = setup

@@ -251,7 +251,7 @@ class Server:
         if driver is None:
             connection = Connection(arrival.protocol, arrival.address, False)
             driver = self._watchers.driver(session, self._settings, self._service, connection)
-            driver.gate = Gate(driver, self._acceptor, certificate_of(link))
+            gate = Gate(driver, connection, self._acceptor)
             self._drivers[session] = driver
             if self._folder is not None and isinstance(session, Kept):
                 session.watch(driver.disk_waits)
@@ -259,9 +259,14 @@ class Server:
         else:
             # The session that this link takes over counts already.
             self._left(arrival.address)
+            gate = None
         link.receiver = driver
         if isinstance(driver, WatchedDriver):
             driver.arrived(arrival.read)
+            driver.admission = driver.admission or gate
+            gate = driver.admission
+        if gate is not None:
+            gate.certificate = certificate_of(link)
         driver.attach(link)
 
     def lost(self, arrival: _Arrival, reason: str) -> None:

@@ -104,6 +104,9 @@ class TappedSession:
         # Each of these is looked up here, and costs no call of ours.
         for name in UNTOUCHED:
             setattr(self, name, getattr(session, name))
+        if hasattr(session, "rehandshake"):
+            # River's alone.
+            self.rehandshake = session.rehandshake
 
     # Links.
 
@@ -276,7 +279,8 @@ class TappedSession:
         if not connection.is_client:
             connection.setup = event.payload
             connection.metadata_mime, connection.data_mime = event.metadata_mime, event.data_mime
-            self._open()
+            if not self._is_open:
+                self._open()
 
     def _open(self) -> None:
         self._is_open = True

@@ -185,5 +185,8 @@ def _invalid(connection: Connection, error: Mismatch) -> ApplicationError:
     if connection.protocol not in WORDS:
         return Invalid(message=message, data=problems_in_json(error))
     # River, Clients, servers, and RPCs: INVALID_REQUEST; the extras are the reference's.
-    body = {"code": INVALID_REQUEST, "message": message, "extras": validation_extras(error)}
-    return Invalid(INVALID_REQUEST, message, JSON.encode(body))
+    extras = validation_extras(error)
+    body = {"code": INVALID_REQUEST, "message": message, "extras": extras}
+    invalid = Invalid(INVALID_REQUEST, message, JSON.encode(body))
+    invalid.extras, invalid.named = extras, True
+    return invalid

@@ -15,6 +15,8 @@ from ..session import Session
 from ..settings import Settings
 from ..tap import Tap
 from ..transports import Link
+from .admission import Gate
+from .current import CURRENT
 from .driver import Driver
 from .intercept import bound
 from .peer import Peer
@@ -99,6 +101,11 @@ class WatchedDriver(Driver):
         hook: Entered when it is established, and left when it is closed.
         tasks: Where the task that does so is kept while it runs.
 
+    Attributes:
+        connection: As above.
+        admission: On a server, what asks the acceptor about each set-up, the first one and those that follow.
+        renewals: Done when the next of those has been accepted, or the connection is closed.
+
     """
 
     def __init__(
@@ -114,6 +121,8 @@ class WatchedDriver(Driver):
         super().__init__(session, settings, bound(service, connection), connection.address, unlinked)
         self.connection = connection
         connection.peer = Peer(self)
+        self.admission: Gate | None = None
+        self.renewals: list[asyncio.Future[None]] = []
         self._hook = hook
         self._tasks = tasks
         self._task: asyncio.Task[None] | None = None
@@ -153,15 +162,46 @@ class WatchedDriver(Driver):
         self.connection.certificate = link.get_extra_info("peercert") or None
         if isinstance(self.session, TappedSession):
             self.session.attached()
+        if self.admission is not None and self.gate is None:
+            # A client that comes back may say anew who it is; nothing is written before that is accepted.
+            self.dispatch(self.session.take_events())
         super().attach(link)
+        if self.gate is not None and self.admission is not None and self.admission.waits:
+            self.hold(True)
         if self.connection.is_client:
             self._enter()
         elif not self._admitted:
             # Nobody knows yet whether this peer is welcome: what it sends may wait in the network.
             self._stop_reading(ENTERING)
 
+    def writing_resumed(self) -> None:
+        """Let whoever sends go on."""
+        token = CURRENT.set(self.connection)
+        try:
+            super().writing_resumed()
+        finally:
+            CURRENT.reset(token)
+
     def dispatch(self, happened: list[Event]) -> None:
         """Hand events to those whom they concern, once the hook is entered."""
+        token = CURRENT.set(self.connection)
+        try:
+            self._dispatch(self._accepted(happened))
+        finally:
+            CURRENT.reset(token)
+
+    def _accepted(self, happened: list[Event]) -> list[Event]:
+        """Return what is accepted of events: behind a new set-up nothing is, until the acceptor was asked."""
+        admission = self.admission
+        if admission is None or self.gate is not None:
+            return happened
+        for event in happened:
+            if isinstance(event, Established) and event is not admission.asked:
+                admission.shut()
+                return admission.pass_through(happened)
+        return happened
+
+    def _dispatch(self, happened: list[Event]) -> None:
         if self._admitted:
             super().dispatch(happened)
             return
@@ -180,9 +220,11 @@ class WatchedDriver(Driver):
             connection.setup = event.payload
             connection.metadata_mime, connection.data_mime = event.metadata_mime, event.data_mime
             self._enter()
+            self._renewed()
         super().session_event(event)
         if isinstance(event, Closed):
             connection.error = event.error
+            self._renewed()
             self._leave()
 
     def detach(self) -> None:
@@ -197,6 +239,12 @@ class WatchedDriver(Driver):
         await super().close(grace)
         if self._task is not None and self._task is not asyncio.current_task():
             await _ended({self._task})
+
+    def _renewed(self) -> None:
+        renewals, self.renewals = self.renewals, []
+        for renewal in renewals:
+            if not renewal.done():
+                renewal.set_result(None)
 
     # The hook.
 
@@ -225,7 +273,7 @@ class WatchedDriver(Driver):
         self._entered.set_result(None)
         if not self.closed:
             self._resume_reading(ENTERING)
-            super().dispatch(held)
+            self.dispatch(held)
             self.flush()
 
     def _refuse(self, error: BaseException) -> None:

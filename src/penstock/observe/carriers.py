@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Final, Protocol
 
 from ..aio.intercept import Request
 from ..errors import FrameError
 from ..payload import Payload
+from ..river.tracing import MAX_CHARACTERS
 from ..rsocket.metadata import composite, entries, routing
 from ..rsocket.mimes import COMPOSITE, OCTETS, ROUTING
 
-__all__ = ["Carrier", "CompositeCarrier"]
+__all__ = ["AnyCarrier", "Carrier", "CompositeCarrier", "RiverCarrier"]
 
 W3C: Final = "message/x.w3c."
 """What stands before the name of a W3C header in the MIME type of its entry: message/x.w3c.traceparent."""
+PARENT: Final = "traceparent"
+STATE: Final = "tracestate"
 FIELDS: Final = 16
 """Fields that are taken from one request: propagators have one to three."""
 FIELD_BYTES: Final = 8_192
@@ -76,3 +80,46 @@ class CompositeCarrier:
             if mime.startswith(self._prefix) and len(content) <= FIELD_BYTES and len(fields) < FIELDS:
                 fields.setdefault(mime.removeprefix(self._prefix), content.decode("ascii", "replace"))
         return fields
+
+
+class RiverCarrier:
+    """Carries W3C Trace Context in the field that River's messages have for it. Other fields stay behind."""
+
+    def write(self, request: Request, fields: Mapping[str, str]) -> None:
+        """Put the trace into a request that has no metadata of its own."""
+        parent, state = fields.get(PARENT, ""), fields.get(STATE, "")
+        payload = request.payload
+        if request.connection.protocol != "river" or not parent or payload.metadata is not None:
+            return
+        if len(parent) > MAX_CHARACTERS or len(state) > MAX_CHARACTERS:
+            return
+        request.payload = Payload(payload.data, json.dumps({PARENT: parent, STATE: state}).encode())
+
+    def read(self, request: Request) -> dict[str, str]:
+        """Return the trace of a request."""
+        metadata = request.payload.metadata
+        if metadata is None or request.connection.protocol != "river":
+            return {}
+        # The session made it.
+        return {name: value for name, value in json.loads(metadata).items() if value}
+
+
+class AnyCarrier:
+    """Carries each request's fields as its protocol can.
+
+    Args:
+        carriers: Of one protocol each.
+
+    """
+
+    def __init__(self, *carriers: Carrier) -> None:
+        self._carriers = carriers or (CompositeCarrier(), RiverCarrier())
+
+    def write(self, request: Request, fields: Mapping[str, str]) -> None:
+        """Put `fields` into a request that is about to be sent."""
+        for carrier in self._carriers:
+            carrier.write(request, fields)
+
+    def read(self, request: Request) -> dict[str, str]:
+        """Return the fields of a request that came."""
+        return {name: value for carrier in self._carriers for name, value in carrier.read(request).items()}

@@ -13,7 +13,7 @@ from ..aio.intercept import Interceptor, Next, Request
 from ..aio.metrics import Metrics
 from ..errors import ApplicationError
 from ..kinds import Kind
-from .carriers import Carrier, CompositeCarrier
+from .carriers import AnyCarrier, Carrier
 
 try:
     from opentelemetry.context import Context
@@ -117,11 +117,11 @@ def client_tracing(
         tracer_provider: Else the global one.
         propagator: Says which fields carry the trace to the other side; else the global one: W3C trace
             context and baggage, unless OTEL_PROPAGATORS says otherwise.
-        carrier: Where a request carries them; else in entries of composite metadata.
+        carrier: Where a request carries them; else in entries of composite metadata, or River's field for traces.
 
     """
     tracer = get_tracer(SCOPE, tracer_provider=tracer_provider)
-    where = carrier or CompositeCarrier()
+    where = carrier or AnyCarrier()
 
     async def trace(request: Request, after: Next) -> Any:
         span = _begin(tracer, SpanKind.CLIENT, request, None)
@@ -149,7 +149,7 @@ def server_tracing(
 
     """
     tracer = get_tracer(SCOPE, tracer_provider=tracer_provider)
-    where = carrier or CompositeCarrier()
+    where = carrier or AnyCarrier()
 
     async def trace(request: Request, after: Next) -> Any:
         parent = (propagator or get_global_textmap()).extract(where.read(request))

@@ -79,6 +79,7 @@ class RiverAcceptor:
         if known is not None and known.us == message.to:
             check_state(asked.expected_session_state, known.sequence)
             known.go_on(now)
+            known.said_again(asked.said)
             return known
         check_state(asked.expected_session_state, None)
         if sessions.taken(asked.session_id):

@@ -26,6 +26,8 @@ cdef class Connection:
     cdef readonly int _state
     cdef readonly int _link
     cdef bint _established
+    cdef bint _asking
+    cdef bint _renewed
     cdef double _heard
     cdef readonly list _events
     cdef Outbox _outbox
@@ -52,7 +54,7 @@ cdef class Connection:
     cpdef list take_events(self)
     cpdef str _new_id(self)
     @cython.locals(sequence=Sequence, data=bytes, size=Py_ssize_t, limit=Py_ssize_t)
-    cpdef _post(self, bytes name, int flags, bytes body, bint well=*, str route=*)
+    cpdef _post(self, bytes name, int flags, bytes body, bint well=*, str route=*, dict tracing=*)
     cdef _pass(self, Py_ssize_t octets)
     cpdef _beat(self)
     @cython.locals(sequence=Sequence, room=Py_ssize_t)

@@ -88,6 +88,9 @@ class Connection:
         self._state = OPENED
         self._link = DOWN
         self._established = False
+        # Our client is asked for its metadata; and what it said last came so: to that there is no answer.
+        self._asking = False
+        self._renewed = False
         self._heard = 0.0
         self._events: list[Event] = []
         self._outbox = Outbox()
@@ -153,7 +156,15 @@ class Connection:
         """Return an id that was not used before."""
         return self._writer.new_id()
 
-    def _post(self, name: bytes, flags: int, body: bytes, well: bool = False, route: str = "") -> None:
+    def _post(
+        self,
+        name: bytes,
+        flags: int,
+        body: bytes,
+        well: bool = False,
+        route: str = "",
+        tracing: dict[str, Any] | None = None,
+    ) -> None:
         """Send a message of a stream, whose name is encoded, at once or when there is a link.
 
         Raises:
@@ -164,7 +175,7 @@ class Connection:
         if self._old and flags & CLOSE:
             # v1.1: the bit that closes a stream there is the one that cancels it here.
             flags = flags & ~CLOSE | CANCEL
-        data = self._writer.message(sequence.seq, sequence.ack, name, flags, body, well, route)
+        data = self._writer.message(sequence.seq, sequence.ack, name, flags, body, well, route, tracing)
         size = len(data) - PREFIX_BYTES
         limit = self._max_frame_bytes
         if size > limit:

@@ -5,7 +5,7 @@ River, Handshake. Its messages have no flags and the numbers 0, and take part in
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
@@ -25,11 +25,13 @@ __all__ = [
     "ExpectedState",
     "HandshakeRequest",
     "HandshakeResponse",
+    "Rehandshake",
     "check_state",
     "code_of",
     "decode_request",
     "is_rehandshake",
     "rehandshake",
+    "rehandshake_request",
     "request",
     "response",
 ]
@@ -56,9 +58,11 @@ class ExpectedState(Struct, rename="camel"):
     next_sent_seq: int | float = 0
 
 
-class HandshakeRequest(Struct, rename="camel", tag_field="type", tag="HANDSHAKE_REQ"):
+class HandshakeRequest(Struct, rename="camel"):
     """A client says who it is. The document writes `metdata`, the reference `metadata`."""
 
+    # No tag of msgspec's: that might be absent.
+    type: Literal["HANDSHAKE_REQ"]
     protocol_version: str
     session_id: Id
     expected_session_state: ExpectedState
@@ -81,9 +85,10 @@ class Status(Struct, rename="camel"):
     code: str | UnsetType = UNSET
 
 
-class HandshakeResponse(Struct, tag_field="type", tag="HANDSHAKE_RESP"):
+class HandshakeResponse(Struct):
     """A server's answer."""
 
+    type: Literal["HANDSHAKE_RESP"]
     status: Status
 
 
@@ -91,20 +96,30 @@ class _Control(Struct):
     type: str
 
 
-class _Rehandshake(Struct, tag_field="type", tag="REHANDSHAKE_RESP"):
+class Rehandshake(Struct):
+    """A client's answer to a server that asks for its metadata anew."""
+
+    type: Literal["REHANDSHAKE_RESP"]
     metadata: Raw | UnsetType = UNSET
+
+    @property
+    def said(self) -> bytes:
+        """The metadata's body; empty when there is none."""
+        return bytes(self.metadata) if isinstance(self.metadata, Raw) else b""
 
 
 def request(session_id: str, sequence: Sequence, metadata: bytes, codec: RiverCodec) -> bytes:
     """Return the body of a client's handshake."""
     state = ExpectedState(sequence.ack, sequence.first)
-    return codec.encode_value(HandshakeRequest(V2_0, session_id, state, Raw(metadata) if metadata else UNSET))
+    return codec.encode_value(
+        HandshakeRequest("HANDSHAKE_REQ", V2_0, session_id, state, Raw(metadata) if metadata else UNSET)
+    )
 
 
 def response(codec: RiverCodec, session_id: str = "", reason: str = "", code: str = "") -> bytes:
     """Return the body of a server's answer: with a `code` it refuses."""
     status = Status(False, UNSET, reason, code) if code else Status(True, session_id)
-    return codec.encode_value(HandshakeResponse(status))
+    return codec.encode_value(HandshakeResponse("HANDSHAKE_RESP", status))
 
 
 def decode_request(message: Message, codec: RiverCodec, old: bool) -> HandshakeRequest:
@@ -179,4 +194,9 @@ def is_rehandshake(codec: RiverCodec, body: bytes) -> bool:
 
 def rehandshake(metadata: bytes, codec: RiverCodec) -> bytes:
     """Return the body that answers it."""
-    return codec.encode_value(_Rehandshake(Raw(metadata) if metadata else UNSET))
+    return codec.encode_value(Rehandshake("REHANDSHAKE_RESP", Raw(metadata) if metadata else UNSET))
+
+
+def rehandshake_request(codec: RiverCodec) -> bytes:
+    """Return the body by which a server asks for it."""
+    return codec.encode_value({"type": "REHANDSHAKE_REQ"})

@@ -3,14 +3,14 @@ import cython
 from ..events cimport Canceled, Completed, Event, Failed, ItemReceived, Requested
 from ..payload cimport Payload
 from ..wire.river_message cimport Message
-from .connection cimport Connection
+from .rehandshake cimport Rehandshakes
 from .streams cimport RiverStream
 
 cdef int CANCEL, CLOSE, OPENS, DONE, OPEN, CLOSE_BYTES, ITEM_BYTES
 cdef str REHANDSHAKE
 
 
-cdef class Inbound(Connection):
+cdef class Inbound(Rehandshakes):
     cdef _stream_message(self, Message message)
     @cython.locals(stream=RiverStream, flags=int, done=bint, body=bytes)
     cdef _response(self, Message message)

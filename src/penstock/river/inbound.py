@@ -13,10 +13,11 @@ from ..payload import Payload
 from ..wire.river import CANCEL, CLOSE, CLOSE_BYTES
 from ..wire.river import OPEN as OPENS
 from ..wire.river_message import Message
-from .connection import Connection
 from .handshake import REHANDSHAKE, is_rehandshake, rehandshake
+from .rehandshake import Rehandshakes
 from .result import CANCELED, INVALID, error_of, refusal, result_of
 from .streams import RiverStream
+from .tracing import metadata_of
 
 __all__ = ["Inbound"]
 
@@ -25,7 +26,7 @@ ITEM_BYTES: Final = 64
 NOT_OPENED: Final = "there is no such stream, and the message does not open one"
 
 
-class Inbound(Connection):
+class Inbound(Rehandshakes):
     """A connection that knows what messages of streams mean."""
 
     def _stream_message(self, message: Message) -> None:
@@ -106,6 +107,9 @@ class Inbound(Connection):
             return
         elif flags & OPENS:
             self._invalid(name, "the stream is open already", stream)
+        elif self._old and stream.answers_items and not stream.sends_items and self._is_close(message):
+            # v1.1: this is how a client wants no more items.
+            self._canceled(stream)
         elif flags & CLOSE and self._is_close(message):
             # THREATS 63: closing twice changes nothing.
             if stream.inbound == OPEN:
@@ -124,6 +128,8 @@ class Inbound(Connection):
     def _unknown(self, message: Message, flags: int) -> None:
         """Take a message for a stream that is not open."""
         name = message.stream_id
+        if name == REHANDSHAKE and self._rehandshaken(message):
+            return
         if flags & OPENS and not flags & CANCEL:
             self._open_theirs(message, flags)
         elif not flags & CANCEL and not self._streams.is_finished(name):
@@ -151,7 +157,7 @@ class Inbound(Connection):
                 stream.number,
                 Kind.CHANNEL if sends_items else kind,
                 route,
-                Payload(message.payload),
+                Payload(message.payload, None if message.tracing is None else metadata_of(message.tracing)),
                 self._sequence.room,
                 done or not sends_items,
             )

@@ -78,6 +78,8 @@ class Links(Inbound):
                 self._beat()
             elif timer is Timer.SILENCE:
                 self._silent(now)
+            elif timer is Timer.FIRST_FRAME and not self._is_client:
+                self._not_rehandshaken()
             elif timer is Timer.FIRST_FRAME:
                 limit = self._settings.handshake_timeout
                 self._drop(now, LinkLost(f"{self.peer} did not answer the handshake within {limit:g} s"))

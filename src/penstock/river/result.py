@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ..errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
@@ -89,11 +90,25 @@ def failure_of(codec: RiverCodec, error: Exception) -> tuple[int, bytes]:
     if not isinstance(error, ApplicationError):
         return CANCEL, refusal(codec, UNCAUGHT, SAFE)
     code = error.code if isinstance(error.code, str) else f"0x{error.code:03X}"
-    extras: Raw | UnsetType = UNSET
-    if error.data != error.message.encode():
-        extras = Raw(codec.body(error.data))
-    body = codec.encode_value(_Failed(Failure(code, error.message, extras)))
+    body = codec.encode_value(_Failed(Failure(code, error.message, _extras_of(codec, error))))
     return CANCEL if code in RESERVED else CLOSE, body
+
+
+def _extras_of(codec: RiverCodec, error: ApplicationError) -> Raw | UnsetType:
+    """Return what `error` has beside its code and message.
+
+    Raises:
+        LocalError: It cannot travel by this codec.
+
+    """
+    if not error.named:
+        return UNSET if error.data == error.message.encode() else Raw(codec.body(error.data))
+    if error.extras is None:
+        return UNSET
+    try:
+        return Raw(codec.encode_value(error.extras))
+    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as wrong:
+        raise LocalError(f"the extras of {error.code} cannot travel: {wrong}") from wrong
 
 
 def refusal(codec: RiverCodec, code: str, message: str) -> bytes:

@@ -29,6 +29,7 @@ from .links import Links
 from .result import CANCELED, failure_of, refusal
 from .sessions import Sessions
 from .streams import RiverStream
+from .tracing import tracing_of
 
 __all__ = ["RiverSession"]
 
@@ -133,6 +134,7 @@ class RiverSession(Links):
         if not dot or not service or not procedure:
             raise LocalError(f"the route {route!r} names no procedure; River's are service.procedure")
         body = self._body(payload, self._codec.empty)
+        tracing = tracing_of(payload.metadata)
         if self._sequence.room == 0:
             self._opening = True
             raise LeaseMissing(f"{self.peer} has not acknowledged what was sent before; wait until it has")
@@ -140,7 +142,7 @@ class RiverSession(Links):
         encoded = self._codec.encoded(name)
         closed = done or (kind != _UPLOAD and kind != _CHANNEL)
         # River, RPC and Subscription; the reference opens both with the closed bit.
-        self._post(encoded, OPENS | CLOSE if closed else OPENS, body, False, route)
+        self._post(encoded, OPENS | CLOSE if closed else OPENS, body, False, route, tracing)
         stream = self._streams.open(name, encoded, kind, OPEN, DONE if closed else OPEN)
         stream.granted = credit if stream.answers_items else 1
         if self._state == CLOSED:
@@ -266,7 +268,7 @@ class RiverSession(Links):
         if self._state == CLOSED:
             return
         if error is not None:
-            if isinstance(error, SetupRejected) and not self._is_client:
+            if isinstance(error, SetupRejected) and not self._is_client and not self._renewed:
                 self._outbox.write(self._control(response(self._codec, "", error.message, code_of(error))))
             self._finish(error)
             return
@@ -291,7 +293,8 @@ class RiverSession(Links):
     def _body(self, payload: Payload, nothing: bytes) -> bytes:
         """Return the body that `payload` travels as; no data at all is `nothing`."""
         if payload.metadata is not None:
-            raise LocalError("River carries no metadata beside an item; put it into the item")
+            # A handler may send back the request, trace and all; there is no room for that.
+            tracing_of(payload.metadata)
         data = payload.data
         if not data:
             return nothing

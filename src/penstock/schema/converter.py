@@ -91,7 +91,7 @@ def problems_in_json(error: Mismatch) -> bytes:
 
 def validation_extras(error: Mismatch) -> dict[str, Any]:
     """Return the same as River has it: the extras of INVALID_REQUEST."""
-    return {"firstValidationErrors": _listed(error), "totalErrors": error.total}
+    return {"totalErrors": error.total, "firstValidationErrors": _listed(error)}
 
 
 def _listed(error: Mismatch) -> list[dict[str, str]]:

@@ -9,7 +9,7 @@ import msgspec
 
 from ..errors import ApplicationError, LocalError, Mismatch
 from .converter import Converter
-from .formats import JSON, MSGPACK
+from .formats import JSON, MSGPACK, Format
 
 __all__ = ["RESERVED", "TypedError", "named_error"]
 
@@ -40,7 +40,7 @@ class TypedError(ApplicationError):
     """
 
     NAME: ClassVar[str] = ""
-    extras: Any = None
+    named = True
 
     def __init_subclass__(cls, *, code: str, **rest: Any) -> None:
         super().__init_subclass__(**rest)
@@ -91,19 +91,40 @@ class _Body(msgspec.Struct):
 _BODY = Converter(_Body)
 
 
-def named_error(error: ApplicationError, classes: dict[str, type[TypedError]]) -> ApplicationError:
-    """Return the error of one of `classes` that `error` travelled as; itself where it is none of them."""
+def named_error(error: ApplicationError, classes: dict[str, type[TypedError]], form: Format = JSON) -> ApplicationError:
+    """Return the error of one of `classes` that `error` travelled as; itself where it is none of them.
+
+    Args:
+        error: What came. Where codes are words, its data is the extras; else it is the whole error.
+        classes: By their names.
+        form: How extras are encoded where they travel alone.
+
+    """
+    if error.code in classes:
+        cls = classes[str(error.code)]
+        raw = b"" if error.data == error.message.encode() else error.data
+        return _named(cls, error.message, raw, form, error)
     # An object in JSON begins with a brace; in msgpack never.
     form = JSON if error.data[:1] == b"{" else MSGPACK
     try:
         body: _Body = _BODY.decode(form, error.data)
-        cls = classes.get(body.code)
-        if cls is None:
-            return error
-        raw, wanted = bytes(body.extras) or bytes(body.extra), cls.extras_type()
+    except Mismatch:
+        return error
+    found = classes.get(body.code)
+    if found is None:
+        return error
+    named = _named(found, body.message, bytes(body.extras) or bytes(body.extra), form, error)
+    if named is not error:
+        named.data = error.data
+    return named
+
+
+def _named(cls: type[TypedError], message: str, raw: bytes, form: Format, error: ApplicationError) -> ApplicationError:
+    wanted = cls.extras_type()
+    try:
         extras = Converter(wanted).decode(form, raw) if raw and wanted is not None else None
     except Mismatch:
         return error
-    named = cls(body.message, extras)
-    named.data, named.metadata = error.data, error.metadata
+    named = cls(message, extras)
+    named.metadata = error.metadata
     return named

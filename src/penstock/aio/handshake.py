@@ -1,0 +1,114 @@
+"""Handshakes: what clients say of themselves, held against a schema and shown to a validator."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+
+from ..connection import Connection
+from ..errors import Mismatch, SessionClosed, SetupRejected, UnsupportedKind
+from ..schema.converter import Converter
+from ..schema.formats import KNOWN, format_of
+from .admission import Acceptor, Admitted, Setup
+from .watching import WatchedDriver
+
+__all__ = ["Validator", "handshake", "rehandshake"]
+
+# RSocket 1.0, Error Codes: INVALID_SETUP. River, Handshake.
+INVALID: Final = 0x001
+MALFORMED: Final = {"river": "MALFORMED_HANDSHAKE_META"}
+
+Validator: TypeAlias = Callable[[Any, Setup], "Any | Awaitable[Any]"]
+"""``validate(metadata, setup)``, a function or a coroutine function: returns what handlers see of the client."""
+
+
+def handshake(metadata: Any, validate: Validator | None = None) -> Acceptor:
+    """Return an acceptor that reads what a client says of itself: ``serve(service, url, acceptor=handshake(Token))``.
+
+    Handlers find what came of it as ``penstock.current_connection().identity``.
+
+    Args:
+        metadata: What a client has to say: any type that msgspec decodes, or a JSON Schema. Other clients are refused,
+            with MALFORMED_HANDSHAKE_META over River.
+        validate: Called with the value and the :class:`~penstock.Setup`; returns what handlers see, or awaits it. It
+            refuses the client by raising :exc:`~penstock.SetupRejected`, to which River knows the codes
+            REJECTED_BY_CUSTOM_HANDLER, which is the default, and REJECTED_UNSUPPORTED_CLIENT. Of any other error the
+            client learns nothing. None: handlers see the value.
+
+    Raises:
+        LocalError: `metadata` is nothing that can be decoded.
+
+    """
+    converter = Converter(metadata)
+
+    def accept(setup: Setup) -> Admitted | Awaitable[Admitted]:
+        value = _read(converter, setup)
+        if validate is None:
+            return Admitted(value)
+        found = validate(value, setup)
+        return _later(found) if inspect.isawaitable(found) else Admitted(found)
+
+    return accept
+
+
+async def _later(found: Awaitable[Any]) -> Admitted:
+    return Admitted(await found)
+
+
+def _read(converter: Converter, setup: Setup) -> Any:
+    """Return the value that a client says.
+
+    Raises:
+        SetupRejected: It says none of this type.
+
+    """
+    code = MALFORMED.get(setup.protocol, INVALID)
+    form = format_of(setup.data_mime)
+    if form is None:
+        raise SetupRejected(f"a set-up of type {setup.data_mime!r} is not understood; use {KNOWN}", code)
+    try:
+        return converter.decode(form, setup.payload.data)
+    except Mismatch as error:
+        raise SetupRejected(f"the handshake's metadata does not match its schema: {error}", code) from None
+
+
+@runtime_checkable
+class _Asks(Protocol):
+    """A session that can ask its client who it is."""
+
+    def rehandshake(self, now: float) -> None:
+        """Ask."""
+
+
+async def rehandshake(connection: Connection) -> Any:
+    """Ask a client for its metadata anew, such as a token that has been refreshed; over River alone.
+
+    The acceptor looks at it as it did at the first. Until it has, no request is answered. A client that is refused,
+    or does not answer within `Settings.handshake_timeout`, loses its session.
+
+    Args:
+        connection: A server's, as :func:`~penstock.current_connection` or a connection hook gives it.
+
+    Returns:
+        What the acceptor made of it: `connection.identity`.
+
+    Raises:
+        UnsupportedKind: The protocol knows no such thing, or the connection is a client's.
+        SessionClosed: The session has ended.
+
+    """
+    driver = connection.peer and connection.peer._driver
+    session = getattr(driver, "session", None)
+    if connection.is_client or not isinstance(driver, WatchedDriver) or not isinstance(session, _Asks):
+        raise UnsupportedKind("only a River server asks its clients to say again who they are")
+    if not driver.closed:
+        renewal: asyncio.Future[None] = driver.loop.create_future()
+        driver.renewals.append(renewal)
+        session.rehandshake(driver.loop.time())
+        driver.wake()
+        await renewal
+    if driver.closed:
+        raise SessionClosed("the session has ended, and with it the rehandshake") from driver.error
+    return connection.identity

@@ -1,0 +1,7 @@
+from ..wire.river_message cimport Message
+from .connection cimport Connection
+
+
+cdef class Rehandshakes(Connection):
+    cdef bint _rehandshaken(self, Message message) except -1
+    cdef _not_rehandshaken(self)

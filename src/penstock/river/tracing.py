@@ -1,0 +1,57 @@
+"""The context of a trace, which a request carries beside its data.
+
+The reference's TransportMessage has a field `tracing` with the two headers of W3C Trace Context; the document has none.
+Above the session it is the request's metadata, a JSON object with the same two fields: River has no other metadata.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from ..errors import LocalError
+
+__all__ = ["metadata_of", "tracing_of"]
+
+MAX_CHARACTERS: Final = 8_192
+"""Of one field. W3C Trace Context: 55 make a traceparent, and 512 of a tracestate should be passed on."""
+
+
+class _Trace(Struct, forbid_unknown_fields=True):
+    traceparent: str
+    tracestate: str = ""
+
+
+_DECODER: Final = msgspec.json.Decoder(_Trace)
+
+
+def metadata_of(tracing: dict[str, Any]) -> bytes | None:
+    """Return the metadata of a request that came; None where no trace goes on, or the field is none of these."""
+    parent, state = tracing.get("traceparent"), tracing.get("tracestate", "")
+    if not parent or not _fits(parent) or not _fits(state):
+        return None
+    return msgspec.json.encode(_Trace(parent, state))
+
+
+def tracing_of(metadata: bytes | None) -> dict[str, Any] | None:
+    """Return the field by which the metadata of a request travels.
+
+    Raises:
+        LocalError: It is something else.
+
+    """
+    if metadata is None:
+        return None
+    try:
+        trace = _DECODER.decode(metadata)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise LocalError("River carries no metadata beside an item; put it into the item") from None
+    if not _fits(trace.traceparent) or not _fits(trace.tracestate):
+        raise LocalError(f"a field of the trace is longer than {MAX_CHARACTERS} characters")
+    return {"traceparent": trace.traceparent, "tracestate": trace.tracestate}
+
+
+def _fits(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_CHARACTERS

@@ -1,0 +1,259 @@
+"""Handshakes of clients that come back, of clients that do not, and of those who are not let in."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from typing import Any
+
+import msgspec
+import pytest
+
+import penstock
+from penstock import Payload, Service, Settings, Setup, SetupRejected, handshake
+from penstock.events import Closed, Requested
+from penstock.kinds import Kind
+from penstock.wire.river import CODECS, Message
+from penstock.wire.river_values import decode_value, encode_value
+from tests.river.peers import Duo, Raw, body_of
+from tests.waiting import until
+
+ADD = {"serviceName": "demo", "procedureName": "add"}
+CODES = ["json", "msgpack"]
+
+
+def answered(codec: str = "json") -> Raw:
+    """Return a client whose server expects 2, has sent 3, and keeps those from 1."""
+    raw = Raw(codec)
+    raw.shake()
+    raw.say("a", 10, {}, **ADD)
+    raw.session.fail(1, KeyError())
+    raw.say("b", 10, {}, ack=1, **ADD)
+    for _ in range(2):
+        raw.session._post("more", 0, raw.session._codec.null)
+    raw.said()
+    sequence = raw.session.sequence
+    assert (sequence.ack, sequence.first, sequence.seq) == (2, 1, 3)
+    return raw
+
+
+@pytest.mark.parametrize("codec", CODES)
+@pytest.mark.parametrize(("expected", "sent"), list(itertools.product(range(6), range(5))))
+def test_every_state_that_a_client_may_come_back_with(codec: str, expected: int, sent: int) -> None:
+    raw = answered(codec)
+    session = raw.session
+    raw.link()
+    answer, *again = raw.shake(expected=expected, sent=sent)
+    status = body_of(answer, codec)["status"]
+    # The client would send what we have not got to; we would send what it has not got to, or claims to have.
+    if sent > 2 or not 1 <= expected <= 3:
+        assert status["code"] == "SESSION_STATE_MISMATCH" and again == [] and raw.session is None
+        # The session waits for a client that fits.
+        assert len(raw.sessions) == 1
+        raw.link()
+        answer, *again = raw.shake(expected=1, sent=2)
+        status = body_of(answer, codec)["status"]
+    assert status == {"ok": True, "sessionId": "session-1"} and raw.session is session
+    # All that is not acknowledged comes again; what the client has, it drops.
+    assert [message.seq for message in again] == [1, 2]
+
+
+@pytest.mark.parametrize(("expected", "sent"), list(itertools.product(range(3), range(3))))
+def test_a_session_that_nobody_knows_begins_at_nothing(expected: int, sent: int) -> None:
+    raw = Raw()
+    (answer,) = raw.shake(expected=expected, sent=sent)
+    status = body_of(answer)["status"]
+    assert status["ok"] is (expected == sent == 0)
+    assert status.get("code", "SESSION_STATE_MISMATCH") == "SESSION_STATE_MISMATCH"
+    assert len(raw.sessions) == int(status["ok"])
+
+
+@pytest.mark.parametrize("codec", CODES)
+@pytest.mark.parametrize(("there", "back"), list(itertools.product(range(4), range(4))))
+def test_a_client_says_where_it_would_go_on(codec: str, there: int, back: int) -> None:
+    """It has sent three messages of which the server got `there`, and the server three of which it got `back`."""
+    duo = Duo(codec, heartbeat_interval=100.0)
+    number = duo.client.open(Kind.CHANNEL, "demo.echo", duo.payload({}), 10)
+    duo.drive()
+
+    def at_most(direction: str, most: int) -> None:
+        """Bring so many messages, and lose the others."""
+        source = duo.client if direction == "c>s" else duo.server
+        pieces = list(source.take_output())
+        stream = b"".join(pieces)
+        for _ in range(most):
+            size = 4 + int.from_bytes(stream[:4], "big")
+            (duo.server if direction == "c>s" else duo.client).receive(stream[:size], duo.now)
+            stream = stream[size:]
+
+    for item in range(3):
+        duo.client.send(number, duo.payload(item))
+        duo.server.send(1, duo.payload(item))
+    duo.server.request(1, 10)
+    at_most("c>s", there)
+    at_most("s>c", back)
+    assert (duo.server.sequence.ack, duo.client.sequence.ack) == (1 + there, back)
+    duo.cut()
+    duo.client.link_up(duo.now)
+    (shake,) = [body_of(each, codec) for each in _messages(duo)]
+    assert shake["expectedSessionState"] == {"nextExpectedSeq": back, "nextSentSeq": duo.client.sequence.first}
+    assert duo.client.sequence.first <= 1 + there
+    duo.cut()
+    duo.link()
+    assert duo.linked and not duo.of("client", "Closed") and not duo.of("server", "Closed")
+    assert duo.items("server", 1) == duo.items("client", number) == [0, 1, 2]
+
+
+def _messages(duo: Duo) -> list[Message]:
+    data = b"".join(duo.client.take_output())
+    found = []
+    while data:
+        size = int.from_bytes(data[:4], "big")
+        found.append(CODECS[duo.codec].decode(data[4 : 4 + size]))
+        data = data[4 + size :]
+    return found
+
+
+# Those who are not let in.
+
+
+class Token(msgspec.Struct):
+    token: str
+
+
+class Hand:
+    """A client that is written by hand, on a real socket."""
+
+    def __init__(self, port: int, name: str) -> None:
+        self.port = port
+        self.name = name
+
+    async def connect(self) -> None:
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
+
+    def say(self, stream: str, flags: int, payload: object, seq: int = 0, **fields: object) -> None:
+        whole = {"id": "m", "from": self.name, "to": "S", "seq": seq, "ack": 0, "streamId": stream}
+        data = encode_value(whole | {"controlFlags": flags, "payload": payload} | fields, "json")
+        self.writer.write(len(data).to_bytes(4, "big") + data)
+
+    def shake(self, session: str, **metadata: object) -> None:
+        state = {"nextExpectedSeq": 0, "nextSentSeq": 0}
+        payload = {"type": "HANDSHAKE_REQ", "protocolVersion": "v2.0", "sessionId": session, **metadata}
+        self.say("hs", 0, payload | {"expectedSessionState": state})
+
+    async def heard(self) -> Any:
+        size = int.from_bytes(await self.reader.readexactly(4), "big")
+        message = CODECS["json"].decode(await self.reader.readexactly(size))
+        return decode_value(bytes(message.payload), "json")
+
+    async def close(self) -> None:
+        self.writer.close()
+        await asyncio.wait([asyncio.ensure_future(self.writer.wait_closed())])
+
+
+def service(seen: list[bytes]) -> Service:
+    made = Service()
+
+    @made.call("demo.add")
+    def add(request: Payload) -> Payload:
+        seen.append(request.data)
+        return request
+
+    return made
+
+
+def port_of(server: penstock.Server) -> int:
+    return int(server.urls[0].partition("?")[0].rpartition(":")[2])
+
+
+async def test_what_is_said_before_the_validator_has_ended_is_not_handled() -> None:
+    seen: list[bytes] = []
+    asked, decided = asyncio.Event(), asyncio.Event()
+
+    async def decide(token: Token, setup: Setup) -> None:
+        if token.token == "good":
+            return
+        asked.set()
+        await decided.wait()
+        raise SetupRejected("no")
+
+    url = "river+tcp://127.0.0.1:0"
+    async with penstock.serve(service(seen), url, acceptor=handshake(Token, decide)) as server:
+        client = f"river+tcp://127.0.0.1:{port_of(server)}?client=victim"
+        async with penstock.connect(client, setup=b'{"token":"good"}', confirm=True) as peer:
+            assert (await peer.call("demo.add", b"0")).data == b"0"
+            evil = Hand(port_of(server), "victim")
+            await evil.connect()
+            evil.shake("guess", metadata={"token": "bad"})
+            await asked.wait()
+            for seq in range(100):
+                evil.say(f"s{seq}", 10, {"evil": seq}, seq, **ADD)
+            await evil.writer.drain()
+            # Neither is it handled, nor does it end the session of the one whose name it uses.
+            assert (await peer.call("demo.add", b"1")).data == b"1"
+            decided.set()
+            assert (await evil.heard())["status"]["code"] == "REJECTED_BY_CUSTOM_HANDLER"
+            assert await evil.reader.read() == b""
+            await evil.close()
+            assert (await peer.call("demo.add", b"2")).data == b"2"
+    assert seen == [b"0", b"1", b"2"]
+
+
+async def test_a_client_that_comes_back_while_the_validator_thinks_is_asked_about_what_it_said_last() -> None:
+    seen: list[str] = []
+    decided = asyncio.Event()
+
+    async def decide(token: Token, setup: Setup) -> str:
+        seen.append(token.token)
+        await decided.wait()
+        return token.token
+
+    settings = Settings(heartbeat_interval=60.0)
+    acceptor = handshake(Token, decide)
+    async with penstock.serve(service([]), "river+tcp://127.0.0.1:0", acceptor=acceptor, settings=settings) as server:
+        first, second = Hand(port_of(server), "c"), Hand(port_of(server), "c")
+        await first.connect()
+        first.shake("s", metadata={"token": "one"})
+        await until(lambda: seen == ["one"])
+        await second.connect()
+        second.shake("s", metadata={"token": "two"})
+        # The first link is given up for it, and nothing was said on it.
+        assert await first.reader.read() == b""
+        decided.set()
+        assert (await second.heard())["status"]["ok"]
+        assert seen == ["one", "two"]
+        second.say("x", 10, {}, **ADD)
+        assert (await second.heard()) == {"ok": True, "payload": {}}
+        await first.close()
+        await second.close()
+
+
+async def test_sessions_of_one_address_have_a_limit() -> None:
+    settings = Settings(max_connections_per_address=2, session_grace=60.0, heartbeat_interval=60.0)
+    async with penstock.serve(service([]), "river+tcp://127.0.0.1:0", settings=settings) as server:
+        hands = [Hand(port_of(server), f"c{number}") for number in range(3)]
+        for hand in hands[:2]:
+            await hand.connect()
+            hand.shake(f"session {hand.name}")
+            assert (await hand.heard())["status"]["ok"]
+        # A session that waits for its client counts as well.
+        await hands[0].close()
+        await until(lambda: any(driver.link is None for driver in server._drivers.values()))
+        await hands[2].connect()
+        assert await hands[2].reader.read() == b""
+        assert server.connections == 2
+        for hand in hands[1:]:
+            await hand.close()
+
+
+def test_a_refused_handshake_costs_no_session() -> None:
+    raw = Raw(settings=Settings(max_sessions=1))
+    for _ in range(10):
+        raw.link()
+        assert body_of(raw.shake(protocolVersion="v3")[0])["status"]["ok"] is False
+        raw.link()
+        raw.shake()
+        raw.session.close(raw.now, SetupRejected("no", "REJECTED_UNSUPPORTED_CLIENT"))
+        raw.said()
+        assert isinstance(raw.events[-1], Closed) and len(raw.sessions) == 0
+    assert not any(isinstance(event, Requested) for event in raw.events)
