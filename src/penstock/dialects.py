@@ -160,7 +160,7 @@ def _river_client(
     from .river.session import RiverSession
 
     if checkpoint is not None:
-        raise LocalError("river cannot take a session over from another process; leave the checkpoint out")
+        return RiverSession.restore(settings, Identity.of(options), setup.data, random, checkpoint)
     return RiverSession.client(settings, Identity.of(options), setup.data, random)
 
 

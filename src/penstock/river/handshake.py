@@ -96,7 +96,7 @@ class _Rehandshake(Struct, tag_field="type", tag="REHANDSHAKE_RESP"):
 
 def request(session_id: str, sequence: Sequence, metadata: bytes, codec: RiverCodec) -> bytes:
     """Return the body of a client's handshake."""
-    state = ExpectedState(sequence.ack, sequence.first)
+    state = ExpectedState(sequence.reported, sequence.first)
     return codec.encode_value(HandshakeRequest(V2_0, session_id, state, Raw(metadata) if metadata else UNSET))
 
 

@@ -42,7 +42,7 @@ class Inbound(Connection):
         if message.stream_id == REHANDSHAKE and is_rehandshake(self._codec, message.payload):
             self._post(REHANDSHAKE, 0, rehandshake(self._metadata, self._codec))
             return
-        if stream is None or stream.inbound != OPEN:
+        if stream is None or stream.inbound != OPEN or self._sequence.ack <= stream.heard:
             # River, On the client: what nobody waits for MUST be discarded silently.
             return
         flags = int(message.control_flags)
@@ -165,12 +165,14 @@ class Inbound(Connection):
             if stream.granted < 1 or stream.held:
                 size = len(event.payload.data) + ITEM_BYTES
                 stream.held.append(event)
+                stream.held_seqs.append(self._sequence.ack - 1)
                 stream.octets += size
                 self._held_bytes += size
                 return
             stream.granted -= 1
         elif stream.held:
             stream.held.append(event)
+            stream.held_seqs.append(self._sequence.ack - 1)
             return
         self._events.append(event)
         self._settle(stream)
@@ -188,6 +190,7 @@ class Inbound(Connection):
                 stream.octets -= size
                 self._held_bytes -= size
             self._events.append(held.popleft())
+            stream.held_seqs.popleft()
         self._settle(stream)
 
     def _settle(self, stream: RiverStream) -> None:

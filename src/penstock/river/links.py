@@ -107,8 +107,7 @@ class Links(Inbound):
             return
         if message.seq > sequence.ack or message.ack > sequence.seq:
             # THREATS 58: something is lost, or was never sent; what both sides keep sets it right over a new link.
-            self._suspend(now)
-            self.link_wanted = False
+            self._astray(message, now)
             return
         sequence.ack += 1
         self._confirmed(now)
@@ -118,11 +117,20 @@ class Links(Inbound):
         if int(message.control_flags) & ACK:
             # THREATS 65: a server's heartbeats are echoed, a client's are not.
             if self._is_client:
-                self._beat()
+                self._echo()
             return
         self._pass(size)
         if self._link == UP:
             self._stream_message(message)
+
+    def _astray(self, message: Message, now: float) -> None:
+        """Give the link up over which a message came that cannot be the next one."""
+        self._suspend(now)
+        self.link_wanted = False
+
+    def _echo(self) -> None:
+        """Answer a server's heartbeat."""
+        self._beat()
 
     def _answered(self, message: Message, now: float) -> None:
         """Take a server's answer to our handshake."""

@@ -22,11 +22,13 @@ class Sequence:
     Attributes:
         seq: The number of the next message that is sent.
         ack: The number of the next message that is expected.
+        covered: What the peer is told instead, once somebody keeps checkpoints: the last one covers no more. -1: nobody.
+        reserved: The number at which the session must not begin to speak by itself, once somebody keeps checkpoints.
         octets: Bytes that are not acknowledged.
 
     """
 
-    __slots__ = ("_max_bytes", "_max_messages", "_unacked", "ack", "octets", "seq")
+    __slots__ = ("_max_bytes", "_max_messages", "_unacked", "ack", "covered", "octets", "reserved", "seq")
 
     def __init__(self, max_messages: int, max_bytes: int) -> None:
         self._max_messages = max_messages
@@ -34,7 +36,14 @@ class Sequence:
         self._unacked: deque[bytes] = deque()
         self.seq = 0
         self.ack = 0
+        self.covered = -1
+        self.reserved = 0
         self.octets = 0
+
+    @property
+    def reported(self) -> int:
+        """What the peer is told that has come: it forgets what lies before."""
+        return self.ack if self.covered < 0 else self.covered
 
     @property
     def first(self) -> int:

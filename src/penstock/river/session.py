@@ -21,10 +21,10 @@ from ..payload import Payload, PayloadRun
 from ..settings import Settings
 from ..wire.river import CANCEL, CLOSE, codec_of
 from ..wire.river import OPEN as OPENS
+from .checkpoint import Checkpoints, decode_checkpoint
 from .connection import CLOSED, DRAINING, OPENED
 from .handshake import V1_1, HandshakeRequest, code_of, response
 from .identity import SERVER, Identity, base36
-from .links import Links
 from .result import CANCELED, failure_of, refusal
 from .sessions import Sessions
 from .streams import RiverStream
@@ -35,7 +35,7 @@ TAG_BYTES: Final = 6
 """What ids begin with: enough that those of two sessions differ."""
 
 
-class RiverSession(Links):
+class RiverSession(Checkpoints):
     """A :class:`penstock.session.Session` that speaks River v2.0.
 
     Make one with :meth:`client` or :meth:`server`.
@@ -65,6 +65,31 @@ class RiverSession(Links):
         us = identity.client or f"client-{tag}"
         peer = identity.server or SERVER
         return cls(settings, identity.codec, True, us, peer, f"session-{key}", f"{tag}-", said)
+
+    @classmethod
+    def restore(
+        cls, settings: Settings, identity: Identity, metadata: bytes, random: bytes, checkpoint: bytes
+    ) -> RiverSession:
+        """Return the client's session that `checkpoint` describes; it goes on as soon as a link is up.
+
+        Args:
+            settings: Limits and timeouts.
+            identity: The codec, which must be the checkpoint's; it says itself who talks to whom.
+            metadata: See :meth:`client`.
+            random: Some bytes, from which the ids that this process makes differ from the earlier one's.
+            checkpoint: What :meth:`checkpoint` returned there.
+
+        Raises:
+            LocalError: It is none, or one of another codec.
+            ResumeRejected: It cannot be told whether the server still has the session.
+
+        """
+        kept = decode_checkpoint(checkpoint, identity.codec)
+        said = codec_of(identity.codec).body(metadata) if metadata else b""
+        tag = _tag(random.hex())
+        session = cls(settings, identity.codec, True, kept.us, kept.peer, kept.session_id, f"{tag}-", said)
+        session.restore_from(kept)
+        return session
 
     @classmethod
     def server(
@@ -247,13 +272,6 @@ class RiverSession(Links):
         """Push nothing: River has no such thing."""
         raise UnsupportedKind("River has no way to push metadata")
 
-    def checkpoint(self, stream_id: int, count: int) -> bytes | None:
-        """Return None: a River session is not taken over by another process."""
-        return None
-
-    def commit(self) -> None:
-        """Nothing: there is no checkpoint."""
-
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: at once with `error`, else when the streams that are open have ended."""
         if self._state == CLOSED:
@@ -304,6 +322,7 @@ class RiverSession(Links):
         self._held_bytes -= stream.octets
         stream.octets = 0
         stream.held.clear()
+        stream.held_seqs.clear()
 
 
 def _tag(secret: str) -> str:

@@ -23,11 +23,25 @@ class RiverStream:
         deaf: Its user reads no more, of which River has no way to tell the peer: what comes is dropped.
         granted: Items that its user asked for, and that have not come.
         held: What came before anybody asked for it: items, and then the end.
+        held_seqs: The numbers of the messages that brought it.
+        heard: The number of the first message that its user may not have seen, in a session that was taken over.
         octets: Bytes of `held`.
 
     """
 
-    __slots__ = ("deaf", "granted", "held", "inbound", "kind", "name", "number", "octets", "outbound")
+    __slots__ = (
+        "deaf",
+        "granted",
+        "heard",
+        "held",
+        "held_seqs",
+        "inbound",
+        "kind",
+        "name",
+        "number",
+        "octets",
+        "outbound",
+    )
 
     def __init__(self, number: int, name: str, kind: Kind, inbound: int, outbound: int) -> None:
         self.number = number
@@ -38,6 +52,8 @@ class RiverStream:
         self.granted = 0
         self.deaf = False
         self.held: deque[Event] = deque()
+        self.held_seqs: deque[int] = deque()
+        self.heard = 0
         self.octets = 0
 
     @property
@@ -83,6 +99,13 @@ class RiverStreams:
         stream = RiverStream(self._last, name, kind, inbound, outbound)
         self._by_number[stream.number] = self._by_name[name] = stream
         self._finished.pop(name, None)
+        return stream
+
+    def restore(self, number: int, name: str, kind: Kind, inbound: int, outbound: int) -> RiverStream:
+        """Return a stream that an earlier process opened, and that its user knows by `number`."""
+        last, self._last = self._last, number - 1
+        stream = self.open(name, kind, inbound, outbound)
+        self._last = max(last, number)
         return stream
 
     def close(self, stream: RiverStream) -> None:
