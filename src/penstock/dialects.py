@@ -12,7 +12,16 @@ from .payload import Payload
 from .session import Acceptor, Session, SessionLogs
 from .settings import Settings
 
-__all__ = ["OPTIONS", "PROTOCOLS", "acceptor", "acceptors", "can_resume", "client_session", "data_mime"]
+__all__ = [
+    "OPTIONS",
+    "PROTOCOLS",
+    "acceptor",
+    "acceptors",
+    "can_resume",
+    "client_session",
+    "connects_anew",
+    "data_mime",
+]
 
 PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams", "river")
 """The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
@@ -27,6 +36,12 @@ RESUMING: Final = frozenset({"rsocket", "reactivesocket-0.2"})
 def can_resume(protocol: str) -> bool:
     """Whether sessions of the protocol can be resumed, if the server agrees."""
     return protocol in RESUMING
+
+
+def connects_anew(protocol: str) -> bool:
+    """Whether a client of the protocol begins another session by itself when one is over: by a retry budget."""
+    # River, On disconnect: a hard reconnect.
+    return protocol == "river"
 
 
 def client_session(

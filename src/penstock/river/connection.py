@@ -58,6 +58,7 @@ class Connection:
     Attributes:
         link_wanted: Whether the session has use for a link.
         identity: Who the client is, as far as its link proves it.
+        linked_at: When the newest handshake was answered; None: none was.
 
     """
 
@@ -102,6 +103,7 @@ class Connection:
         self._kind_of: Callable[[str], Kind | None] = lambda route: None
         self.link_wanted = True
         self.identity = b""
+        self.linked_at: float | None = None
 
     @property
     def open_streams(self) -> int:

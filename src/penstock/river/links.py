@@ -161,6 +161,7 @@ class Links(Inbound):
     def _linked(self, now: float) -> None:
         """Go on over a link: all that was not acknowledged is sent again, as it was."""
         self._link = UP
+        self.linked_at = now
         self.link_wanted = True
         self._timers.stop(Timer.EXPIRY)
         for message in self._sequence.unacked:
