@@ -65,6 +65,8 @@ RETRY: Final = 0.5
 RENEWAL: Final = 20.0
 """Seconds after which a checkpoint is made anew though nothing has come: some sessions say things by themselves, and a
 checkpoint allows for only so many of them."""
+FIRST_RENEWAL: Final = 2.0
+"""The same for the first checkpoint of a stream, which some protocols cannot go on from: nothing has come yet."""
 STATE_MARGIN: Final = 1_024
 """What our own record adds to a checkpoint."""
 
@@ -260,7 +262,7 @@ class Collector:
             self._window = self._outstanding = self._first
             stream = peer.stream(self._route, self._request, credit=self._first, manual=True)
             await stream.__aenter__()
-            await self._record(writer, peer, stream, ColumnBuilder(), 0)
+            await self._record(writer, peer, stream, ColumnBuilder(), 0, FIRST_RENEWAL)
         else:
             self._outstanding = self._state.outstanding
             self._window = max(self._outstanding, self._first)
@@ -301,7 +303,13 @@ class Collector:
             await asyncio.sleep(RETRY)
 
     async def _record(
-        self, writer: JournalWriter, peer: Peer, stream: Stream, builder: ColumnBuilder, grant: int
+        self,
+        writer: JournalWriter,
+        peer: Peer,
+        stream: Stream,
+        builder: ColumnBuilder,
+        grant: int,
+        renewal: float = RENEWAL,
     ) -> None:
         """Append what was taken with the checkpoint that belongs to it, then tell the publisher and ask for more.
 
@@ -316,7 +324,7 @@ class Collector:
         self._outstanding += grant - rows
         self._state = State(checkpoint, True, stream.over and stream.error is None, self._outstanding)
         await self._append(writer, builder.finish() if rows else NO_ITEMS)
-        self._renewal = None if checkpoint is None else asyncio.get_running_loop().time() + RENEWAL
+        self._renewal = None if checkpoint is None else asyncio.get_running_loop().time() + renewal
         if checkpoint is not None:
             peer.commit()
             # What that asked for may have been here: the next checkpoint covers it, so it has to be taken before.

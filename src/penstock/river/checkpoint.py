@@ -126,19 +126,22 @@ class Checkpoints(Links):
     def checkpoint(self, stream_id: int, count: int) -> bytes | None:
         """Return what a new process needs to go on; see :meth:`penstock.session.Session.checkpoint`.
 
-        Events that were not taken yet count as received: take them first, those that a `commit` brought as well.
+        Events that were not taken yet count as received: take them first, those that a `commit` brought as well. The
+        first checkpoint is None while anything is held that nobody has asked for: it may be acknowledged already.
         """
-        if not self._is_client or self._state != OPENED:
-            return None
         sequence = self._sequence
-        # Whatever happens before it is committed, the peer is told no more.
-        sequence.covered = max(sequence.covered, 0)
+        early = sequence.covered < 0 and any(stream.held for stream in self._streams.all())
+        if not self._is_client or self._state != OPENED or early:
+            return None
+        reserved = _reserved(self._settings)
+        if sequence.covered < 0:
+            # There is no earlier one to go beyond. What comes from now on waits for the commit.
+            sequence.covered, sequence.reserved = sequence.ack, sequence.seq + reserved
         streams = [StreamState.of(stream, sequence.ack) for stream in self._streams.all()]
         covered = min([sequence.ack, *(state.heard for state in streams)])
         for state in streams:
             # What `commit` will ask for.
             state.granted += count if state.number == stream_id else 0
-        reserved = _reserved(self._settings)
         self._promised = covered, sequence.seq + reserved, stream_id, count
         return msgspec.msgpack.encode(
             Checkpoint(
