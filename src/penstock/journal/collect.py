@@ -262,7 +262,8 @@ class Collector:
             self._window = self._outstanding = self._first
             stream = peer.stream(self._route, self._request, credit=self._first, manual=True)
             await stream.__aenter__()
-            await self._record(writer, peer, stream, ColumnBuilder(), 0, FIRST_RENEWAL)
+            await self._record(writer, peer, stream, ColumnBuilder(), 0)
+            self._renew_after(FIRST_RENEWAL)
         else:
             self._outstanding = self._state.outstanding
             self._window = max(self._outstanding, self._first)
@@ -288,6 +289,11 @@ class Collector:
                 self.progress.rows += rows - len(builder)
                 self.progress.size += size - builder.size
 
+    def _renew_after(self, seconds: float) -> None:
+        """Have the checkpoint made anew after that time, if there is one."""
+        kept = self._state.checkpoint is not None
+        self._renewal = asyncio.get_running_loop().time() + seconds if kept else None
+
     def _stale(self) -> bool:
         """Whether the newest checkpoint is too old."""
         return self._renewal is not None and asyncio.get_running_loop().time() >= self._renewal
@@ -303,13 +309,7 @@ class Collector:
             await asyncio.sleep(RETRY)
 
     async def _record(
-        self,
-        writer: JournalWriter,
-        peer: Peer,
-        stream: Stream,
-        builder: ColumnBuilder,
-        grant: int,
-        renewal: float = RENEWAL,
+        self, writer: JournalWriter, peer: Peer, stream: Stream, builder: ColumnBuilder, grant: int
     ) -> None:
         """Append what was taken with the checkpoint that belongs to it, then tell the publisher and ask for more.
 
@@ -324,7 +324,7 @@ class Collector:
         self._outstanding += grant - rows
         self._state = State(checkpoint, True, stream.over and stream.error is None, self._outstanding)
         await self._append(writer, builder.finish() if rows else NO_ITEMS)
-        self._renewal = None if checkpoint is None else asyncio.get_running_loop().time() + renewal
+        self._renew_after(RENEWAL)
         if checkpoint is not None:
             peer.commit()
             # What that asked for may have been here: the next checkpoint covers it, so it has to be taken before.
