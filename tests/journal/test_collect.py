@@ -524,7 +524,7 @@ async def test_what_a_river_server_sends_unasked_is_kept_once_there_is_room(
         for stop in range(1, 10):
             collector = river(tmp_path)
             async with collecting(collector) as task:
-                await until(lambda stop=stop: collector.progress.position >= 10 * stop)
+                await until(lambda stop=stop, at=collector.progress: at.position >= 10 * stop)
                 assert not task.done()
     assert rows(tmp_path) == numbered(1_000, 1_000 + len(rows(tmp_path)))
     assert gaps(tmp_path) == [] and publisher.began == 1

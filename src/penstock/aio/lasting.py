@@ -308,7 +308,9 @@ class LastingPeer(Peer):
                 task.add_done_callback(self._retired.discard)
                 self._renew()
             if self._backoff.spent:
-                logger.warning("%s: the retry budget is used up; it is tried no more before reset_budget()", self._now.name)
+                logger.warning(
+                    "%s: the retry budget is used up; it is tried no more before reset_budget()", self._now.name
+                )
                 # Whoever waits is told.
                 self._known.set()
             await self._backoff.wait()

@@ -165,7 +165,16 @@ class Connection:
             # v1.1: the bit that closes a stream there is the one that cancels it here.
             flags = flags & ~CLOSE | CANCEL
         message = Message(
-            self._new_id(), self.us, self.peer, sequence.seq, sequence.reported, name, flags, Raw(body), service, procedure
+            self._new_id(),
+            self.us,
+            self.peer,
+            sequence.seq,
+            sequence.reported,
+            name,
+            flags,
+            Raw(body),
+            service,
+            procedure,
         )
         data = self._codec.encode(message)
         limit = self._settings.max_frame_bytes

@@ -22,7 +22,7 @@ class Sequence:
     Attributes:
         seq: The number of the next message that is sent.
         ack: The number of the next message that is expected.
-        covered: What the peer is told instead, once somebody keeps checkpoints: the last one covers no more. -1: nobody.
+        covered: What the peer is told instead, once somebody keeps checkpoints: it covers no more. -1: nobody does.
         reserved: The number at which the session must not begin to speak by itself, once somebody keeps checkpoints.
         octets: Bytes that are not acknowledged.
 
