@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from msgspec import UNSET
 
 from ..core.timers import Timer
@@ -168,7 +170,7 @@ class Links(Inbound):
             self._outbox.write(len(message).to_bytes(4, "big") + message)
         self._heard = now
         settings = self._settings
-        self._timers.set(Timer.SILENCE, now + settings.heartbeat_interval * settings.heartbeats_until_dead)
+        self._timers.set(Timer.SILENCE, now + settings.heartbeat_interval)
         if not self._is_client:
             self._timers.set(Timer.KEEPALIVE, now + settings.heartbeat_interval)
 
@@ -188,8 +190,12 @@ class Links(Inbound):
         if self.full:
             # It is we who do not listen.
             self._heard = now
+            if self._is_client:
+                # The server's heartbeats are not read: tell it without them that we live.
+                self._echo()
         if now - self._heard < limit:
-            self._timers.set(Timer.SILENCE, self._heard + limit)
+            next_look = now + settings.heartbeat_interval if self._is_client else inf
+            self._timers.set(Timer.SILENCE, min(self._heard + limit, next_look))
         else:
             self._drop(now, KeepaliveTimeout(f"nothing was heard of {self.peer} for {now - self._heard:.1f} s"))
 
