@@ -19,6 +19,7 @@ __all__ = [
     "acceptors",
     "can_resume",
     "client_session",
+    "connects_anew",
     "data_mime",
     "own_data_mime",
 ]
@@ -36,6 +37,12 @@ RESUMING: Final = frozenset({"rsocket", "reactivesocket-0.2"})
 def can_resume(protocol: str) -> bool:
     """Whether sessions of the protocol can be resumed, if the server agrees."""
     return protocol in RESUMING
+
+
+def connects_anew(protocol: str) -> bool:
+    """Whether a client of the protocol begins another session by itself when one is over: by a retry budget."""
+    # River, On disconnect: a hard reconnect.
+    return protocol == "river"
 
 
 def client_session(
@@ -175,7 +182,7 @@ def _river_client(
     from .river.session import RiverSession
 
     if checkpoint is not None:
-        raise LocalError("river cannot take a session over from another process; leave the checkpoint out")
+        return RiverSession.restore(settings, Identity.of(options), setup.data, random, checkpoint)
     return RiverSession.client(settings, Identity.of(options), setup.data, random)
 
 

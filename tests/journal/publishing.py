@@ -22,6 +22,8 @@ from penstock.settings import DEFAULT_SETTINGS
 
 URL = "rsocket+memory://publisher"
 ROUTE = "numbers"
+RIVER = "river+memory://publisher"
+RIVER_ROUTE = "demo.numbers"
 NO_RESUME = Settings(resume_timeout=0)
 """Of a publisher that resumes no sessions."""
 
@@ -40,7 +42,8 @@ class Publisher:
         self.made = 0
         self.began = 0
         self.service = Service()
-        self.service.stream(ROUTE)(self.numbers)
+        for route in (ROUTE, RIVER_ROUTE):
+            self.service.stream(route)(self.numbers)
 
     async def numbers(self, request: penstock.Payload) -> AsyncIterator[bytes]:
         self.began += 1
@@ -53,8 +56,8 @@ class Publisher:
                 self.made += 1
                 yield step
 
-    def serve(self, settings: Settings = DEFAULT_SETTINGS) -> penstock.Server:
-        return penstock.serve(self.service, URL, settings=replace(settings, close_grace=0))
+    def serve(self, settings: Settings = DEFAULT_SETTINGS, url: str = URL) -> penstock.Server:
+        return penstock.serve(self.service, url, settings=replace(settings, close_grace=0))
 
 
 def numbered(start: int, end: int, width: int = 0) -> list[bytes]:

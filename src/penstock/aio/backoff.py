@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from typing import Final
 
@@ -44,6 +45,22 @@ class Backoff:
         whole = self._whole
         self._whole = min(self._longest, whole * self._factor)
         return whole * random.uniform(1.0 - self._jitter, 1.0)
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is tried any more before :meth:`refill`."""
+        return False
+
+    def linked(self, since: float | None) -> None:
+        """Learn when the newest link was found good, by the loop's clock; None: that is not known."""
+
+    async def wait(self) -> None:
+        """Wait until it is time for the next try."""
+        await asyncio.sleep(self.next())
+
+    def refill(self) -> None:
+        """Let it be tried again as if nothing had failed."""
+        self.reset()
 
     def reset(self) -> None:
         """Begin anew, after a success."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ssl as tls
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from types import TracebackType
+from typing import Literal
 
+from ..dialects import connects_anew
 from ..payload import Payload
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..urls import parse_url
 from .backoff import Backoff
+from .budget import Budgeted
 from .dialer import Dialer
 from .intercept import Interceptor
 from .intercepted import InterceptedPeer
@@ -35,7 +38,7 @@ def connect(
     interceptors: Iterable[Interceptor] = (),
     taps: Iterable[Tap] = (),
     on_connection: ConnectionHook | None = None,
-    reconnect: Reconnect | None = None,
+    reconnect: Reconnect | Literal[False] | None = None,
 ) -> Connecting:
     """Connect to a server: ``async with connect(url) as peer``, or ``peer = await connect(url)``.
 
@@ -55,7 +58,8 @@ def connect(
         on_connection: Called with the :class:`~penstock.Connection`; returns an async context manager that is
             entered before this is, and left when the connection is closed.
         reconnect: How to go on with a new session when the connection breaks and cannot be resumed: what is open
-            fails, and what is asked for later goes over the new one. Without it the peer is closed then.
+            fails, and what is asked for later goes over the new one. False: the peer is closed then. None is what
+            the protocol has: River goes on as its retry budget allows (:meth:`Peer.reset_budget`), the others close.
 
     Returns:
         What connects when it is awaited or entered. Leaving the block closes the connection; after an await,
@@ -72,18 +76,32 @@ def connect(
     around = list(interceptors)
     for interceptor in around:
         check_interceptor(interceptor)
+    place = parse_url(url)
+    policy, backoff = _policy(place.protocol, reconnect)
     dialer = Dialer(
-        parse_url(url),
+        place,
         service or Service(),
         settings or DEFAULT_SETTINGS,
         payload,
         ssl,
-        Backoff if reconnect is None else reconnect.backoff,
+        backoff,
         checkpoint,
         confirm,
         Watchers(taps, on_connection, always=bool(around)),
     )
-    return Connecting(dialer, reconnect, around)
+    return Connecting(dialer, policy, around)
+
+
+def _policy(
+    protocol: str, reconnect: Reconnect | Literal[False] | None
+) -> tuple[Reconnect | None, Callable[[], Backoff]]:
+    """Return how new sessions are made, None for not at all, and what makes the delays between links of one session."""
+    if reconnect:
+        return reconnect, reconnect.backoff
+    if not connects_anew(protocol):
+        return None, Backoff
+    budgeted = Budgeted()
+    return None if reconnect is False else budgeted, budgeted.backoff
 
 
 class Connecting:

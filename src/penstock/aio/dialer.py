@@ -153,9 +153,10 @@ class _Resumption:
     async def _resume(self, driver: Driver) -> None:
         """Try until there is a link, or the session gives up: its own timer ends it."""
         backoff = self._dialer.backoff()
+        backoff.linked(getattr(driver.session, "linked_at", None))
         logger.info("%s: the connection broke; resuming", driver.name)
         while driver.link is None and not driver.closed:
-            await asyncio.sleep(backoff.next())
+            await backoff.wait()
             try:
                 await self._dialer.link(driver)
             except ConnectError as error:

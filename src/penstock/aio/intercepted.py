@@ -79,6 +79,10 @@ class InterceptedPeer(Peer):
         """Tell the peer that all the last checkpoint covers is safe. See :meth:`Peer.commit`."""
         self._peer.commit()
 
+    def reset_budget(self) -> None:
+        """Let it be tried again. See :meth:`Peer.reset_budget`."""
+        self._peer.reset_budget()
+
     def detach(self) -> None:
         """Let go of the connection without ending the session. See :meth:`Peer.detach`."""
         self._peer.detach()

@@ -173,6 +173,10 @@ class LastingPeer(Peer):
         if self._retired:
             await asyncio.wait(self._retired)
 
+    def reset_budget(self) -> None:
+        """Let it be tried again. See :meth:`Peer.reset_budget`."""
+        self._backoff.refill()
+
     def detach(self) -> None:
         """Let go of the connection without ending the session. See :meth:`Peer.detach`."""
         self._end(SessionClosed("this side let go of the session"))
@@ -207,6 +211,8 @@ class LastingPeer(Peer):
         why = self.trouble or f"{self._now.name} has not been reached yet"
         if policy.new_calls == "fail":
             raise ConnectError(f"there is no connection at the moment ({why}); another one is being made")
+        if self._backoff.spent:
+            raise ConnectError(f"the retry budget is used up ({why}); reset_budget() lets it be tried again")
         try:
             async with asyncio.timeout(policy.wait_timeout):
                 await self._known.wait()
@@ -288,14 +294,21 @@ class LastingPeer(Peer):
         """Have another session, and wait before it is tried, unless that shall be `at_once`."""
         if self._over is not None:
             return
+        self._backoff.linked(getattr(self._now.session, "linked_at", None))
         if self._now.spent:
             self._leaving.add(self._now)
             task = self._now.loop.create_task(self._retire(self._now))
             self._retired.add(task)
             task.add_done_callback(self._retired.discard)
             self._renew()
-        if not at_once:
-            await asyncio.sleep(self._backoff.next())
+        if self._backoff.spent:
+            logger.warning("%s: the retry budget is used up; it is tried no more before reset_budget()", self._now.name)
+            # Whoever waits is told.
+            self._known.set()
+        if self._backoff.spent or not at_once:
+            await self._backoff.wait()
+        if self._over is None:
+            self._known.clear()
 
     async def _retire(self, driver: Driver) -> None:
         """Let the streams of a connection that was replaced end in peace, and leave nothing behind."""

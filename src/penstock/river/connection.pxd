@@ -28,6 +28,8 @@ cdef class Connection:
     cdef bint _established
     cdef bint _asking
     cdef bint _renewed
+    cdef object _promised
+    cdef bint _taken_over
     cdef double _heard
     cdef readonly list _events
     cdef Outbox _outbox
@@ -48,6 +50,7 @@ cdef class Connection:
     cdef object _sessions
     cdef public bint link_wanted
     cdef public bytes identity
+    cdef public object linked_at
 
     cpdef list take_output(self)
     @cython.locals(events=list)

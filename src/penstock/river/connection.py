@@ -57,6 +57,7 @@ class Connection:
     Attributes:
         link_wanted: Whether the session has use for a link.
         identity: Who the client is, as far as its link proves it.
+        linked_at: When the newest handshake was answered; None: none was.
 
     """
 
@@ -91,6 +92,9 @@ class Connection:
         # Our client is asked for its metadata; and what it said last came so: to that there is no answer.
         self._asking = False
         self._renewed = False
+        # What the last checkpoint covers, reserves and promises, until it is committed.
+        self._promised: tuple[int, int, int, int] | None = None
+        self._taken_over = False
         self._heard = 0.0
         self._events: list[Event] = []
         self._outbox = Outbox()
@@ -114,6 +118,7 @@ class Connection:
         self._kind_of: Callable[[str], Kind | None] = lambda route: None
         self.link_wanted = True
         self.identity = b""
+        self.linked_at: float | None = None
 
     @property
     def open_streams(self) -> int:
@@ -175,7 +180,7 @@ class Connection:
         if self._old and flags & CLOSE:
             # v1.1: the bit that closes a stream there is the one that cancels it here.
             flags = flags & ~CLOSE | CANCEL
-        data = self._writer.message(sequence.seq, sequence.ack, name, flags, body, well, route, tracing)
+        data = self._writer.message(sequence.seq, sequence.reported(), name, flags, body, well, route, tracing)
         size = len(data) - PREFIX_BYTES
         limit = self._max_frame_bytes
         if size > limit:
@@ -226,8 +231,7 @@ class Connection:
     def _forget(self, stream: RiverStream) -> None:
         """Forget a stream, and what is held of it."""
         self._held_bytes -= stream.octets
-        stream.octets = 0
-        stream.held = None
+        stream.drop()
         stream.inbound = stream.outbound = DONE
         if self._starved:
             self._starved.discard(stream.number)

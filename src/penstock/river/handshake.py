@@ -110,7 +110,7 @@ class Rehandshake(Struct):
 
 def request(session_id: str, sequence: Sequence, metadata: bytes, codec: RiverCodec) -> bytes:
     """Return the body of a client's handshake."""
-    state = ExpectedState(sequence.ack, sequence.first)
+    state = ExpectedState(sequence.reported(), sequence.first)
     return codec.encode_value(
         HandshakeRequest("HANDSHAKE_REQ", V2_0, session_id, state, Raw(metadata) if metadata else UNSET)
     )

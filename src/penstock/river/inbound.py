@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final
 
 from ..core.halves import DONE, OPEN
@@ -44,7 +43,7 @@ class Inbound(Rehandshakes):
             answer = rehandshake(self._metadata, self._codec)
             self._post(self._codec.encoded(REHANDSHAKE), 0, answer)
             return
-        if stream is None or stream.inbound != OPEN:
+        if stream is None or stream.inbound != OPEN or self._sequence.ack <= stream.heard:
             # River, On the client: what nobody waits for MUST be discarded silently.
             return
         flags = message.control_flags
@@ -186,9 +185,7 @@ class Inbound(Rehandshakes):
         """Hand an item on, or hold it until its stream's user asks for more."""
         if stream.granted < 1 or stream.held:
             size = len(event.payload.data) + ITEM_BYTES
-            if stream.held is None:
-                stream.held = deque()
-            stream.held.append(event)
+            stream.hold(event, self._sequence.ack - 1)
             stream.octets += size
             self._held_bytes += size
             return
@@ -199,15 +196,15 @@ class Inbound(Rehandshakes):
     def _deliver(self, stream: RiverStream, event: Event) -> None:
         """Hand a stream's end on, behind all items that are held."""
         if stream.held:
-            stream.held.append(event)
+            stream.hold(event, self._sequence.ack - 1)
             return
         self._events.append(event)
         self._settle(stream)
 
     def _release(self, stream: RiverStream) -> None:
         """Hand on what was held and is asked for now."""
-        held = stream.held
-        while held:
+        held, seqs = stream.held, stream.held_seqs
+        while held and seqs:
             event = held[0]
             if isinstance(event, ItemReceived):
                 if stream.granted < 1:
@@ -217,6 +214,7 @@ class Inbound(Rehandshakes):
                 stream.octets -= size
                 self._held_bytes -= size
             self._events.append(held.popleft())
+            seqs.popleft()
         self._settle(stream)
 
     def _settle(self, stream: RiverStream) -> None:

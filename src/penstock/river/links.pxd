@@ -16,5 +16,7 @@ cdef class Links(Inbound):
     cdef Message _decoded(self, Deframer deframer)
     @cython.locals(sequence=Sequence)
     cdef _message(self, Message message, Py_ssize_t size, double now)
+    cdef _astray(self, Message message, double now)
+    cdef _echo(self)
     cpdef _confirmed(self, double now)
     cdef _after(self)

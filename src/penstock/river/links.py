@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from msgspec import UNSET
 
 from ..core.timers import Timer
@@ -118,8 +120,7 @@ class Links(Inbound):
             return
         if message.seq > sequence.ack or message.ack > sequence.seq:
             # THREATS 58: something is lost, or was never sent; what both sides keep sets it right over a new link.
-            self._suspend(now)
-            self.link_wanted = False
+            self._astray(message, now)
             return
         sequence.ack += 1
         if self._unconfirmed:
@@ -131,11 +132,20 @@ class Links(Inbound):
         if message.control_flags & ACK:
             # THREATS 65: a server's heartbeats are echoed, a client's are not.
             if self._is_client:
-                self._beat()
+                self._echo()
             return
         self._pass(size)
         if self._link == UP:
             self._stream_message(message)
+
+    def _astray(self, message: Message, now: float) -> None:
+        """Give the link up over which a message came that cannot be the next one."""
+        self._suspend(now)
+        self.link_wanted = False
+
+    def _echo(self) -> None:
+        """Answer a server's heartbeat."""
+        self._beat()
 
     def _answered(self, message: Message, now: float) -> None:
         """Take a server's answer to our handshake."""
@@ -166,13 +176,14 @@ class Links(Inbound):
     def _linked(self, now: float) -> None:
         """Go on over a link: all that was not acknowledged is sent again, as it was."""
         self._link = UP
+        self.linked_at = now
         self.link_wanted = True
         self._timers.stop(Timer.EXPIRY)
         for message in self._sequence.unacked:
             self._outbox.write(message)
         self._heard = now
         settings = self._settings
-        self._timers.set(Timer.SILENCE, now + settings.heartbeat_interval * settings.heartbeats_until_dead)
+        self._timers.set(Timer.SILENCE, now + settings.heartbeat_interval)
         if not self._is_client:
             self._timers.set(Timer.KEEPALIVE, now + settings.heartbeat_interval)
 
@@ -192,8 +203,12 @@ class Links(Inbound):
         if self.full:
             # It is we who do not listen.
             self._heard = now
+            if self._is_client:
+                # The server's heartbeats are not read: tell it without them that we live.
+                self._echo()
         if now - self._heard < limit:
-            self._timers.set(Timer.SILENCE, self._heard + limit)
+            next_look = now + settings.heartbeat_interval if self._is_client else inf
+            self._timers.set(Timer.SILENCE, min(self._heard + limit, next_look))
         else:
             self._drop(now, KeepaliveTimeout(f"nothing was heard of {self.peer} for {now - self._heard:.1f} s"))
 

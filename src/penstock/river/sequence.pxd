@@ -11,7 +11,10 @@ cdef class Sequence:
     cdef public long long ack
     cdef public Py_ssize_t octets
     cdef public Py_ssize_t room
+    cdef public long long covered
+    cdef public long long reserved
 
+    cpdef long long reported(self)
     cpdef bint over(self)
     cpdef void sent(self, bytes message) except *
     @cython.locals(count="long long", message=bytes)

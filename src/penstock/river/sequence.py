@@ -22,12 +22,16 @@ class Sequence:
     Attributes:
         seq: The number of the next message that is sent.
         ack: The number of the next message that is expected.
+        covered: What the peer is told instead, once somebody keeps checkpoints: it covers no more. -1: nobody does.
+        reserved: The number at which the session must not begin to speak by itself, once somebody keeps checkpoints.
         octets: Bytes that are not acknowledged, with the lengths before them.
         room: How many items may be sent now. Half of what is kept at most is left to what cannot wait: answers.
 
     """
 
-    __slots__ = ("_kept", "_max_bytes", "_max_messages", "_unacked", "ack", "octets", "room", "seq")
+    __slots__ = (
+        "_kept", "_max_bytes", "_max_messages", "_unacked", "ack", "covered", "octets", "reserved", "room", "seq"
+    )  # fmt: skip
 
     def __init__(self, max_messages: int, max_bytes: int) -> None:
         self._max_messages = max_messages
@@ -36,9 +40,15 @@ class Sequence:
         self._kept = 0
         self.seq = 0
         self.ack = 0
+        self.covered = -1
+        self.reserved = 0
         self.octets = 0
         self.room = 0
         self._measure()
+
+    def reported(self) -> int:
+        """Return what the peer is told that has come: it forgets what lies before."""
+        return self.ack if self.covered < 0 else self.covered
 
     @property
     def first(self) -> int:

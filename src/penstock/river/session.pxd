@@ -2,14 +2,14 @@ import cython
 
 from ..payload cimport Payload, PayloadRun
 from ..wire.river_scanning cimport is_body
-from .links cimport Links
+from .checkpoint cimport Checkpoints
 from .streams cimport RiverStream
 
 cdef int CLOSE, OPENS, OPENED, CLOSED, DONE, OPEN
 cdef int _FIRE, _STREAM, _UPLOAD, _CHANNEL
 
 
-cdef class RiverSession(Links):
+cdef class RiverSession(Checkpoints):
     @cython.locals(name=str, encoded=bytes, closed=bint, stream=RiverStream, body=bytes)
     cpdef open(self, kind, str route, Payload payload, long long credit=*, bint done=*, bint endless=*)
     @cython.locals(stream=RiverStream, body=bytes)

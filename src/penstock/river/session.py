@@ -22,10 +22,10 @@ from ..settings import Settings
 from ..wire.river import CANCEL, CLOSE, codec_of
 from ..wire.river import OPEN as OPENS
 from ..wire.river_scanning import is_body
+from .checkpoint import Checkpoints, decode_checkpoint
 from .connection import CLOSED, DRAINING, OPENED
 from .handshake import V1_1, HandshakeRequest, code_of, response
 from .identity import SERVER, Identity, base36
-from .links import Links
 from .result import CANCELED, failure_of, refusal
 from .sessions import Sessions
 from .streams import RiverStream
@@ -42,7 +42,7 @@ _UPLOAD = int(Kind.UPLOAD)
 _CHANNEL = int(Kind.CHANNEL)
 
 
-class RiverSession(Links):
+class RiverSession(Checkpoints):
     """A :class:`penstock.session.Session` that speaks River v2.0.
 
     Make one with :meth:`client` or :meth:`server`.
@@ -70,6 +70,31 @@ class RiverSession(Links):
         us = identity.client or f"client-{tag}"
         peer = identity.server or SERVER
         return cls(settings, identity.codec, True, us, peer, f"session-{key}", f"{tag}-", said)
+
+    @classmethod
+    def restore(
+        cls, settings: Settings, identity: Identity, metadata: bytes, random: bytes, checkpoint: bytes
+    ) -> RiverSession:
+        """Return the client's session that `checkpoint` describes; it goes on as soon as a link is up.
+
+        Args:
+            settings: Limits and timeouts.
+            identity: The codec, which must be the checkpoint's; it says itself who talks to whom.
+            metadata: See :meth:`client`.
+            random: Some bytes, from which the ids that this process makes differ from the earlier one's.
+            checkpoint: What :meth:`checkpoint` returned there.
+
+        Raises:
+            LocalError: It is none, or one of another codec.
+            ResumeRejected: It cannot be told whether the server still has the session.
+
+        """
+        kept = decode_checkpoint(checkpoint, identity.codec)
+        said = codec_of(identity.codec).body(metadata) if metadata else b""
+        tag = _tag(random.hex())
+        session = cls(settings, identity.codec, True, kept.us, kept.peer, kept.session_id, f"{tag}-", said)
+        session.restore_from(kept)
+        return session
 
     @classmethod
     def server(
@@ -256,13 +281,6 @@ class RiverSession(Links):
         """Push nothing: River has no such thing."""
         raise UnsupportedKind("River has no way to push metadata")
 
-    def checkpoint(self, stream_id: int, count: int) -> bytes | None:
-        """Return None: a River session is not taken over by another process."""
-        return None
-
-    def commit(self) -> None:
-        """Nothing: there is no checkpoint."""
-
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: at once with `error`, else when the streams that are open have ended."""
         if self._state == CLOSED:
@@ -316,8 +334,7 @@ class RiverSession(Links):
 
     def _drop_held(self, stream: RiverStream) -> None:
         self._held_bytes -= stream.octets
-        stream.octets = 0
-        stream.held = None
+        stream.drop()
 
 
 def _tag(secret: str) -> str:

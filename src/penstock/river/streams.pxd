@@ -1,5 +1,7 @@
 import cython
 
+from ..events cimport Event
+
 cdef int DONE, OPEN
 cdef int _STREAM, _UPLOAD, _CHANNEL
 
@@ -17,8 +19,13 @@ cdef class RiverStream:
     cdef public bint deaf
     cdef public Py_ssize_t granted
     cdef public object held
+    cdef public object held_seqs
+    cdef public long long heard
+    cdef public int kind
     cdef public Py_ssize_t octets
 
+    cpdef hold(self, Event event, long long seq)
+    cpdef drop(self)
     cpdef bint over(self)
 
 

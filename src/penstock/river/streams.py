@@ -22,6 +22,7 @@ class RiverStream:
         number: What users call it.
         name: Its id on the wire.
         encoded: The same, as messages have it.
+        kind: What travels each way, as a number.
         sends_items: Whether its client sends items after the first one.
         answers_items: Whether any number of items come back.
         inbound: The state of the half in which the peer sends, of :mod:`penstock.core.halves`.
@@ -29,6 +30,8 @@ class RiverStream:
         deaf: Its user reads no more, of which River has no way to tell the peer: what comes is dropped.
         granted: Items that its user asked for, and that have not come.
         held: What came before anybody asked for it: items, and then the end. None: nothing did.
+        held_seqs: The numbers of the messages that brought it.
+        heard: The number of the first message that its user may not have seen, in a session that was taken over.
         octets: Bytes of `held`.
 
     """
@@ -38,8 +41,11 @@ class RiverStream:
         "deaf",
         "encoded",
         "granted",
+        "heard",
         "held",
+        "held_seqs",
         "inbound",
+        "kind",
         "name",
         "number",
         "octets",
@@ -51,6 +57,7 @@ class RiverStream:
         self.number = number
         self.name = name
         self.encoded = encoded
+        self.kind = kind
         self.sends_items = kind == _UPLOAD or kind == _CHANNEL
         self.answers_items = kind == _STREAM or kind == _CHANNEL
         self.inbound = inbound
@@ -58,6 +65,20 @@ class RiverStream:
         self.granted = 0
         self.deaf = False
         self.held: deque[Event] | None = None
+        self.held_seqs: deque[int] | None = None
+        self.heard = 0
+        self.octets = 0
+
+    def hold(self, event: Event, seq: int) -> None:
+        """Hold what the message `seq` brought."""
+        if self.held is None or self.held_seqs is None:
+            self.held, self.held_seqs = deque(), deque()
+        self.held.append(event)
+        self.held_seqs.append(seq)
+
+    def drop(self) -> None:
+        """Forget what is held."""
+        self.held = self.held_seqs = None
         self.octets = 0
 
     def over(self) -> bool:
@@ -104,6 +125,13 @@ class RiverStreams:
         self._by_number[number] = self._by_name[name] = stream
         if self._finished:
             self._finished.pop(name, None)
+        return stream
+
+    def restore(self, number: int, name: str, encoded: bytes, kind: int, inbound: int, outbound: int) -> RiverStream:
+        """Return a stream that an earlier process opened, and that its user knows by `number`."""
+        last, self._last = self._last, number - 1
+        stream = self.open(name, encoded, kind, inbound, outbound)
+        self._last = max(last, number)
         return stream
 
     def close(self, stream: RiverStream) -> None:

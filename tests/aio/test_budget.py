@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+import penstock
+from penstock import ApplicationError, ConnectError
+from penstock.aio import budget as module
+from penstock.aio.budget import Budgeted, RetryBudget
+from penstock.aio.lasting import LastingPeer
+from tests.aio.serving import alone
+from tests.waiting import turns, until
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+URL = "river+memory://budget"
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing waits for time to pass, and nothing is given back."""
+    for name in ("BASE", "SPREAD"):
+        monkeypatch.setattr(module, name, 0.0)
+    monkeypatch.setattr(module, "RESTORED", 1e9)
+
+
+@pytest.fixture
+def jitter(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """What is added to delays: the whole of it, unless a test says otherwise."""
+    shares = [1.0]
+    monkeypatch.setattr(random, "uniform", lambda low, high: low + shares[0] * (high - low))
+    return shares
+
+
+# The numbers, by a clock of the test's own.
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_delays_double_and_end(jitter: list[float], share: float) -> None:
+    jitter[0] = share
+    budget = RetryBudget()
+    extra = 0.2 * share
+    # The first try was made without it, at once.
+    assert [budget.take(0.0) for _ in range(4)] == pytest.approx([at + extra for at in (0.15, 0.3, 0.6, 1.2)])
+    assert budget.take(0.0) is None
+    assert budget.left(1e6) == 0
+
+
+def test_time_gives_tries_back_while_a_link_holds(jitter: list[float]) -> None:
+    jitter[0] = 0.0
+    budget = RetryBudget()
+    budget.take(0.0)
+    budget.take(0.0)
+    assert [budget.left(now) for now in (0.0, 100.0)] == [2, 2]
+    budget.linked(10.0)
+    assert [budget.left(now) for now in (10.0, 10.19, 10.2, 10.4, 10.6, 99.0)] == [2, 2, 3, 4, 5, 5]
+    # A try ends it, and the same link gives nothing back again.
+    assert budget.take(10.45) == pytest.approx(0.15)
+    budget.linked(10.0)
+    assert budget.left(99.0) == 3
+    budget.linked(20.0)
+    assert budget.take(21.0) == 0.0
+
+
+def test_without_a_handshake_nothing_is_given_back() -> None:
+    budget = RetryBudget()
+    budget.linked(None)
+    assert budget.left(1e6) == 4
+    budget.reset()
+    assert budget.left(1e6) == 4
+
+
+def test_delays_have_a_longest_one(jitter: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TRIES", 100)
+    budget = RetryBudget()
+    delays = [budget.take(0.0) for _ in range(20)]
+    assert max(delay for delay in delays if delay is not None) == pytest.approx(32.2)
+
+
+async def test_whoever_waits_goes_on_when_it_is_refilled(hasty: None) -> None:
+    budget = RetryBudget()
+    for _ in range(4):
+        await budget.wait()
+    assert budget.spent
+    waiting = asyncio.ensure_future(budget.wait())
+    await turns(5)
+    assert not waiting.done()
+    budget.refill()
+    await waiting
+    assert not budget.spent
+
+
+def test_all_that_connects_shares_one_budget() -> None:
+    policy = Budgeted()
+    assert policy.backoff() is policy.backoff() is policy.budget
+    assert Budgeted().budget is not policy.budget
+
+
+# Peers.
+
+
+def make_service() -> penstock.Service:
+    service = penstock.Service()
+
+    @service.call("demo.echo")
+    def echo(request: penstock.Payload) -> penstock.Payload:
+        return request
+
+    @service.call("demo.never")
+    async def never(request: penstock.Payload) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    return service
+
+
+@pytest.mark.parametrize("url", [URL, "river+tcp://127.0.0.1:0", "river+ws://127.0.0.1:0/river"])
+async def test_a_server_that_was_restarted_ends_what_is_open_and_the_next_call_works(
+    url: str, hasty: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # With no delays they would be used up while the server starts.
+    monkeypatch.setattr(module, "TRIES", 1_000_000)
+    server = await penstock.serve(make_service(), url)
+    url = server.urls[0]
+    async with penstock.connect(url) as peer:
+        assert isinstance(peer, LastingPeer)
+        assert (await peer.call("demo.echo", b"1")).data == b"1"
+        open_call = asyncio.ensure_future(peer.call("demo.never"))
+        await until(lambda: peer.outstanding == 1)
+        await peer.call("demo.echo", b"2")
+        await server.close(0)
+        server = await penstock.serve(make_service(), url)
+        with pytest.raises(ApplicationError) as failed:
+            await open_call
+        assert failed.value.code == "UNEXPECTED_DISCONNECT"
+        assert (await peer.call("demo.echo", b"3")).data == b"3"
+        assert not peer.closed
+    await server.close()
+    await alone()
+
+
+async def test_a_budget_that_is_used_up_fails_calls_until_somebody_refills_it(hasty: None) -> None:
+    server = await penstock.serve(make_service(), URL)
+    settings = penstock.Settings(session_grace=0.0)
+    async with penstock.connect(URL, settings=settings) as peer:
+        assert isinstance(peer, LastingPeer)
+        await peer.call("demo.echo", b"1")
+        await server.close(0)
+        waiting = asyncio.ensure_future(peer.call("demo.echo", b"2"))
+        with pytest.raises((ConnectError, ApplicationError), match=r"reset_budget|disconnected"):
+            await waiting
+        await until(lambda: peer._backoff.spent)
+        async with penstock.serve(make_service(), URL):
+            await turns(50)
+            with pytest.raises(ConnectError, match=r"retry budget is used up .*reset_budget\(\)"):
+                await peer.call("demo.echo", b"3")
+            assert not peer.closed and not peer.connected
+            peer.reset_budget()
+            await until(lambda: peer.connected)
+            assert (await peer.call("demo.echo", b"4")).data == b"4"
+    await alone()
+
+
+async def test_a_peer_that_shall_not_connect_anew_is_closed(hasty: None) -> None:
+    server = await penstock.serve(make_service(), URL)
+    async with penstock.connect(URL, reconnect=False, settings=penstock.Settings(session_grace=0.0)) as peer:
+        await peer.call("demo.echo", b"1")
+        peer.reset_budget()
+        await server.close(0)
+        await until(lambda: peer.closed)
+        with suppress(penstock.PenstockError):
+            await peer.call("demo.echo", b"2")
+    await alone()
+
+
+async def test_interceptors_and_taps_stand_in_nobodys_way(hasty: None) -> None:
+    async def through(request: penstock.Request, proceed: penstock.Next) -> object:
+        return await proceed(request)
+
+    server = await penstock.serve(make_service(), URL)
+    settings = penstock.Settings(session_grace=0.0)
+    async with penstock.connect(URL, interceptors=[through], taps=[penstock.Tap()], settings=settings) as peer:
+        await peer.call("demo.echo", b"1")
+        await server.close(0)
+        intercepted, peer = peer, peer._peer  # type: ignore[attr-defined]
+        await until(lambda: peer._backoff.spent)
+        async with penstock.serve(make_service(), URL):
+            intercepted.reset_budget()
+            assert (await peer.call("demo.echo", b"2")).data == b"2"
+    await alone()

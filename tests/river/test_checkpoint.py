@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from penstock.errors import LocalError, ResumeRejected
+from penstock.kinds import Kind
+from penstock.river.checkpoint import RESERVED, decode_checkpoint
+from penstock.river.identity import Identity
+from penstock.river.session import RiverSession
+from penstock.settings import Settings
+from penstock.wire.river import ACK
+from penstock.wire.river_values import decode_value
+from tests.river.peers import Duo, messages
+
+AGAIN = b"another process..."
+
+
+def opened(codec: str = "json", credit: int = 100, **settings: Any) -> tuple[Duo, int, int]:
+    """Return both sides with a subscription, and what the client and the server call it."""
+    duo = Duo(codec, **settings)
+    ours = duo.client.open(Kind.STREAM, "demo.count", duo.payload({}), credit)
+    duo.drive()
+    return duo, ours, duo.of("server", "Requested")[0].stream_id
+
+
+def bring(duo: Duo, theirs: int, *items: object) -> None:
+    for item in items:
+        duo.server.send(theirs, duo.payload(item))
+    duo.drive()
+
+
+def kill(duo: Duo, checkpoint: bytes | None, codec: str = "json") -> None:
+    """Put another process in the place of the client; its link is lost."""
+    assert checkpoint is not None
+    duo.client.take_output()
+    duo.client = RiverSession.restore(Settings(), Identity(codec), b"", AGAIN, checkpoint)
+    duo.client_events.clear()
+    duo.cut()
+
+
+def committed(duo: Duo, stream: int, count: int = 0) -> bytes:
+    checkpoint = duo.client.checkpoint(stream, count)
+    assert checkpoint is not None
+    duo.client.commit()
+    duo.drive()
+    return checkpoint
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_another_process_goes_on_where_the_checkpoint_was(codec: str) -> None:
+    duo, ours, theirs = opened(codec)
+    bring(duo, theirs, 0, 1)
+    checkpoint = committed(duo, ours)
+    bring(duo, theirs, 2, 3)
+    kill(duo, checkpoint, codec)
+    duo.link()
+    assert duo.of("client", "Established")
+    bring(duo, theirs, 4)
+    assert duo.client.streams() == [ours]
+    assert duo.items("client", ours) == [2, 3, 4]
+    duo.server.complete(theirs)
+    duo.drive()
+    assert duo.of("client", "Completed")[0].stream_id == ours
+    assert len(duo.of("server", "Requested")) == 1
+
+
+def test_the_server_is_told_no_more_than_what_is_committed() -> None:
+    duo, ours, theirs = opened()
+    duo.client.checkpoint(ours, 0)
+    bring(duo, theirs, 0)
+    duo.client.checkpoint(ours, 0)
+    bring(duo, theirs, 1, 2)
+    duo.advance(3.0)
+    assert duo.server.sequence.first == 0 and not duo.of("server", "Unlinked")
+    duo.client.commit()
+    duo.drive()
+    # What came behind the checkpoint is kept all the same.
+    assert duo.server.sequence.first == 1
+    duo.client.commit()
+    assert duo.client.take_output() == []
+    committed(duo, ours)
+    assert duo.server.sequence.first == duo.server.sequence.seq
+
+
+def test_heartbeats_that_were_answered_behind_the_checkpoint_are_made_up_for() -> None:
+    duo, ours, theirs = opened()
+    bring(duo, theirs, 0)
+    checkpoint = committed(duo, ours)
+    duo.advance(30.0)
+    handled = duo.server.sequence.ack
+    assert handled > 30
+    kill(duo, checkpoint)
+    duo.link()
+    duo.drive()
+    committed(duo, ours)
+    # Whatever is said now is heard: both sides count alike.
+    assert duo.server.sequence.ack == duo.client.sequence.seq > handled
+    duo.client.cancel(ours)
+    duo.drive()
+    assert duo.of("server", "Canceled")
+    duo.advance(30.0)
+    assert not duo.of("server", "Unlinked")
+
+
+def test_no_more_is_said_than_a_checkpoint_has_reserved() -> None:
+    duo, ours, theirs = opened(session_grace=1e6)
+    bring(duo, theirs, 0)
+    checkpoint = committed(duo, ours)
+    kept = decode_checkpoint(checkpoint, "json")
+    assert kept.reserved == RESERVED + 60
+    end = kept.seq + kept.reserved
+    for _ in range(2 * kept.reserved):
+        duo.server._beat()
+        duo.drive()
+    assert duo.client.sequence.seq == duo.server.sequence.ack == end
+    # Another checkpoint, another reserve.
+    committed(duo, ours)
+    duo.server._beat()
+    duo.drive()
+    assert duo.client.sequence.seq == duo.server.sequence.ack == end + 2
+
+
+def test_a_process_that_took_over_says_nothing_of_its_own_before_it_has_a_checkpoint() -> None:
+    duo, ours, theirs = opened()
+    bring(duo, theirs, 0)
+    checkpoint = committed(duo, ours)
+    for _ in range(3):
+        kill(duo, checkpoint)
+        duo.link()
+        for _ in range(5):
+            duo.server._beat()
+            duo.drive()
+        assert duo.server.sequence.ack == duo.client.sequence.seq
+        assert not duo.of("client", "Closed")
+
+
+def test_whoever_went_on_behind_the_checkpoint_is_found_out() -> None:
+    duo, ours, theirs = opened()
+    bring(duo, theirs, 0)
+    checkpoint = committed(duo, ours)
+    for _ in range(200):
+        duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1)
+        duo.drive()
+    kill(duo, checkpoint)
+    duo.link()
+    duo.server._beat()
+    duo.drive()
+    error = duo.of("client", "Closed")[0].error
+    assert isinstance(error, ResumeRejected) and "more than was reserved" in str(error)
+
+
+def test_what_nobody_asked_for_comes_again() -> None:
+    duo, ours, theirs = opened(credit=2)
+    committed(duo, ours)
+    bring(duo, theirs, 0, 1, 2, 3)
+    duo.server.complete(theirs)
+    duo.drive()
+    assert duo.items("client", ours) == [0, 1]
+    checkpoint = committed(duo, ours, 1)
+    duo.listen()
+    # It was asked for by the commit, and no checkpoint covers it.
+    assert duo.items("client", ours) == [0, 1, 2]
+    kill(duo, checkpoint)
+    duo.link()
+    assert duo.items("client", ours) == [2]
+    duo.client.request(ours, 1)
+    duo.listen()
+    assert duo.items("client", ours) == [2, 3] and duo.of("client", "Completed")
+
+
+def test_streams_that_went_on_while_another_held_some_see_nothing_twice() -> None:
+    duo, ours, theirs = opened(credit=1)
+    committed(duo, ours)
+    bring(duo, theirs, 0, 1)
+    other = duo.client.open(Kind.STREAM, "demo.count", duo.payload({}), 100)
+    duo.drive()
+    bring(duo, duo.of("server", "Requested")[1].stream_id, "a", "b")
+    checkpoint = committed(duo, other)
+    kill(duo, checkpoint)
+    duo.link()
+    bring(duo, duo.of("server", "Requested")[1].stream_id, "c")
+    assert duo.items("client", other) == ["c"]
+    duo.client.request(ours, 1)
+    duo.listen()
+    assert duo.items("client", ours) == [1]
+
+
+def test_messages_that_nobody_acknowledged_are_said_again() -> None:
+    duo, ours, theirs = opened()
+    bring(duo, theirs, 0)
+    duo.cut()
+    call = duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 1}), 1)
+    checkpoint = duo.client.checkpoint(ours, 0)
+    kill(duo, checkpoint)
+    duo.link()
+    asked = duo.of("server", "Requested")[-1]
+    assert decode_value(asked.payload.data, "json") == {"a": 1}
+    duo.server.send(asked.stream_id, duo.payload("done"), True)
+    duo.drive()
+    assert duo.items("client", call) == ["done"]
+    # A new stream has a name and a number of its own.
+    committed(duo, ours)
+    assert duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1) == call + 1
+    duo.drive()
+    assert len(duo.of("server", "Requested")) == 3
+
+
+def test_what_fills_reserved_numbers_is_acknowledgements_alone() -> None:
+    duo, ours, theirs = opened()
+    bring(duo, theirs, 0)
+    checkpoint = committed(duo, ours)
+    session = RiverSession.restore(Settings(), Identity(), b"", AGAIN, checkpoint)
+    filled = messages(message for raw in session.sequence.unacked for message in (len(raw).to_bytes(4, "big"), raw))
+    said = [message for message in filled if message.seq >= decode_checkpoint(checkpoint, "json").seq]
+    assert len(said) == RESERVED + 60
+    assert {message.control_flags for message in said} == {ACK}
+    assert {message.ack for message in said} == {1}
+
+
+def test_a_session_that_nobody_answered_is_not_gone_on_with() -> None:
+    duo, ours, _ = opened()
+    with pytest.raises(ResumeRejected, match="had not answered yet"):
+        kill(duo, duo.client.checkpoint(ours, 0))
+
+
+def test_what_was_held_before_the_first_checkpoint_may_be_acknowledged() -> None:
+    duo, ours, theirs = opened(credit=1)
+    bring(duo, theirs, 0, 1)
+    assert duo.client.checkpoint(ours, 0) is None
+    duo.client.request(ours, 1)
+    assert duo.client.checkpoint(ours, 0) is not None
+
+
+def test_servers_and_sessions_that_are_over_have_no_checkpoint() -> None:
+    duo, ours, theirs = opened()
+    assert duo.server.checkpoint(theirs, 0) is None
+    duo.client.close(duo.now, ResumeRejected("over"))
+    assert duo.client.checkpoint(ours, 0) is None
+    duo.client.commit()
+    assert duo.client.take_output() == []
+
+
+def test_what_is_no_checkpoint_is_refused() -> None:
+    duo, ours, _ = opened()
+    checkpoint = duo.client.checkpoint(ours, 0)
+    assert checkpoint is not None
+    with pytest.raises(LocalError, match="no checkpoint"):
+        decode_checkpoint(b"junk", "json")
+    with pytest.raises(LocalError, match="codec=msgpack"):
+        decode_checkpoint(checkpoint, "msgpack")
+    fields = msgspec.msgpack.decode(checkpoint)
+    fields["version"] = 2
+    with pytest.raises(LocalError, match="version 2"):
+        decode_checkpoint(msgspec.msgpack.encode(fields), "json")
+
+
+def test_a_small_memory_reserves_few() -> None:
+    duo, ours, _ = opened(max_unacked=8)
+    checkpoint = duo.client.checkpoint(ours, 0)
+    assert checkpoint is not None and decode_checkpoint(checkpoint, "json").reserved == 2
