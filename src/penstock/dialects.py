@@ -12,7 +12,7 @@ from .payload import Payload
 from .session import Acceptor, Session, SessionLogs
 from .settings import Settings
 
-__all__ = ["OPTIONS", "PROTOCOLS", "acceptor", "acceptors", "can_resume", "client_session", "data_mime"]
+__all__ = ["OPTIONS", "PROTOCOLS", "acceptor", "acceptors", "can_resume", "client_session", "data_mime", "fitting"]
 
 PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams", "river")
 """The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
@@ -133,6 +133,20 @@ def acceptors(
 def acceptor(protocol: str, settings: Settings) -> Acceptor:
     """Return what reads the first bytes of a new link on a server."""
     return acceptors(protocol, settings)()
+
+
+def fitting(protocol: str, settings: Settings, options: Mapping[str, str]) -> Settings:
+    """Return the settings of a connection: River's data is what the URL's codec says, and never anything else.
+
+    Raises:
+        UrlError: There is no such codec.
+
+    """
+    if protocol != "river":
+        return settings
+    from .river.identity import Identity
+
+    return replace(settings, data_mime=Identity.of(options).data_mime)
 
 
 def data_mime(connection: Connection, metadata: bytes | None) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 
 from .. import transports
 from ..connection import Connection
-from ..dialects import client_session
+from ..dialects import client_session, fitting
 from ..errors import ConnectError
 from ..payload import Payload
 from ..settings import Settings
@@ -61,7 +61,7 @@ class Dialer:
         watchers: Watchers | None = None,
     ) -> None:
         self.url = url
-        self.settings = settings
+        self.settings = fitting(url.protocol, settings, url.options)
         self.backoff = backoff
         self._service = service
         self._setup = setup

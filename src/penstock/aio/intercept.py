@@ -104,6 +104,10 @@ class _Typed(Service):
                 handler = self._handlers[kind][route] = handler.bound(self._connection)
         return handler
 
+    def kind_of(self, route: str) -> Kind | None:
+        """Return the kind of the handler of that route."""
+        return self._service.kind_of(route)
+
     def pushed(self, metadata: bytes) -> None:
         """Hand pushed metadata to the push handler."""
         self._service.pushed(metadata)

@@ -31,7 +31,7 @@ def typed(peer: Peer | Balancer, mime: str = "") -> TypedPeer:
 
     Args:
         peer: The peer.
-        mime: How data is encoded; else as the connection says, by `Settings.data_mime`.
+        mime: How data is encoded; else as the connection says, by `Settings.data_mime`, or by the codec of River's URL.
 
     Raises:
         LocalError: There is no such encoding.
@@ -81,7 +81,7 @@ class TypedPeer:
         try:
             payload = await self._peer.call(route, _data(form, data), metadata=metadata)
         except ApplicationError as error:
-            raise _named(error, errors) from None
+            raise _named(error, errors, form) from None
         return answer.decode(form, payload.data)
 
     async def fire(self, route: str, data: Any = None, *, metadata: Metadata = None) -> None:
@@ -127,7 +127,7 @@ class TypedPeer:
         try:
             payload = await self._peer.upload(route, request, items, metadata=metadata)
         except ApplicationError as error:
-            raise _named(error, errors) from None
+            raise _named(error, errors, form) from None
         return answer.decode(form, payload.data)
 
     @overload
@@ -235,7 +235,7 @@ class TypedStream(Generic[T]):
         try:
             await self.raw.__aenter__()
         except ApplicationError as error:
-            raise _named(error, self._errors) from None
+            raise _named(error, self._errors, self._form) from None
         return self
 
     async def __aexit__(
@@ -252,7 +252,7 @@ class TypedStream(Generic[T]):
             async for payload in items:
                 yield self._answer.decode(self._form, payload.data)
         except ApplicationError as error:
-            raise _named(error, self._errors) from None
+            raise _named(error, self._errors, self._form) from None
         finally:
             close = getattr(items, "aclose", None)
             if close is not None:
@@ -313,7 +313,7 @@ async def _each_later(form: Format, outgoing: AsyncIterable[Any]) -> AsyncGenera
             await close()
 
 
-def _named(error: ApplicationError, errors: Errors) -> ApplicationError:
+def _named(error: ApplicationError, errors: Errors, form: Format) -> ApplicationError:
     """Return an error as the class that has its name, where one has."""
     classes = {cls.NAME: cls for cls in errors}
-    return named_error(error, classes) if classes else error
+    return named_error(error, classes, form) if classes else error

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, to_builtins
 
 from ..errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
 from ..wire.river import CANCEL, CLOSE, RiverCodec
+from ..wire.river_values import encode_value
 
 __all__ = ["CANCELED", "INVALID", "UNEXPECTED_DISCONNECT", "Result", "error_of", "failure_of", "refusal", "result_of"]
 
@@ -89,11 +90,18 @@ def failure_of(codec: RiverCodec, error: Exception) -> tuple[int, bytes]:
     if not isinstance(error, ApplicationError):
         return CANCEL, refusal(codec, UNCAUGHT, SAFE)
     code = error.code if isinstance(error.code, str) else f"0x{error.code:03X}"
-    extras: Raw | UnsetType = UNSET
-    if error.data != error.message.encode():
-        extras = Raw(codec.body(error.data))
-    body = codec.encode_value(_Failed(Failure(code, error.message, extras)))
+    body = codec.encode_value(_Failed(Failure(code, error.message, _extras(codec, error))))
     return CANCEL if code in RESERVED else CLOSE, body
+
+
+def _extras(codec: RiverCodec, error: ApplicationError) -> Raw | UnsetType:
+    """Return what goes with an error: its extras where it has such, which are a value, else its data."""
+    extras = getattr(error, "extras", UNSET)
+    if extras is None:
+        return UNSET
+    if extras is not UNSET:
+        return Raw(encode_value(to_builtins(extras, builtin_types=(bytes, bytearray)), codec.name))
+    return Raw(codec.body(error.data)) if error.data != error.message.encode() else UNSET
 
 
 def refusal(codec: RiverCodec, code: str, message: str) -> bytes:

@@ -108,7 +108,7 @@ class RiverCodec:
         after: bytes,
     ) -> None:
         self.name = name
-        self.data_mime = f"application/{name}"
+        self.data_mime = f"application/vnd.river+{name}"
         self.encode_value = encode
         self._decode = decode
         self._check_depth = check_depth
