@@ -159,8 +159,13 @@ class Connection:
 
         """
         sequence = self._sequence
-        if self._old and flags & CLOSE:
-            # v1.1: the bit that closes a stream there is the one that cancels it here.
+        if self._old and flags & (CLOSE | CANCEL):
+            # v1.1 closes and cancels by one bit, and looks at what comes with it only where it is the one answer.
+            stream = self._streams.named(name)
+            alone = stream is not None and stream.kind in (Kind.CALL, Kind.UPLOAD)
+            if not alone and body != self._codec.close:
+                self._post(name, flags & ~(CLOSE | CANCEL), body)
+                body = self._codec.close
             flags = flags & ~CLOSE | CANCEL
         message = Message(
             self._new_id(), self.us, self.peer, sequence.seq, sequence.ack, name, flags, Raw(body), service, procedure

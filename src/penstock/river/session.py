@@ -5,6 +5,8 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
+from msgspec import UNSET
+
 from ..core.halves import DONE, OPEN
 from ..errors import (
     CreditExceeded,
@@ -42,6 +44,7 @@ class RiverSession(Links):
     """
 
     _sessions: Sessions[RiverSession] | None = None
+    _answered_as = ""
 
     @classmethod
     def client(cls, settings: Settings, identity: Identity, metadata: bytes, random: bytes) -> RiverSession:
@@ -93,6 +96,9 @@ class RiverSession(Links):
         """
         session = cls(settings, codec, False, us, peer, asked.session_id, f"{_tag(asked.session_id)}-s")
         session._old = asked.protocol_version == V1_1
+        # A client that does not say where it would go on learns by the id whether its session is still here.
+        forgetful = asked.expected_session_state is UNSET
+        session._answered_as = f"{asked.session_id}-{now:.9f}" if forgetful else asked.session_id
         session.identity = identity
         session._sessions = sessions
         session._established = True
@@ -104,7 +110,7 @@ class RiverSession(Links):
     def go_on(self, now: float) -> None:
         """Answer a handshake, and go on over its link; the old link, if there is one, is given up."""
         self._suspend(now)
-        self._outbox.write(self._control(response(self._codec, self.session_id)))
+        self._outbox.write(self._control(response(self._codec, self._answered_as)))
         self._linked(now)
 
     # Verbs.
