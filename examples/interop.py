@@ -132,6 +132,13 @@ def fail_value(init: Number) -> Number:
     raise Boom("boom", init)
 
 
+@service.stream("interop.fail-stream", errors=[Boom])
+def fail_values(init: Number) -> Iterator[Number]:
+    """Fail behind n items."""
+    yield from count_values(init)
+    raise Boom("boom", init)
+
+
 @service.call("interop.slow")
 async def slow_value(init: Number) -> Number:
     """Answer after n milliseconds."""
