@@ -218,4 +218,13 @@ LIMITS = (
         "What comes for a stream that its user has left is still kept; once that is full, nothing is read any more.",
         RIVER,
     ),
+    _limit(
+        "river-py-1.1",
+        "client",
+        "resume",
+        r"AssertionError: items: .*",
+        "Where its connection breaks while it sends, it makes no other, and ends its streams; when it does is chance.",
+        RIVER,
+        by_chance=True,
+    ),
 )
