@@ -1,11 +1,18 @@
-"""The service that other implementations are tested against: every kind of interaction, once."""
+"""The service that other implementations are tested against: every kind of interaction, once.
+
+RSocket's peers ask for `echo` and its neighbours, whose data are bytes. River's ask for the same procedures of the
+service `interop`, such as `interop.echo`, whose data are values with a schema.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
-from penstock import ApplicationError, Items, Payload, Service
+import msgspec
+
+from penstock import ApplicationError, Items, Payload, Service, TypedError
 
 service = Service()
 
@@ -58,3 +65,82 @@ def fail(request: Payload) -> Payload:
 async def slow(request: Payload) -> bytes:
     await asyncio.sleep(int(request.data) / 1000)
     return request.data
+
+
+# The same for River.
+
+
+class Number(msgspec.Struct):
+    n: int
+
+
+class Blob(msgspec.Struct):
+    number: int
+    size: int
+
+
+class Text(msgspec.Struct):
+    text: str
+
+
+class Boom(TypedError, code="BOOM"):
+    """What `fail` fails with."""
+
+    extras: Number
+
+
+class Echo(msgspec.Struct):
+    data: Any = None
+
+
+@service.call("interop.echo")
+def echo_value(init: Echo) -> Echo:
+    """Answer with what was said."""
+    return init
+
+
+@service.stream("interop.count")
+def count_values(init: Number) -> Iterator[Number]:
+    """Count from 0 up to but without n."""
+    return (Number(number) for number in range(init.n))
+
+
+@service.stream("interop.blob")
+def blob_values(init: Blob) -> Iterator[Text]:
+    """Send so many texts of so many characters."""
+    item = Text("x" * init.size)
+    return (item for _ in range(init.number))
+
+
+@service.upload("interop.sum")
+async def total_values(init: Number, items: AsyncIterator[Number]) -> Number:
+    """Add all up, the first number included."""
+    return Number(init.n + sum([item.n async for item in items]))
+
+
+@service.channel("interop.double")
+async def double_values(init: Number, items: AsyncIterator[Number]) -> AsyncIterator[Number]:
+    """Double each, the first number included."""
+    yield Number(2 * init.n)
+    async for item in items:
+        yield Number(2 * item.n)
+
+
+@service.call("interop.fail", errors=[Boom])
+def fail_value(init: Number) -> Number:
+    """Fail."""
+    raise Boom("boom", init)
+
+
+@service.stream("interop.fail-stream", errors=[Boom])
+def fail_values(init: Number) -> Iterator[Number]:
+    """Fail behind n items."""
+    yield from count_values(init)
+    raise Boom("boom", init)
+
+
+@service.call("interop.slow")
+async def slow_value(init: Number) -> Number:
+    """Answer after n milliseconds."""
+    await asyncio.sleep(init.n / 1000)
+    return init

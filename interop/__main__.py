@@ -10,7 +10,7 @@ from itertools import product
 
 from .cutting import cutting
 from .harness import LEASE
-from .peers import DRAFT, OURS, PEERS, ROOT, Peer, PeerMissing, runtime_version
+from .peers import DRAFT, OURS, PEERS, ROOT, Peer, PeerAbsent, PeerMissing, runtime_version
 from .processes import ProcessFailed, run_client, serving
 from .report import STEPS, Outcome, failures, page, summary
 
@@ -42,6 +42,8 @@ async def meet(peer: Peer, role: str, step: str, other: Peer) -> Outcome:
             outcome.results = await run_client(client, transport, served.port, cutter.port, *options)
         if outcome.results.get("resume") == "ok" and cutter.cuts < MIN_CUTS:
             outcome.results["resume"] = f"only {cutter.cuts} connections were cut: this proves nothing"
+    except PeerAbsent as error:
+        outcome.absent = str(error)
     except (PeerMissing, ProcessFailed) as error:
         outcome.failed = str(error)
     return outcome
@@ -70,7 +72,7 @@ async def outcomes_of(steps: list[str], peers: list[Peer], roles: list[str], oth
             yield await meet_draft()
             continue
         for peer, role in product(peers, roles):
-            if step == LEASE or step in peer.transports:
+            if step in peer.steps and role in peer.roles:
                 yield await meet(peer, role, step, other)
 
 
@@ -80,7 +82,7 @@ def versions(peers: list[Peer]) -> dict[str, str]:
         try:
             peer.install()
             found[peer.title] = peer.version()
-        except PeerMissing as error:
+        except (PeerMissing, PeerAbsent) as error:
             found[peer.title] = f"none: {error}"
     runtimes = {"Node": ["node", "--version"], "Java": ["java", "-version"], "Rust": ["rustc", "--version"]}
     return found | {name: runtime_version(*command) for name, command in runtimes.items()}

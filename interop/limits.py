@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .peers import TRANSPORTS
+from .peers import RIVER, TRANSPORTS
 
 __all__ = ["LIMITS", "Limit"]
 
@@ -202,4 +202,29 @@ LIMITS = (
     _limit("rust", "server", "lease", r"AssertionError: no answer within .*", "It has no leases; none ever comes."),
     _limit("js-1.0", "client", "lease", r"the library has no leases", "It has no leases."),
     _limit("js-1.0", "server", "lease", r"SetupRejected: .*Lease has to be disabled", "It has no leases."),
+    _limit(
+        "river-js",
+        "client",
+        "slow-cancel",
+        r"the library cannot cancel a call",
+        "v1.1 has no way to cancel a call.",
+        RIVER,
+    ),
+    _limit(
+        "river-py-1.1",
+        "client",
+        "double-cancel",
+        r"RiverException: Error in river, code: CANCEL, message: ",
+        "What comes for a stream that its user has left is still kept; once that is full, nothing is read any more.",
+        RIVER,
+    ),
+    _limit(
+        "river-py-1.1",
+        "client",
+        "resume",
+        r"AssertionError: items: .*",
+        "Where its connection breaks while it sends, it makes no other, and ends its streams; when it does is chance.",
+        RIVER,
+        by_chance=True,
+    ),
 )

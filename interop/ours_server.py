@@ -1,7 +1,8 @@
 """The interop service on Penstock: ``python -m interop.ours_server TRANSPORT [--lease]``.
 
 It prints where it listens, as ``penstock serve`` does, and serves until it is killed. With ``--lease`` it grants
-leases, as ``interop/README.md`` tells.
+leases, as ``interop/README.md`` tells. Where TRANSPORT is ``river-json`` or ``river-msgpack``, it speaks River over
+WebSocket, also to clients of v1.1.
 """
 
 from __future__ import annotations
@@ -20,15 +21,22 @@ from .harness import LEASE_INTERVAL, LEASE_REQUESTS
 
 
 def settings_for(leases: bool) -> Settings:
-    settings = Settings()
+    settings = Settings(river_v1_1=True)
     if not leases:
         return settings
     return replace(settings, lease=penstock.IntervalLease(LEASE_REQUESTS, LEASE_INTERVAL))
 
 
+def url_of(transport: str) -> str:
+    protocol, _, codec = transport.partition("-")
+    if protocol == "river":
+        return f"river+ws://127.0.0.1:0/?codec={codec}"
+    return f"rsocket+{transport}://127.0.0.1:0/"
+
+
 async def main(transport: str, *options: str) -> None:
     settings = settings_for("--lease" in options)
-    async with penstock.serve(service, f"rsocket+{transport}://127.0.0.1:0/", settings=settings) as server:
+    async with penstock.serve(service, url_of(transport), settings=settings) as server:
         print(f"listening on {server.urls[0]}", flush=True)
         await asyncio.Event().wait()
 

@@ -12,12 +12,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["DRAFT", "OURS", "PEERS", "ROOT", "TRANSPORTS", "Peer", "PeerMissing", "runtime_version"]
+from .harness import LEASE
+from .pythons import PythonMissing, python_of
+
+__all__ = [
+    "DRAFT",
+    "OURS",
+    "PEERS",
+    "RIVER",
+    "ROOT",
+    "TRANSPORTS",
+    "Peer",
+    "PeerAbsent",
+    "PeerMissing",
+    "runtime_version",
+]
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 TRANSPORTS = {"tcp": "TCP", "ws": "WebSocket"}
 """What carries the frames, as the programs call it, and as the report does."""
+RIVER = {"river-json": "JSON", "river-msgpack": "MessagePack"}
+"""River over WebSocket, with each of its codecs."""
+RSOCKET = (*TRANSPORTS, LEASE)
 INSTALL_TIMEOUT = 600.0
 """Seconds for npm, Maven or Cargo: the first run fetches everything."""
 
@@ -31,6 +48,10 @@ class PeerMissing(Exception):
     """A peer cannot be installed here."""
 
 
+class PeerAbsent(Exception):
+    """Nothing here can run a peer, and no package that we could fetch would change that."""
+
+
 @dataclass(frozen=True)
 class Peer:
     """One implementation.
@@ -38,12 +59,13 @@ class Peer:
     Args:
         name: What ``--peer`` calls it.
         title: What the report calls it.
-        server: The command that takes a transport and prints where it listens, ending with the port.
+        server: The command that takes a transport and prints where it listens, ending with the port; empty: it is a
+            client alone.
         client: The command that takes a transport, a host and two ports and prints the checks.
         folder: Where both run.
         version: Returns which version it is.
-        install: Makes it ready; raises PeerMissing when that fails.
-        transports: What its programs speak over.
+        install: Makes it ready; raises PeerMissing when that fails, and PeerAbsent where it cannot be had.
+        steps: The steps of a run in which it takes part.
 
     """
 
@@ -54,7 +76,12 @@ class Peer:
     folder: Path
     version: Callable[[], str]
     install: Callable[[], None]
-    transports: tuple[str, ...] = tuple(TRANSPORTS)
+    steps: tuple[str, ...] = RSOCKET
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """What it can be."""
+        return ("client", "server") if self.server else ("client",)
 
 
 def _run_installer(command: list[str], folder: Path) -> None:
@@ -73,7 +100,9 @@ def _is_newer(made: Path, sources: list[Path]) -> bool:
     return made.exists() and made.stat().st_mtime >= max(source.stat().st_mtime for source in sources)
 
 
-def _javascript(name: str, version: str) -> Peer:
+def _javascript(
+    name: str, title: str, package: str, server: str = "server.js", steps: tuple[str, ...] = RSOCKET
+) -> Peer:
     folder = HERE / name
 
     def install() -> None:
@@ -81,18 +110,10 @@ def _javascript(name: str, version: str) -> Peer:
             _run_installer(NPM, folder)
 
     def installed() -> str:
-        package = folder / "node_modules" / "rsocket-core" / "package.json"
-        return str(json.loads(package.read_text())["version"])
+        return str(json.loads((folder / "node_modules" / package / "package.json").read_text())["version"])
 
-    return Peer(
-        name,
-        f"rsocket-js {version}",
-        ["node", "server.js"],
-        ["node", "client.js"],
-        folder,
-        installed,
-        install,
-    )
+    serving = ["node", server] if server else []
+    return Peer(name, title, serving, ["node", "client.js"], folder, installed, install, steps)
 
 
 def _java() -> Peer:
@@ -133,7 +154,7 @@ def _rust() -> Peer:
         return str(pinned).removeprefix("=")
 
     server, client = [str(built / "server")], [str(built / "client")]
-    return Peer("rust", "rsocket-rust", server, client, folder, installed, install, ("tcp",))
+    return Peer("rust", "rsocket-rust", server, client, folder, installed, install, ("tcp", LEASE))
 
 
 def _python(name: str, title: str, distribution: str, server: str, client: str) -> Peer:
@@ -152,24 +173,40 @@ def _python(name: str, title: str, distribution: str, server: str, client: str) 
     return Peer(name, title, [*run, server], [*run, client], ROOT, installed, install)
 
 
-def _draft() -> Peer:
-    """Return rsocket-py of 2018, which has an environment of its own, and no server here."""
-    folder = HERE / "py-0.2.0"
+def _apart(
+    name: str, title: str, step: str, place: str = "", least: tuple[int, int] = (3, 11), arguments: tuple[str, ...] = ()
+) -> Peer:
+    """Return a client in Python that has an environment of its own, and no server here.
+
+    Args:
+        name: As of `Peer`.
+        title: Likewise.
+        step: The step in which it takes part.
+        place: Its folder's name, where that is another.
+        least: The version of Python that its package needs.
+        arguments: What its program is told first.
+
+    """
+    folder = HERE / (place or name)
     python = folder / ".venv" / "bin" / "python"
     wanted = folder / "requirements.txt"
     done = folder / ".venv" / "installed"
 
     def install() -> None:
-        if not _is_newer(done, [wanted]):
-            _run_installer([sys.executable, "-m", "venv", ".venv"], folder)
-            _run_installer([str(python), "-m", "pip", "install", "--quiet", "--requirement", wanted.name], folder)
-            done.touch()
+        if _is_newer(done, [wanted]):
+            return
+        try:
+            base = python_of(least)
+        except PythonMissing as error:
+            raise PeerAbsent(str(error)) from None
+        _run_installer([base, "-m", "venv", "--clear", ".venv"], folder)
+        _run_installer([str(python), "-m", "pip", "install", "--quiet", "--requirement", wanted.name], folder)
+        done.touch()
 
     def installed() -> str:
         return wanted.read_text().strip().partition("==")[2]
 
-    client = [str(python), "client.py"]
-    return Peer("py-0.2.0", "rsocket-py 0.2.0", [], client, folder, installed, install, ("tcp",))
+    return Peer(name, title, [], [str(python), "client.py", *arguments], folder, installed, install, (step,))
 
 
 def runtime_version(*command: str) -> str:
@@ -183,14 +220,18 @@ def runtime_version(*command: str) -> str:
 
 
 OURS = _python("penstock", "Penstock", "penstock", "interop.ours_server", "interop.ours_client")
-DRAFT = _draft()
+DRAFT = _apart("py-0.2.0", "rsocket-py 0.2.0", "draft")
 PEERS = {
     peer.name: peer
     for peer in (
         _python("py", "rsocket-py", "rsocket", "interop.py.server", "interop.py.client"),
-        _javascript("js-0.0.27", "0.0"),
-        _javascript("js-1.0", "1.0"),
+        _javascript("js-0.0.27", "rsocket-js 0.0", "rsocket-core"),
+        _javascript("js-1.0", "rsocket-js 1.0", "rsocket-core"),
         _java(),
         _rust(),
+        # Their servers speak v1.1 alone, and our client v2.0.
+        _javascript("river-js", "@replit/river", "@replit/river", "", tuple(RIVER)),
+        _apart("river-py", "replit-river", "river-msgpack", least=(3, 12), arguments=("v2.0",)),
+        _apart("river-py-1.1", "replit-river 1.1", "river-msgpack", "river-py", (3, 12), ("v1.1",)),
     )
 }

@@ -25,7 +25,7 @@ CLIENT_TIMEOUT = 150.0
 """Seconds for all checks of a client."""
 END_TIMEOUT = 5.0
 """Seconds that a process has to end when it is asked to."""
-LISTENING = re.compile(rb"listening .*?(\d+)/?$", re.IGNORECASE)
+LISTENING = re.compile(rb"listening .*?(\d+)/?(\?.*)?$", re.IGNORECASE)
 NAMES_ERROR = re.compile(r"^Error|\w(Error|Exception)\b")
 
 

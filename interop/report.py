@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .limits import LIMITS, Limit
-from .peers import TRANSPORTS, Peer
+from .peers import RIVER, TRANSPORTS, Peer
 
 __all__ = ["STEPS", "Outcome", "failures", "page", "summary"]
 
-STEPS = {step: f"over {title}" for step, title in TRANSPORTS.items()} | {"lease": "with leases", "draft": "in a draft"}
+STEPS = {
+    **{step: f"over {title}" for step, title in TRANSPORTS.items()},
+    "lease": "with leases",
+    "draft": "in a draft",
+    **{step: f"by River, in {title}" for step, title in RIVER.items()},
+}
 """The steps of a run, and what is said of a pairing in each."""
 
 
@@ -22,9 +27,10 @@ class Outcome:
     Args:
         peer: The peer.
         role: Which side it played, "client" or "server".
-        step: In which step of the run: a transport, "lease" or "draft".
+        step: In which step of the run, one of `STEPS`.
         results: Each check's result, as the client told it; empty when the run failed as a whole.
         failed: Why it failed as a whole; empty when it did not.
+        absent: Why there is no such peer here; empty when there is.
 
     """
 
@@ -33,6 +39,7 @@ class Outcome:
     step: str
     results: dict[str, str] = field(default_factory=dict)
     failed: str = ""
+    absent: str = ""
 
     def __str__(self) -> str:
         return f"{self.peer.title} as {self.role} {STEPS[self.step]}"
@@ -70,7 +77,7 @@ def failures(outcomes: list[Outcome]) -> list[str]:
     lines = [f"{outcome}: {outcome.failed}" for outcome in outcomes if outcome.failed]
     for outcome in outcomes:
         together = [other for other in outcomes if other.step == outcome.step]
-        for check in _checks(together) if not outcome.failed else []:
+        for check in _checks(together) if not (outcome.failed or outcome.absent) else []:
             verdict = outcome.verdict(check)
             if verdict not in ("ok", "limit"):
                 lines.append(f"{outcome}, {check}: {verdict}")
@@ -81,6 +88,8 @@ def summary(outcome: Outcome) -> str:
     """Return one line about one pairing."""
     if outcome.failed:
         return f"{outcome}: FAILED: {outcome.failed}"
+    if outcome.absent:
+        return f"{outcome}: ABSENT, and not checked: {outcome.absent}"
     verdicts = [outcome.verdict(check) for check in outcome.results]
     ok, limits = verdicts.count("ok"), verdicts.count("limit")
     wrong = len(verdicts) - ok - limits
@@ -115,7 +124,7 @@ def page(outcomes: list[Outcome], versions: dict[str, str]) -> str:
         "",
     ]
     for step, title in STEPS.items():
-        these = [outcome for outcome in outcomes if outcome.step == step]
+        these = [outcome for outcome in outcomes if outcome.step == step and not outcome.absent]
         lines += [f"## {title[0].upper()}{title[1:]}", "", *_table(these, notes), ""]
     lines += ["## Limits", ""]
     if notes:
@@ -125,6 +134,9 @@ def page(outcomes: list[Outcome], versions: dict[str, str]) -> str:
         ]
         lines += [f"{number}. {note}" for number, note in enumerate(notes.values(), 1)]
         lines.append("")
+    absent = [f"* {outcome}: {outcome.absent}" for outcome in outcomes if outcome.absent]
+    if absent:
+        lines += ["## Not here", "", "These were not checked on this machine:", "", *absent, ""]
     wrong = failures(outcomes)
     if wrong:
         lines += ["## Failures", "", *(f"* {line}" for line in wrong), ""]
@@ -134,8 +146,8 @@ def page(outcomes: list[Outcome], versions: dict[str, str]) -> str:
         f"| Python | {platform.python_version()} |",
         "",
         "Run it again: `make interop`, or `.venv/bin/python -m interop --peer java --only server` for a part of it,",
-        "which prints and leaves this page alone. It needs Node 18, a Java 17 development kit, Maven and Cargo 1.75;",
-        "the first run fetches the peers, later ones work offline.",
+        "which prints and leaves this page alone. It needs Node 18, a Java 17 development kit, Maven, Cargo 1.75",
+        "and for replit-river Python 3.12; the first run fetches the peers, later ones work offline.",
         "",
     ]
     return "\n".join(lines)

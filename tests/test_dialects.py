@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from penstock import Connection, LocalError, Metadata, Settings, UrlError
-from penstock.dialects import PROTOCOLS, acceptors, client_session, data_mime
+from penstock.dialects import PROTOCOLS, acceptors, client_session, data_mime, fitting
 from penstock.rsocket.mimes import COMPOSITE
 
 
@@ -65,3 +65,10 @@ def test_the_mime_type_of_data_is_that_of_the_request_or_of_the_connection() -> 
         connection = Connection(protocol, "", False, metadata_mime=mime, data_mime="x/y")
         assert data_mime(connection, metadata) == expected
         assert data_mime(connection, None) == "x/y"
+
+
+def test_the_data_of_river_is_what_its_codec_says() -> None:
+    settings = Settings(data_mime="text/plain")
+    assert fitting("rsocket", settings, {}) is settings
+    assert fitting("river", settings, {}).data_mime == "application/vnd.river+json"
+    assert fitting("river", settings, {"codec": "msgpack"}).data_mime == "application/vnd.river+msgpack"

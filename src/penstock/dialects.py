@@ -21,7 +21,7 @@ __all__ = [
     "client_session",
     "connects_anew",
     "data_mime",
-    "own_data_mime",
+    "fitting",
 ]
 
 PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams", "river")
@@ -152,9 +152,18 @@ def acceptor(protocol: str, settings: Settings) -> Acceptor:
     return acceptors(protocol, settings)()
 
 
-def own_data_mime(protocol: str, options: Mapping[str, str]) -> str:
-    """Return what all data is over a protocol that settles it, given the options of a URL; else nothing."""
-    return f"application/{options.get('codec', 'json')}" if protocol == "river" else ""
+def fitting(protocol: str, settings: Settings, options: Mapping[str, str]) -> Settings:
+    """Return the settings of a connection: River's data is what the URL's codec says, and never anything else.
+
+    Raises:
+        UrlError: There is no such codec.
+
+    """
+    if protocol != "river":
+        return settings
+    from .river.identity import Identity
+
+    return replace(settings, data_mime=Identity.of(options).data_mime)
 
 
 def data_mime(connection: Connection, metadata: bytes | None) -> str:

@@ -49,7 +49,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 __all__ = [
     "ApplicationError",
@@ -127,14 +126,7 @@ class ApplicationError(PenstockError):
         data: The raw bytes of the error as they travelled, when they are not just the message.
         metadata: Of the error; ReactiveSocket 0.0 and 0.2 alone carry it.
 
-    Attributes:
-        extras: What the data has beside code and message, where it is the whole of such an error; see `named`.
-        named: The data is ``{"code", "message", "extras"}``, as that of a :class:`~penstock.TypedError` is.
-
     """
-
-    extras: Any = None
-    named: bool = False
 
     def __init__(
         self,

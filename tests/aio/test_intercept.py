@@ -365,3 +365,17 @@ async def test_an_interceptor_cannot_come_late() -> None:
     async with asking(service):
         with pytest.raises(LocalError, match="before serve"):
             service.intercept(late)
+
+
+async def test_a_service_that_is_bound_still_knows_what_kind_a_route_has() -> None:
+    service, _ = intercepted()
+    service.call("typed", init=int)(lambda request: None)
+    connection = Connection("river", "", False)
+    for interceptors in ((), (lambda request, after: after(request),)):
+        for interceptor in interceptors:
+            service.intercept(interceptor)
+        asked = bound(service, connection)
+        assert {route: asked.kind_of(route) for _, route in service.routes()} == {
+            route: service.kind_of(route) for _, route in service.routes()
+        }
+        assert asked.kind_of("typed") is Kind.CALL

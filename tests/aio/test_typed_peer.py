@@ -6,11 +6,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from examples import interop
 
 import penstock
 from penstock import (
     ApplicationError,
     Balancer,
+    Invalid,
     LocalError,
     Metadata,
     Mismatch,
@@ -34,6 +36,28 @@ async def asking(seen: list[object] | None = None, mime: str = "application/json
     async with penstock.serve(make_service([] if seen is None else seen), URL):
         async with penstock.connect(URL, settings=settings) as peer:
             yield peer
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+async def test_river_needs_no_word_on_how_data_is_encoded(codec: str) -> None:
+    url = f"river+memory://typed-peer?codec={codec}"
+    async with penstock.serve(interop.service, url), penstock.connect(url) as peer:
+        asked, three = typed(peer), interop.Number(3)
+        assert peer.data_mime == f"application/vnd.river+{codec}"
+        async with penstock.balance([url]) as balancer:
+            assert balancer.data_mime == peer.data_mime
+        assert await asked.call("interop.echo", interop.Echo(b"\xff"), returns=interop.Echo) == interop.Echo(b"\xff")
+        assert await asked.upload("interop.sum", three, [three, three], returns=interop.Number) == interop.Number(9)
+        async with asked.stream("interop.count", three, returns=interop.Number) as items:
+            assert [item.n async for item in items] == [0, 1, 2]
+        async with asked.channel("interop.double", three, [three], returns=interop.Number) as doubles:
+            assert [double.n async for double in doubles] == [6, 6]
+        with pytest.raises(interop.Boom) as error:
+            await asked.call("interop.fail", three, errors=[interop.Boom])
+        assert (error.value.message, error.value.extras) == ("boom", three)
+        with pytest.raises(Invalid) as refused:
+            await asked.call("interop.slow", {"m": 1})
+        assert refused.value.code == "INVALID_REQUEST" and b"firstValidationErrors" in refused.value.data
 
 
 @pytest.mark.parametrize("mime", ["application/json", "application/msgpack"])

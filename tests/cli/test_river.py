@@ -43,6 +43,7 @@ def test_what_is_no_schema_and_what_is_no_service_is_one_line(penstock: Penstock
         ("codegen", str(tmp_path / "wrong.json")),
         ("codegen", str(tmp_path / "none.json")),
         ("schema", f"{INTEROP}:nothing"),
+        ("schema", "river+ws://127.0.0.1:1/"),
     ):
         result = penstock("river", *arguments)
         assert result.code == 2

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from penstock.errors import FrameError, ProtocolError, SetupRejected
+from penstock.errors import FrameError, ProtocolError, SessionClosed, SetupRejected
 from penstock.events import Closed, Established
 from penstock.payload import Payload
 from penstock.settings import Settings
@@ -64,6 +65,34 @@ def test_clients_of_an_older_version_are_served_where_that_is_wanted() -> None:
     raw.session.send(1, Payload(b"1"), True)
     (answer,) = raw.said()
     assert answer.control_flags == 4 and body_of(answer)["ok"]
+
+
+def test_early_clients_of_that_version_do_not_say_where_they_would_go_on() -> None:
+    raw = Raw(settings=Settings(river_v1_1=True))
+    early = {"protocolVersion": "v1.1", "expectedSessionState": msgspec.UNSET}
+
+    def shaken() -> str:
+        raw.link()
+        (answer,) = raw.feed(framed(msgspec.json.encode(raw_handshake(raw, early))))
+        return str(body_of(answer)["status"]["sessionId"])
+
+    first = shaken()
+    assert shaken() == first
+    raw.session.close(raw.now, SessionClosed("over"))
+    raw.now += 1
+    # By another id it learns that the session which it would go on with is gone.
+    assert shaken() != first
+    assert code(Raw(), expectedSessionState=None) == "MALFORMED_HANDSHAKE"
+    handshake = raw_handshake(raw, {"expectedSessionState": msgspec.UNSET})
+    raw = Raw()
+    (refused,) = raw.feed(framed(msgspec.json.encode(handshake)))
+    assert body_of(refused)["status"]["code"] == "MALFORMED_HANDSHAKE"
+
+
+def raw_handshake(raw: Raw, more: dict[str, Any]) -> dict[str, Any]:
+    payload = {"type": "HANDSHAKE_REQ", "protocolVersion": "v2.0", "sessionId": "session-1", **more}
+    whole = msgspec.json.decode(raw.encode({"streamId": "hs", "controlFlags": 0}))
+    return {**whole, "payload": {key: value for key, value in payload.items() if value is not msgspec.UNSET}}
 
 
 @pytest.mark.parametrize("junk", [b"", b"{}", b"GET / HTTP/1.1\r\n", b"\xff" * 40])

@@ -193,3 +193,44 @@ def test_metadata_is_said_again_when_it_is_asked_for() -> None:
     (answer,) = duo.client.take_output()
     assert b'"streamId":"rehandshake"' in answer
     assert b'"payload":{"type":"REHANDSHAKE_RESP","metadata":{"token":1}}' in answer
+
+
+@pytest.fixture
+def old() -> Raw:
+    """A client of v1.1, whose closed bit is the one that cancels in v2.0."""
+    raw = Raw(settings=Settings(river_v1_1=True))
+    raw.shake(protocolVersion="v1.1")
+    raw.events.clear()
+    return raw
+
+
+def test_v1_1_the_end_of_a_stream_comes_alone(old: Raw) -> None:
+    old.say("a", 2, {}, **COUNT)
+    old.session.send(1, Payload(b"1"), True)
+    item, end = old.said()
+    assert (item.control_flags, body_of(item)) == (0, {"ok": True, "payload": 1})
+    assert (end.control_flags, body_of(end)) == (4, {"type": "CLOSE"})
+    old.say("b", 2, {}, **ECHO)
+    old.session.fail(2, ApplicationError("BOOM", "boom"))
+    error, end = old.said()
+    assert (error.control_flags, body_of(error)["payload"]["code"]) == (0, "BOOM")
+    assert (end.control_flags, body_of(end)) == (4, {"type": "CLOSE"})
+
+
+def test_v1_1_one_answer_has_the_closed_bit(old: Raw) -> None:
+    old.say("a", 2 | 4, {"a": 1}, **ADD)
+    old.session.fail(1, ValueError("a secret"))
+    (answer,) = old.said()
+    assert (answer.control_flags, body_of(answer)["payload"]["code"]) == (4, "UNCAUGHT_ERROR")
+
+
+def test_v1_1_who_closes_a_subscription_wants_no_more(old: Raw) -> None:
+    old.say("a", 2, {}, **COUNT)
+    (end,) = old.say("a", 4, {"type": "CLOSE"})
+    assert (end.control_flags, body_of(end)) == (4, {"type": "CLOSE"})
+    assert isinstance(old.events[-1], Canceled)
+    old.say("b", 2, {}, **ECHO)
+    assert old.say("b", 4, {"type": "CLOSE"}) == []
+    old.session.request(2, 1)
+    old.said()
+    assert isinstance(old.events[-1], Completed)

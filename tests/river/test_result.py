@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from msgspec import Raw
+from msgspec import Raw, Struct
 
+from penstock import TypedError
 from penstock.errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
 from penstock.river.result import error_of, failure_of, refusal, result_of
 from penstock.wire.river import CODECS
@@ -25,6 +26,22 @@ def test_errors_come_back(codec: str) -> None:
         assert not result.ok and type(again) is type(error)
         assert (again.code, again.message, again.data) == (error.code, error.message, error.data)
         assert flags == (8 if error.code == "ODD" else 4)
+
+
+class Extras(Struct):
+    data: bytes
+
+
+class Named(TypedError, code="NAMED"):
+    extras: Extras
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_extras_of_an_error_are_a_value(codec: str) -> None:
+    known = CODECS[codec]
+    payload = decode_value(failure_of(known, Named("m", Extras(b"\xff")))[1], codec)["payload"]
+    assert payload == {"code": "NAMED", "message": "m", "extras": {"data": b"\xff"}}
+    assert "extras" not in decode_value(failure_of(known, Named("m"))[1], codec)["payload"]
 
 
 @pytest.mark.parametrize(

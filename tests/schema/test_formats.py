@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.schema.formats import JSON, KNOWN, MSGPACK, Format, format_of
+from penstock.schema.formats import JSON, KNOWN, MSGPACK, RIVER_JSON, RIVER_MSGPACK, Format, format_of
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,8 @@ from penstock.schema.formats import JSON, KNOWN, MSGPACK, Format, format_of
         ("application/msgpack", MSGPACK),
         ("application/x-msgpack", MSGPACK),
         ("application/vnd.msgpack", MSGPACK),
+        ("application/vnd.river+json", RIVER_JSON),
+        ("application/vnd.river+msgpack", RIVER_MSGPACK),
         ("application/octet-stream", None),
         ("text/plain", None),
         ("json", None),

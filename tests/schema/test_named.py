@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from penstock import ApplicationError, LocalError, TypedError
+from penstock.schema.formats import FORMATS, JSON, Format
 from penstock.schema.named import RESERVED, named_error
 
 
@@ -47,11 +48,21 @@ def test_the_base_is_not_raised() -> None:
 
 def test_an_error_is_found_by_its_name() -> None:
     travelled = ApplicationError(0x201, "", Unknown("m", Extras("X")).data, b"meta")
-    found = named_error(travelled, CLASSES)
+    found = named_error(travelled, CLASSES, JSON)
     assert isinstance(found, Unknown)
     assert (found.message, found.extras, found.data, found.metadata) == ("m", Extras("X"), travelled.data, b"meta")
     packed = msgspec.msgpack.encode({"code": "CLOSED", "message": "late"})
-    assert isinstance(named_error(ApplicationError("CLOSED", "late", packed), CLASSES), Closed)
+    assert isinstance(named_error(ApplicationError(0x201, "late", packed), CLASSES, JSON), Closed)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_where_codes_are_words_the_data_are_the_extras(form: Format) -> None:
+    travelled = ApplicationError("UNKNOWN", "m", form.encode(Extras("X")))
+    found = named_error(travelled, CLASSES, form)
+    assert isinstance(found, Unknown) and (found.message, found.extras) == ("m", Extras("X"))
+    assert isinstance(named_error(ApplicationError("CLOSED", "late"), CLASSES, form), Closed)
+    for other in (ApplicationError("OTHER", "m"), ApplicationError("UNKNOWN", "m", form.encode([]))):
+        assert named_error(other, CLASSES, form) is other
 
 
 @pytest.mark.parametrize(
@@ -63,7 +74,7 @@ def test_an_error_is_found_by_its_name() -> None:
 )  # fmt: skip
 def test_all_others_stay_what_they_are(data: bytes) -> None:
     error = ApplicationError(0x301, "", data)
-    assert named_error(error, CLASSES) is error
+    assert named_error(error, CLASSES, JSON) is error
 
 
 def test_extras_that_cannot_be_found_are_told() -> None:

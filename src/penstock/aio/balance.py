@@ -11,6 +11,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Final
 
+from ..dialects import fitting
 from ..errors import ApplicationError, ConnectError, LocalError, PenstockError, Rejected, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
@@ -119,7 +120,7 @@ class Balancer(Asking):
         self._make = make
         self._strategy = strategy
         self._policy = policy
-        self._settings = settings
+        self._settings = fitting(self._wanted[0].protocol, settings, self._wanted[0].options)
         self._retry_rejected = retry_rejected
         self._clock = clock
         self._nodes: dict[str, Node] = {}

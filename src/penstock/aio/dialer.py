@@ -7,12 +7,11 @@ import logging
 import os
 import ssl as tls
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from .. import transports
 from ..connection import Connection
-from ..dialects import client_session, own_data_mime
+from ..dialects import client_session, fitting
 from ..errors import ConnectError
 from ..payload import Payload
 from ..settings import Settings
@@ -62,8 +61,7 @@ class Dialer:
         watchers: Watchers | None = None,
     ) -> None:
         self.url = url
-        mime = own_data_mime(url.protocol, url.options)
-        self.settings = replace(settings, data_mime=mime) if mime else settings
+        self.settings = fitting(url.protocol, settings, url.options)
         self.backoff = backoff
         self._service = service
         self._setup = setup

@@ -161,7 +161,7 @@ def _format(connection: Connection, payload: Payload) -> Format:
         raise Invalid(message=f"the metadata is no composite metadata: {error}") from None
     form = format_of(mime)
     if form is None:
-        raise _invalid(connection, Mismatch(f"data of type {mime!r} is not understood; use {KNOWN}"))
+        raise _invalid(connection, JSON, Mismatch(f"data of type {mime!r} is not understood; use {KNOWN}"))
     return form
 
 
@@ -169,7 +169,7 @@ def _decoded(converter: Converter, form: Format, payload: Payload, connection: C
     try:
         return converter.decode(form, payload.data)
     except Mismatch as error:
-        raise _invalid(connection, error) from None
+        raise _invalid(connection, form, error) from None
 
 
 async def _decoded_items(
@@ -179,14 +179,10 @@ async def _decoded_items(
         yield _decoded(converter, form, payload, connection)
 
 
-def _invalid(connection: Connection, error: Mismatch) -> ApplicationError:
+def _invalid(connection: Connection, form: Format, error: Mismatch) -> ApplicationError:
     """Return what a peer is told whose data does not fit."""
     message = f"the data does not match its schema: {error}"
     if connection.protocol not in WORDS:
         return Invalid(message=message, data=problems_in_json(error))
     # River, Clients, servers, and RPCs: INVALID_REQUEST; the extras are the reference's.
-    extras = validation_extras(error)
-    body = {"code": INVALID_REQUEST, "message": message, "extras": extras}
-    invalid = Invalid(INVALID_REQUEST, message, JSON.encode(body))
-    invalid.extras, invalid.named = extras, True
-    return invalid
+    return Invalid(INVALID_REQUEST, message, form.encode(validation_extras(error)))

@@ -28,7 +28,7 @@ def typed(peer: Asking, mime: str = "") -> TypedPeer:
 
     Args:
         peer: The peer.
-        mime: How data is encoded; else as the connection says, by `Settings.data_mime`.
+        mime: How data is encoded; else as the connection says, by `Settings.data_mime`, or by the codec of River's URL.
 
     Raises:
         LocalError: There is no such encoding.

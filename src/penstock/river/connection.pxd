@@ -30,6 +30,7 @@ cdef class Connection:
     cdef bint _renewed
     cdef object _promised
     cdef bint _taken_over
+    cdef str _answered_as
     cdef double _heard
     cdef readonly list _events
     cdef Outbox _outbox

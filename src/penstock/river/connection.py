@@ -95,6 +95,8 @@ class Connection:
         # What the last checkpoint covers, reserves and promises, until it is committed.
         self._promised: tuple[int, int, int, int] | None = None
         self._taken_over = False
+        # What the answer to a handshake calls the session.
+        self._answered_as = session_id
         self._heard = 0.0
         self._events: list[Event] = []
         self._outbox = Outbox()
@@ -177,8 +179,13 @@ class Connection:
 
         """
         sequence = self._sequence
-        if self._old and flags & CLOSE:
-            # v1.1: the bit that closes a stream there is the one that cancels it here.
+        if self._old and flags & (CLOSE | CANCEL):
+            # v1.1 closes and cancels by one bit, and looks at what comes with it only where it is the one answer.
+            stream = self._streams.named(self._codec.value(name, str))
+            alone = stream is not None and not stream.answers_items
+            if not alone and body != self._codec.close:
+                self._post(name, flags & ~(CLOSE | CANCEL), body, well)
+                body, well = self._codec.close, False
             flags = flags & ~CLOSE | CANCEL
         data = self._writer.message(sequence.seq, sequence.reported(), name, flags, body, well, route, tracing)
         size = len(data) - PREFIX_BYTES

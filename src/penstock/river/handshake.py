@@ -59,13 +59,16 @@ class ExpectedState(Struct, rename="camel"):
 
 
 class HandshakeRequest(Struct, rename="camel"):
-    """A client says who it is. The document writes `metdata`, the reference `metadata`."""
+    """A client says who it is. The document writes `metdata`, the reference `metadata`.
+
+    Early clients of v1.1 do not say where they would go on.
+    """
 
     # No tag of msgspec's: that might be absent.
     type: Literal["HANDSHAKE_REQ"]
     protocol_version: str
     session_id: Id
-    expected_session_state: ExpectedState
+    expected_session_state: ExpectedState | UnsetType = UNSET
     metadata: Raw | UnsetType = UNSET
     metdata: Raw | UnsetType = UNSET
 
@@ -141,29 +144,35 @@ def decode_request(message: Message, codec: RiverCodec, old: bool) -> HandshakeR
     served = (V1_1, V2_0) if old else (V2_0,)
     if asked.protocol_version not in served:
         raise SetupRejected(f"this server speaks {' and '.join(served)}, not {asked.protocol_version[:20]}", VERSION)
+    if not asked.session_id:
+        raise SetupRejected("the session has no id", MALFORMED)
     state = asked.expected_session_state
+    if state is UNSET:
+        if asked.protocol_version != V1_1:
+            raise SetupRejected("the handshake has no expectedSessionState", MALFORMED)
+        return asked
     try:
         state.next_expected_seq = whole("nextExpectedSeq", state.next_expected_seq)
         state.next_sent_seq = whole("nextSentSeq", state.next_sent_seq)
     except FrameError as error:
         # THREATS 56.
         raise SetupRejected(error.message, MISMATCH) from error
-    if not asked.session_id:
-        raise SetupRejected("the session has no id", MALFORMED)
     return asked
 
 
-def check_state(state: ExpectedState, sequence: Sequence | None) -> None:
+def check_state(state: ExpectedState | UnsetType, sequence: Sequence | None) -> None:
     """Check that a client and a server can go on together.
 
     Args:
-        state: The client's.
+        state: The client's; unset: it does not say, and order alone tells.
         sequence: The server's; None: it has no such session.
 
     Raises:
         SetupRejected: One of them lacks what the other has forgotten.
 
     """
+    if state is UNSET:
+        return
     expected, sent = int(state.next_expected_seq), int(state.next_sent_seq)
     if sequence is None:
         if expected or sent:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..errors import UrlError
-from ..wire.river import CODECS, MAX_ID
+from ..wire.river import CODECS, MAX_ID, codec_of
 
 __all__ = ["SERVER", "Identity", "base36"]
 
@@ -46,6 +46,11 @@ class Identity:
             if len(name) > MAX_ID:
                 raise UrlError(f"the id {name[:20]!r}… has {len(name)} characters; it may have {MAX_ID}")
         return identity
+
+    @property
+    def data_mime(self) -> str:
+        """What data is."""
+        return codec_of(self.codec).data_mime
 
 
 def base36(number: int) -> str:

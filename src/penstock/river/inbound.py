@@ -95,9 +95,10 @@ class Inbound(Rehandshakes):
     def _request(self, message: Message) -> None:
         name = message.stream_id
         flags = message.control_flags
-        if self._old and flags & CANCEL:
-            flags = flags & ~CANCEL | CLOSE
         stream = self._streams.named(name)
+        if self._old and flags & CANCEL and (stream is None or stream.sends_items):
+            # v1.1 has one bit for both; who closes a stream in which it sends nothing wants no more of it.
+            flags = flags & ~CANCEL | CLOSE
         if stream is None:
             self._unknown(message, flags)
         elif flags & CANCEL:

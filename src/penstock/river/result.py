@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, to_builtins
 
 from ..errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
 from ..wire.river import CANCEL, CLOSE, RiverCodec
+from ..wire.river_values import encode_value
 
 __all__ = ["CANCELED", "INVALID", "UNEXPECTED_DISCONNECT", "Result", "error_of", "failure_of", "refusal", "result_of"]
 
@@ -90,25 +90,18 @@ def failure_of(codec: RiverCodec, error: Exception) -> tuple[int, bytes]:
     if not isinstance(error, ApplicationError):
         return CANCEL, refusal(codec, UNCAUGHT, SAFE)
     code = error.code if isinstance(error.code, str) else f"0x{error.code:03X}"
-    body = codec.encode_value(_Failed(Failure(code, error.message, _extras_of(codec, error))))
+    body = codec.encode_value(_Failed(Failure(code, error.message, _extras(codec, error))))
     return CANCEL if code in RESERVED else CLOSE, body
 
 
-def _extras_of(codec: RiverCodec, error: ApplicationError) -> Raw | UnsetType:
-    """Return what `error` has beside its code and message.
-
-    Raises:
-        LocalError: It cannot travel by this codec.
-
-    """
-    if not error.named:
-        return UNSET if error.data == error.message.encode() else Raw(codec.body(error.data))
-    if error.extras is None:
+def _extras(codec: RiverCodec, error: ApplicationError) -> Raw | UnsetType:
+    """Return what goes with an error: its extras where it has such, which are a value, else its data."""
+    extras = getattr(error, "extras", UNSET)
+    if extras is None:
         return UNSET
-    try:
-        return Raw(codec.encode_value(error.extras))
-    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as wrong:
-        raise LocalError(f"the extras of {error.code} cannot travel: {wrong}") from wrong
+    if extras is not UNSET:
+        return Raw(encode_value(to_builtins(extras, builtin_types=(bytes, bytearray)), codec.name))
+    return Raw(codec.body(error.data)) if error.data != error.message.encode() else UNSET
 
 
 def refusal(codec: RiverCodec, code: str, message: str) -> bytes:

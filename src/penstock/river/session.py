@@ -5,6 +5,8 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
+from msgspec import UNSET
+
 from ..core.halves import DONE, OPEN
 from ..errors import (
     CreditExceeded,
@@ -129,6 +131,9 @@ class RiverSession(Checkpoints):
     def _serve(self, asked: HandshakeRequest, sessions: Sessions[RiverSession], now: float) -> None:
         """Take a client's first handshake."""
         self._old = asked.protocol_version == V1_1
+        # A client that does not say where it would go on learns by the id whether its session is still here.
+        forgetful = asked.expected_session_state is UNSET
+        self._answered_as = f"{asked.session_id}-{now:.9f}" if forgetful else asked.session_id
         self._sessions = sessions
         self._established = True
         sessions.add(self)
@@ -138,7 +143,7 @@ class RiverSession(Checkpoints):
     def go_on(self, now: float) -> None:
         """Answer a handshake, and go on over its link; the old link, if there is one, is given up."""
         self._suspend(now)
-        self._outbox.write(self._control(response(self._codec, self.session_id)))
+        self._outbox.write(self._control(response(self._codec, self._answered_as)))
         self._linked(now)
 
     # Verbs.

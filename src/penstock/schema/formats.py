@@ -9,8 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from .depth import check_json_depth, check_msgpack_depth
+from .river import RiverJson, RiverMsgpack
 
-__all__ = ["FORMATS", "JSON", "KNOWN", "MSGPACK", "Format", "format_of"]
+__all__ = ["FORMATS", "JSON", "KNOWN", "MSGPACK", "RIVER_JSON", "RIVER_MSGPACK", "Format", "format_of"]
 
 
 class Format:
@@ -42,7 +43,9 @@ class Format:
 
 JSON: Final = Format("json", msgspec.json, check_json_depth)
 MSGPACK: Final = Format("msgpack", msgspec.msgpack, check_msgpack_depth)
-FORMATS: Final = (JSON, MSGPACK)
+RIVER_JSON: Final = Format("River's json", RiverJson, check_json_depth)
+RIVER_MSGPACK: Final = Format("River's msgpack", RiverMsgpack, check_msgpack_depth)
+FORMATS: Final = (JSON, MSGPACK, RIVER_JSON, RIVER_MSGPACK)
 
 _BY_MIME: Final = {
     "application/json": JSON,
@@ -50,6 +53,8 @@ _BY_MIME: Final = {
     "application/x-msgpack": MSGPACK,
     "application/vnd.msgpack": MSGPACK,
 }
+_RIVER: Final = {"application/vnd.river+json": RIVER_JSON, "application/vnd.river+msgpack": RIVER_MSGPACK}
+"""What the data of River's connections is: their codecs are not negotiated, and nobody has to name these."""
 KNOWN: Final = f"{', '.join(_BY_MIME)}, or any type that ends in +json"
 """The MIME types that work, for messages."""
 
@@ -61,5 +66,6 @@ def format_of(mime: str) -> Format | None:
     Parameters such as a charset are ignored: both encodings leave no choice of it (RFC 8259, section 8.1).
     """
     name = mime.partition(";")[0].strip().lower()
+    known = _BY_MIME.get(name) or _RIVER.get(name)
     # RFC 6839, section 3.1: whatever ends so is JSON.
-    return JSON if name.endswith("+json") else _BY_MIME.get(name)
+    return JSON if known is None and name.endswith("+json") else known

@@ -27,8 +27,8 @@ class TypedError(ApplicationError):
 
             extras: Symbol
 
-    Without an annotation of `extras` there are none. What travels as the error's data is the JSON object
-    ``{"code", "message", "extras"}``; where codes are numbers, the code is APPLICATION_ERROR.
+    Without an annotation of `extras` there are none. River has a place for all three; where codes are numbers, the code
+    is APPLICATION_ERROR, and what travels as the error's data is the JSON object ``{"code", "message", "extras"}``.
 
     Args:
         message: A text for people. It travels, so it must hold no secret.
@@ -40,7 +40,7 @@ class TypedError(ApplicationError):
     """
 
     NAME: ClassVar[str] = ""
-    named = True
+    extras: Any = None
 
     def __init_subclass__(cls, *, code: str, **rest: Any) -> None:
         super().__init_subclass__(**rest)
@@ -91,40 +91,42 @@ class _Body(msgspec.Struct):
 _BODY = Converter(_Body)
 
 
-def named_error(error: ApplicationError, classes: dict[str, type[TypedError]], form: Format = JSON) -> ApplicationError:
+def named_error(error: ApplicationError, classes: dict[str, type[TypedError]], form: Format) -> ApplicationError:
     """Return the error of one of `classes` that `error` travelled as; itself where it is none of them.
 
     Args:
-        error: What came. Where codes are words, its data is the extras; else it is the whole error.
+        error: What came.
         classes: By their names.
-        form: How extras are encoded where they travel alone.
+        form: How data is encoded on the connection.
 
     """
-    if error.code in classes:
-        cls = classes[str(error.code)]
-        raw = b"" if error.data == error.message.encode() else error.data
-        return _named(cls, error.message, raw, form, error)
+    try:
+        named = _by_word(error, classes, form) if isinstance(error.code, str) else _by_body(error, classes)
+    except Mismatch:
+        return error
+    if named is None:
+        return error
+    named.data, named.metadata = error.data, error.metadata
+    return named
+
+
+def _by_word(error: ApplicationError, classes: dict[str, type[TypedError]], form: Format) -> TypedError | None:
+    """Return an error of a protocol whose codes are words: its data are the extras, if there are any."""
+    cls = classes.get(str(error.code))
+    if cls is None:
+        return None
+    wanted = cls.extras_type()
+    told = error.data != error.message.encode()
+    return cls(error.message, Converter(wanted).decode(form, error.data) if told and wanted is not None else None)
+
+
+def _by_body(error: ApplicationError, classes: dict[str, type[TypedError]]) -> TypedError | None:
+    """Return an error of the others: its data has the word, too."""
     # An object in JSON begins with a brace; in msgpack never.
     form = JSON if error.data[:1] == b"{" else MSGPACK
-    try:
-        body: _Body = _BODY.decode(form, error.data)
-    except Mismatch:
-        return error
-    found = classes.get(body.code)
-    if found is None:
-        return error
-    named = _named(found, body.message, bytes(body.extras) or bytes(body.extra), form, error)
-    if named is not error:
-        named.data = error.data
-    return named
-
-
-def _named(cls: type[TypedError], message: str, raw: bytes, form: Format, error: ApplicationError) -> ApplicationError:
-    wanted = cls.extras_type()
-    try:
-        extras = Converter(wanted).decode(form, raw) if raw and wanted is not None else None
-    except Mismatch:
-        return error
-    named = cls(message, extras)
-    named.metadata = error.metadata
-    return named
+    body: _Body = _BODY.decode(form, error.data)
+    cls = classes.get(body.code)
+    if cls is None:
+        return None
+    raw, wanted = bytes(body.extras) or bytes(body.extra), cls.extras_type()
+    return cls(body.message, Converter(wanted).decode(form, raw) if raw and wanted is not None else None)

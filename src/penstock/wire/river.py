@@ -109,7 +109,7 @@ class RiverCodec:
     ) -> None:
         self.name = name
         self.is_json = name == "json"
-        self.data_mime = f"application/{name}"
+        self.data_mime = f"application/vnd.river+{name}"
         self.encode_value = encode
         self._decode = decode
         self._check_depth = check_depth

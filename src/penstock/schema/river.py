@@ -1,0 +1,190 @@
+"""River's two encodings, which carry bytes and integers of any size.
+
+Its JSON has wrappers for them, ``{"$t": base64}`` and ``{"$b": decimal}``; its MessagePack has bytes, and extension
+type 0 for integers beyond 2^53-1. Nearly all values need neither, and are left to msgspec.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+from msgspec import inspect
+from msgspec.msgpack import Ext
+
+__all__ = ["RiverJson", "RiverMsgpack"]
+
+SAFE: Final = (1 << 53) - 1
+"""The largest integer that every peer can count to."""
+BIG_INTEGER: Final = 0
+"""The extension type of larger ones."""
+DIGITS: Final = 4_000
+"""Of an integer: Python takes quadratic time for them, and refuses 4,301."""
+
+_DECIMAL: Final = re.compile(r"-?[0-9]+")
+_MANY_DIGITS: Final = re.compile(rb"[0-9]{16}")
+_OCTETS: Final = (bytes, bytearray, memoryview)
+_SIMPLE: Final = (
+    inspect.NoneType,
+    inspect.BoolType,
+    inspect.IntType,
+    inspect.FloatType,
+    inspect.StrType,
+    inspect.EnumType,
+    inspect.LiteralType,
+    inspect.DateTimeType,
+    inspect.DateType,
+    inspect.TimeType,
+    inspect.TimeDeltaType,
+    inspect.UUIDType,
+    inspect.DecimalType,
+)
+
+
+class RiverJson:
+    """What :mod:`msgspec.json` is to JSON."""
+
+    class Encoder:
+        """Writes values."""
+
+        def encode(self, value: Any) -> bytes:
+            """Return a value's bytes."""
+            cls: Any = type(value)
+            if _has_no_octets(cls):
+                data = msgspec.json.encode(value)
+                if _MANY_DIGITS.search(data) is None:
+                    return data
+            return msgspec.json.encode(_wrapped(msgspec.to_builtins(value, builtin_types=_OCTETS)))
+
+    class Decoder:
+        """Reads values of one type, strictly."""
+
+        def __init__(self, wanted: Any) -> None:
+            self._wanted = wanted
+            self._plain = msgspec.json.Decoder(wanted)
+
+        def decode(self, data: bytes) -> Any:
+            """Return the value."""
+            if b'"$' not in data:
+                return self._plain.decode(data)
+            tree = _unwrapped(msgspec.json.decode(data))
+            return msgspec.convert(tree, self._wanted, builtin_types=_OCTETS)
+
+
+class RiverMsgpack:
+    """What :mod:`msgspec.msgpack` is to MessagePack."""
+
+    class Encoder:
+        """Writes values."""
+
+        def encode(self, value: Any) -> bytes:
+            """Return a value's bytes."""
+            try:
+                data = msgspec.msgpack.encode(value)
+            except OverflowError:
+                # An integer of more than 64 bits.
+                data = b"\xcf"
+            if b"\xcf" not in data and b"\xd3" not in data:
+                return data
+            # MessagePack, Formats: these begin integers of 64 bits, and may stand in texts, too.
+            return msgspec.msgpack.encode(_extended(msgspec.to_builtins(value, builtin_types=_OCTETS)))
+
+    class Decoder:
+        """Reads values of one type, strictly."""
+
+        def __init__(self, wanted: Any) -> None:
+            self._wanted = wanted
+            self._plain = msgspec.msgpack.Decoder(wanted, ext_hook=_integer)
+
+        def decode(self, data: bytes) -> Any:
+            """Return the value."""
+            try:
+                return self._plain.decode(data)
+            except msgspec.ValidationError:
+                # Where an integer is wanted, msgspec takes no extension.
+                tree = msgspec.msgpack.decode(data, ext_hook=_integer)
+                return msgspec.convert(tree, self._wanted, builtin_types=_OCTETS)
+
+
+@lru_cache(maxsize=1_024)
+def _has_no_octets(cls: type) -> bool:
+    """Return whether values of a type can hold no bytes anywhere."""
+    try:
+        return _is_plain(inspect.type_info(cls), set())
+    except TypeError:
+        return False
+
+
+def _is_plain(info: Any, seen: set[int]) -> bool:
+    if isinstance(info, _SIMPLE):
+        return True
+    if id(info) in seen:
+        return True
+    seen.add(id(info))
+    if hasattr(info, "fields"):
+        parts = [field.type for field in info.fields]
+    elif isinstance(info, inspect.UnionType):
+        parts = list(info.types)
+    elif isinstance(info, inspect.TupleType):
+        parts = list(info.item_types)
+    elif isinstance(info, inspect.DictType):
+        parts = [info.key_type, info.value_type]
+    elif isinstance(info, inspect.CollectionType):
+        parts = [info.item_type]
+    else:
+        return False
+    return all(_is_plain(part, seen) for part in parts)
+
+
+def _wrapped(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _wrapped(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_wrapped(inner) for inner in value]
+    if isinstance(value, _OCTETS):
+        return {"$t": base64.b64encode(value).decode()}
+    if isinstance(value, int) and not -SAFE <= value <= SAFE:
+        return {"$b": str(value)}
+    return value
+
+
+def _unwrapped(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unwrapped(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    # An object of a user's that looks like a wrapper and is none stays what it is.
+    if len(value) == 1:
+        text = value.get("$t")
+        if isinstance(text, str):
+            try:
+                return base64.b64decode(text, validate=True)
+            except (binascii.Error, ValueError):
+                return value
+        text = value.get("$b")
+        if isinstance(text, str) and len(text) <= DIGITS and _DECIMAL.fullmatch(text):
+            return int(text)
+    return {name: _unwrapped(inner) for name, inner in value.items()}
+
+
+def _extended(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _extended(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_extended(inner) for inner in value]
+    if isinstance(value, int) and not -SAFE <= value <= SAFE:
+        return Ext(BIG_INTEGER, msgspec.msgpack.encode(str(value)))
+    return value
+
+
+def _integer(code: int, data: memoryview) -> int:
+    number = msgspec.msgpack.decode(data) if code == BIG_INTEGER else None
+    if isinstance(number, str) and len(number) <= DIGITS and _DECIMAL.fullmatch(number):
+        return int(number)
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise msgspec.ValidationError(f"Expected an integer in an extension of type 0, got one of type {code}")
+    return number
