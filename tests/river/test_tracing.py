@@ -4,13 +4,12 @@ import json
 from typing import Any
 
 import pytest
-from msgspec import UNSET
 
 from penstock.errors import LocalError
 from penstock.events import Requested
 from penstock.kinds import Kind
 from penstock.payload import Payload
-from penstock.river.tracing import MAX_CHARACTERS, metadata_of, tracing_of
+from penstock.river.tracing import MAX_CHARACTERS, tracing_of
 from tests.river.peers import Duo, Raw, messages
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -41,7 +40,7 @@ def test_it_travels_as_the_reference_has_it() -> None:
     duo.client.open(Kind.CALL, "demo.add", Payload(b"{}"), 1)
     first, second = messages(duo.client.take_output())
     assert first.tracing == {"traceparent": "x", "tracestate": ""}
-    assert second.tracing is UNSET
+    assert second.tracing is None
 
 
 @pytest.mark.parametrize(
@@ -66,7 +65,6 @@ def test_what_is_no_trace_is_none(tracing: dict[str, Any], expected: object) -> 
     assert isinstance(asked, Requested)
     found = asked.payload.metadata
     assert (None if found is None else json.loads(found)) == expected
-    assert metadata_of(UNSET) is None
 
 
 @pytest.mark.parametrize(
@@ -80,6 +78,6 @@ def test_there_is_no_other_metadata(metadata: bytes) -> None:
 
 
 def test_a_trace_has_a_limit() -> None:
-    assert tracing_of(None) is UNSET
+    assert tracing_of(None) is None
     with pytest.raises(LocalError, match="longer"):
         tracing_of(json.dumps({"traceparent": "x" * (MAX_CHARACTERS + 1)}).encode())

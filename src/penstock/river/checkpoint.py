@@ -133,7 +133,7 @@ class Checkpoints(Links):
             # There is no earlier one to go beyond. What comes from now on waits for the commit.
             sequence.covered, sequence.reserved = sequence.ack, sequence.seq + reserved
         streams = [StreamState.of(stream, sequence.ack) for stream in self._streams.all()]
-        covered = min([sequence.ack, *(state.heard for state in streams)])
+        covered = min([state.heard for state in streams], default=sequence.ack)
         for state in streams:
             # What `commit` will ask for.
             state.granted += count if state.number == stream_id else 0

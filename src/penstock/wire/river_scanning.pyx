@@ -5,6 +5,10 @@ twice or of another type, numbers that are not whole, extension types, and all t
 what is accepted here equal to what the codec makes of it.
 """
 
+from typing import Any
+
+import msgspec
+
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint64_t
@@ -25,11 +29,13 @@ cdef enum:
     # The fields that every message has.
     NEEDED = 0xFF
 
+cdef object FROM_JSON = msgspec.json.Decoder(dict[str, Any]).decode
+cdef object FROM_MSGPACK = msgspec.msgpack.Decoder(dict[str, Any]).decode
 cdef int64_t MAX_NUMBER = (<int64_t>1 << 53) - 1
 
 # What a field is, and its bit among those that were seen.
 cdef enum:
-    ID, FROM, TO, SEQ, ACK, STREAM, FLAGS, PAYLOAD, SERVICE, PROCEDURE, UNKNOWN
+    ID, FROM, TO, SEQ, ACK, STREAM, FLAGS, PAYLOAD, SERVICE, PROCEDURE, TRACING, UNKNOWN
 
 
 cdef struct Span:
@@ -38,8 +44,8 @@ cdef struct Span:
 
 
 cdef struct Envelope:
-    Span text[11]
-    int64_t number[11]
+    Span text[12]
+    int64_t number[12]
     int seen
 
 
@@ -62,7 +68,9 @@ cpdef Message scan(bytes buffer, Py_ssize_t start, Py_ssize_t end, bint json, bi
             message.service_name = _text(p, found.text[SERVICE])
         if found.seen & 1 << PROCEDURE:
             message.procedure_name = _text(p, found.text[PROCEDURE])
-    except UnicodeDecodeError:
+        if found.seen & 1 << TRACING:
+            message.tracing = (FROM_JSON if json else FROM_MSGPACK)(_cut(p, found.text[TRACING]))
+    except (UnicodeDecodeError, msgspec.DecodeError):
         return None
     message.seq = found.number[SEQ]
     message.ack = found.number[ACK]
@@ -125,6 +133,8 @@ cdef inline int _field(Bytes p, Py_ssize_t start, Py_ssize_t size) noexcept nogi
     elif size == 7:
         if memcmp(p, b"payload", 7) == 0:
             return PAYLOAD
+        if memcmp(p, b"tracing", 7) == 0:
+            return TRACING
     elif size == 8:
         if memcmp(p, b"streamId", 8) == 0:
             return STREAM
@@ -163,7 +173,7 @@ cdef bint _json_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, Envelope* found
         if field == UNKNOWN or found.seen & 1 << field:
             return False
         found.seen |= 1 << field
-        if field == PAYLOAD:
+        if field == PAYLOAD or field == TRACING:
             start = at
             at = _json_value(p, at, end, MAX_DEPTH - 1)
             if at < 0:
@@ -356,7 +366,7 @@ cdef bint _msgpack_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, Envelope* fo
         if field == UNKNOWN or found.seen & 1 << field or at >= end:
             return False
         found.seen |= 1 << field
-        if field == PAYLOAD:
+        if field == PAYLOAD or field == TRACING:
             found.text[field].start = at
             at = _msgpack_value(p, at, end, MAX_DEPTH - 1, False)
             found.text[field].end = at
