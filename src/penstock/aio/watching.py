@@ -29,7 +29,7 @@ ConnectionHook: TypeAlias = Callable[[Connection], AbstractAsyncContextManager[A
 """Returns what is entered when a connection is established, and left when it is closed."""
 
 ENTERING: Final = 8
-"""Why nothing is read from a link: its hook is being entered. See the reasons in `driver`."""
+"""Why nothing is read from a link: its hook is being entered. See the reasons in `flow`."""
 
 LEAVING: Final = 1.0
 """Seconds that a hook may take to be left while somebody waits for that."""
