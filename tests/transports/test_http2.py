@@ -24,11 +24,6 @@ SHORT = Settings(connect_timeout=0.05)
 """For what never comes."""
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return Certificates(tmp_path_factory.mktemp("certificates"))
-
-
 async def met(server: Recorder) -> Recorder:
     """Return a receiver once it has its link."""
     await server.until(lambda: server.link is not None)
