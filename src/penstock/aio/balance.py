@@ -24,7 +24,7 @@ from .pump import Source
 from .reconnect import Reconnect
 from .service import Service
 from .strategies import PeakEwma, Strategy, strategy_named
-from .streams import LateStream, Stream
+from .streams import LateStream, Stream, Wanted
 
 __all__ = ["Balancer", "balance"]
 
@@ -225,18 +225,8 @@ class Balancer(Asking):
                 if not self._retry_rejected or not self._fit(refused):
                     raise
 
-    def _stream(
-        self,
-        kind: Kind,
-        route: str,
-        payload: Payload,
-        routed: bool,
-        credit: int | None,
-        manual: bool,
-        outgoing: Source | None,
-    ) -> Stream:
-        route = "" if routed else route
-        return LateStream(self._driver, self._settings, kind, route, payload, credit, manual, outgoing)
+    def _stream(self, wanted: Wanted) -> Stream:
+        return LateStream(self._driver, self._settings, wanted)
 
     async def _driver(self) -> Driver:
         """Return the driver over which a stream goes."""
