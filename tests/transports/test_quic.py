@@ -60,13 +60,7 @@ async def test_a_server_that_goes_away_ends_its_sessions(url: str, certificates:
 
 async def test_a_session_goes_on_over_another_connection(url: str, certificates: Certificates) -> None:
     async with serving(url, certificates.to_client, Settings(resume=True)) as world:
-        assert (await world.peer.call("echo", b"once")).data == b"once"
-        (driver,) = world.server._drivers.values()
-        first = driver.link
-        assert first is not None
-        first.abort()
-        await until(lambda: driver.link not in (None, first))
-        assert (await world.peer.call("echo", b"again")).data == b"again"
+        await interactions.check_another_link(world)
 
 
 # Bytes and windows.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..errors import LocalError
@@ -142,12 +141,6 @@ class _Stream(Stream):
         self._plain: Stream | None = None
         self._around: AsyncIterator[Payload] | None = None
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.cancel()
-        await self._close()
-
     def cancel(self, metadata: bytes | None = None) -> None:
         """Want no more items. See :meth:`Stream.cancel`."""
         if self._plain is not None:
@@ -189,16 +182,6 @@ class _Stream(Stream):
         async for payload in super()._items() if self._around is None else self._around:
             yield payload
 
-    async def _items_until_left(self) -> AsyncGenerator[Payload, None]:
-        items = self._items()
-        try:
-            async for payload in items:
-                yield payload
-        finally:
-            await items.aclose()
-            self.cancel()
-            await self._close()
-
     async def _batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
         await self._opened()
         if self._around is None:
@@ -216,7 +199,8 @@ class _Stream(Stream):
         if len(builder):
             yield builder.finish()
 
-    async def _close(self) -> None:
+    async def _leave(self) -> None:
+        self.cancel()
         close = getattr(self._around, "aclose", None)
         if close is not None:
             await close()

@@ -199,7 +199,7 @@ class Stream(Items):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.cancel()
+        await self._leave()
 
     def __aiter__(self) -> AsyncIterator[Payload]:
         return self._items() if self._entered else self._items_until_left()
@@ -265,7 +265,11 @@ class Stream(Items):
                 yield payload
         finally:
             await items.aclose()
-            self.cancel()
+            await self._leave()
+
+    async def _leave(self) -> None:
+        """End what is still open."""
+        self.cancel()
 
     async def _opened(self) -> Inbound:
         if self._inbound is None:
