@@ -157,8 +157,13 @@ class Balancer(Asking):
     def add(self, url: str) -> None:
         """Add a node, which gets requests as soon as it can be reached.
 
+        Args:
+            url: Where it is, as for :func:`balance`.
+
         Raises:
-            LocalError: It is there already.
+            LocalError: It is there already, or the balancer is not open.
+            SessionClosed: The balancer is closed.
+            UrlError: The URL names nothing that we know.
 
         """
         self._check_open()
@@ -189,7 +194,7 @@ class Balancer(Asking):
             self._changed()
 
     async def close(self, grace: float | None = None) -> None:
-        """Close all connections, once what is open has ended, or `grace` seconds later."""
+        """Close all connections, once what is open has ended, or `grace` seconds later. See :meth:`Asking.close`."""
         self._closed = True
         await asyncio.gather(*(node.close(grace) for node in self._nodes.values()))
 

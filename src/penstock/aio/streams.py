@@ -124,7 +124,7 @@ class Items:
         return bool(inbound.pending)
 
     def take(self, builder: ColumnBuilder) -> None:
-        """Move all items that have arrived to `builder`."""
+        """Move all items that have arrived to `builder`, without waiting; see :meth:`arrival` for that."""
         if self._inbound is not None:
             self._inbound.fill(builder, NEVER, NEVER)
 
@@ -206,7 +206,13 @@ class Stream(Items):
 
     @classmethod
     def adopted(cls, driver: Driver, stream_id: int) -> Stream:
-        """Return the stream of that number, which another process opened, for the one that takes it over."""
+        """Return the stream of that number, which another process opened, for the one that takes it over.
+
+        Args:
+            driver: The connection, whose session was resumed.
+            stream_id: Its number. It asks for nothing by itself: :meth:`grant` does.
+
+        """
         stream = cls(driver, Wanted(Kind.STREAM, "", Payload(), credit=1, manual=True))
         stream._inbound = driver.inbound[stream_id] = Inbound(driver, stream_id, 1, 1, True)
         return stream
@@ -227,7 +233,17 @@ class Stream(Items):
         return None if self._inbound is None else self._inbound.error
 
     def grant(self, count: int) -> None:
-        """Let the peer send `count` more items: for streams that were opened with `manual=True`."""
+        """Let the peer send `count` more items: for streams that were opened with `manual=True`.
+
+        A stream that is over is left alone.
+
+        Args:
+            count: At least 1.
+
+        Raises:
+            LocalError: The stream is not open yet, or `count` is less than 1.
+
+        """
         if self._inbound is None:
             raise LocalError("grant() on a stream that is not open; enter its block first")
         if not self._inbound.over:
@@ -237,7 +253,7 @@ class Stream(Items):
         """Want no more items; those that have arrived can still be taken. A stream that is over is left alone.
 
         Args:
-            metadata: What to tell the other side about it (ReactiveSocket 0.0 and 0.2).
+            metadata: What to tell the other side about it (ReactiveSocket 0.0 and 0.2); None: nothing.
 
         Raises:
             LocalError: The protocol has no room for `metadata` there.
@@ -247,9 +263,13 @@ class Stream(Items):
             self._driver.leave(self._inbound.stream_id, metadata)
 
     def push(self, metadata: bytes) -> None:
-        """Send metadata that concerns this stream (ReactiveSocket 0.0).
+        """Send metadata that concerns this stream (ReactiveSocket 0.0), in order with its items.
+
+        Args:
+            metadata: In the form of the connection's metadata MIME type.
 
         Raises:
+            LocalError: The stream is not open yet.
             UnsupportedKind: The protocol has no such thing.
 
         """

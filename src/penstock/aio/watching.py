@@ -91,11 +91,11 @@ class WatchedDriver(Driver):
     raises refuses the connection. One that takes longer than the keepalive's lifetime loses it.
 
     Args:
-        session: See :class:`Driver`, as for all but these:
-        settings: As above.
-        service: As above.
+        session: See :class:`Driver`.
+        settings: See :class:`Driver`.
+        service: See :class:`Driver`.
         connection: What is known of it.
-        unlinked: As above.
+        unlinked: See :class:`Driver`.
         hook: Entered when it is established, and left when it is closed.
         tasks: Where the task that does so is kept while it runs.
 
