@@ -63,7 +63,7 @@ class FixedLease:
         _check(self.requests, self.ttl)
 
     def grant(self, usage: LeaseUsage) -> Lease | None:
-        """Renew what is used up; see :class:`LeasePolicy`."""
+        """Renew what is used up, as `usage` says; see :class:`LeasePolicy`."""
         return Lease(self.requests, self.ttl) if usage.left == 0 else None
 
 
@@ -78,7 +78,7 @@ class IntervalLease:
         _check(self.requests, self.interval)
 
     def grant(self, usage: LeaseUsage) -> Lease | None:
-        """Renew what is expired; see :class:`LeasePolicy`."""
+        """Renew what is expired, as `usage` says; see :class:`LeasePolicy`."""
         return Lease(self.requests, self.interval) if usage.expired else None
 
 
@@ -96,7 +96,7 @@ class AdaptiveLease:
         _check(self.concurrency, self.ttl)
 
     def grant(self, usage: LeaseUsage) -> Lease | None:
-        """Give leave for what is free; see :class:`LeasePolicy`."""
+        """Give leave for what is free by `usage`; see :class:`LeasePolicy`."""
         free = max(0, self.concurrency - usage.in_flight)
         if usage.expired or free - usage.left >= (self.concurrency + 1) // 2:
             return Lease(free, self.ttl)

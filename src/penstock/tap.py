@@ -36,19 +36,31 @@ class Tap:
         """A connection is there: a client has a link, a server has accepted a set-up."""
 
     def closed(self, connection: Connection, error: Exception | None) -> None:
-        """It is over, for good; `error` says why unless this side closed it.
+        """The connection is over, for good.
 
-        A :exc:`~penstock.LimitExceeded` is a limit that the peer ran into.
+        Args:
+            connection: The connection.
+            error: Why, unless this side closed it. A :exc:`~penstock.LimitExceeded` is a limit that the peer ran into.
+
         """
 
     def resumed(self, connection: Connection) -> None:
-        """It goes on over another link. A client learns later, by `closed`, if the server has forgotten it."""
+        """The connection goes on over another link.
+
+        A client learns later, by `closed`, if the server has forgotten it.
+        """
 
     def refused(self, address: str, reason: str) -> None:
-        """A server has closed a link before any connection came of it."""
+        """A server has closed a link before any connection came of it.
+
+        Args:
+            address: The client's.
+            reason: Why, as the log has it.
+
+        """
 
     def received(self, connection: Connection, data: bytes) -> None:
-        """A read brought `data`; where it is cut means nothing."""
+        """A read of the connection's link brought `data`; where it is cut means nothing."""
 
     def sent(self, connection: Connection, data: bytes) -> None:
         """`data` was handed to the link. The last words of a connection come after `closed`."""
@@ -64,10 +76,18 @@ class Tap:
         """
 
     def stream_ended(self, connection: Connection, kind: Kind, ours: bool, outcome: Outcome) -> None:
-        """Both halves of such a stream are over."""
+        """Both halves of a stream are over.
+
+        Args:
+            connection: The connection.
+            kind: As `stream_opened` had it.
+            ours: Whether we were the requester.
+            outcome: How it ended.
+
+        """
 
     def items_received(self, connection: Connection, count: int) -> None:
-        """So many items came since the last time. Requests are none; answers are."""
+        """`count` items came on the streams of the connection since the last time. Requests are none; answers are."""
 
     def items_sent(self, connection: Connection, count: int) -> None:
-        """So many items were given to the session since the last time."""
+        """`count` items were given to the connection's session since the last time."""

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from penstock import Balancer, Kind, LocalError, Metadata, Payload, Peer, Settings
 from penstock.aio.asking import Asking
+from penstock.aio.driver import Driver
 from penstock.aio.intercepted import InterceptedPeer
 from penstock.aio.lasting import LastingPeer
-from penstock.aio.streams import NoDriver, Stream
+from penstock.aio.streams import NoDriver, Stream, Wanted
 
 
 class Asked(Asking):
@@ -21,9 +22,9 @@ class Asked(Asking):
         self.noted.append(arguments)
         return Payload(b"answer")
 
-    def _stream(self, kind: Any, route: Any, payload: Any, routed: Any, credit: Any, manual: Any, outgoing: Any) -> Any:
-        self.noted.append((kind, route, payload, routed, credit, manual, outgoing))
-        return Stream(NoDriver(Settings()), kind, route, payload, credit, manual, outgoing)  # type: ignore[arg-type]
+    def _stream(self, wanted: Wanted) -> Stream:
+        self.noted.append(wanted)
+        return Stream(cast(Driver, NoDriver(Settings())), wanted)
 
 
 async def test_what_is_asked_for_is_one_request_whatever_it_came_as() -> None:
@@ -39,12 +40,11 @@ async def test_what_is_asked_for_is_one_request_whatever_it_came_as() -> None:
 def test_what_a_stream_is_asked_for_with_is_handed_on() -> None:
     asked = Asked()
     pushed: list[bytes] = []
-    stream = asked.stream("route", b"data", credit=3, manual=True, endless=True, on_push=pushed.append)
-    assert (stream.endless, stream.on_push) == (True, pushed.append)
+    asked.stream("route", b"data", credit=3, manual=True, endless=True, on_push=pushed.append)
     asked.channel("route", b"data", [b"more"], credit=4)
     assert asked.noted == [
-        (Kind.STREAM, "route", Payload(b"data"), False, 3, True, None),
-        (Kind.CHANNEL, "route", Payload(b"data"), False, 4, False, [b"more"]),
+        (Kind.STREAM, "route", Payload(b"data"), False, 3, True, None, True, pushed.append),
+        (Kind.CHANNEL, "route", Payload(b"data"), False, 4, False, [b"more"], False, None),
     ]
     with pytest.raises(LocalError, match="at least 1"):
         asked.stream("route", credit=0)

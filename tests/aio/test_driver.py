@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.aio.fakes import FakeHalf, FakeLink, FakeSession
+from tests.aio.fakes import FakeLink, FakeSession
 from tests.builds import Build
 from tests.waiting import turns, until
 
@@ -183,108 +183,6 @@ async def test_a_session_that_is_let_go_hears_nothing_of_it(build: Build) -> Non
     await world.driver.close()
 
 
-# A peer that does not read.
-
-
-async def test_who_sends_waits_for_room_in_the_link(build: Build) -> None:
-    world = World(build)
-    half = world.driver.outbound[1] = FakeHalf()
-    world.driver.writing_paused()
-    assert world.driver.paused
-    waiting = [asyncio.ensure_future(world.driver.writable()) for _ in range(2)]
-    await turns(5)
-    assert not any(each.done() for each in waiting)
-    world.driver.writing_resumed()
-    await asyncio.gather(*waiting)
-    assert half.told == ["resumed"]
-
-
-async def test_who_sends_much_leaves_turns_to_others(build: Build) -> None:
-    world = World(build)
-    world.session.output = [b"x"]
-    sending = asyncio.ensure_future(world.driver.writable())
-    await turns(1)
-    assert (world.link.written, sending.done()) == ([b"x"], False)
-    await sending
-
-
-async def test_nobody_waits_for_room_in_a_session_that_is_over(build: Build) -> None:
-    world = World(build)
-    world.driver.writing_paused()
-    waiting = asyncio.ensure_future(world.driver.writable())
-    await turns(3)
-    world.end_session()
-    world.driver.link_lost(None)
-    await waiting
-
-
-async def test_nothing_is_read_from_a_peer_that_reads_too_little(build: Build) -> None:
-    # THREATS 40, 41
-    world = World(build, output_high_bytes=1_000)
-    world.driver.writing_paused()
-    world.link.waiting = world.module.READ_STOP * 1_000
-    world.driver.received(b"")
-    assert world.link.told == []
-    world.link.waiting += 1
-    for _ in range(2):
-        world.driver.received(b"")
-    assert world.link.told == ["pause_reading"]
-    world.driver.writing_resumed()
-    assert world.link.told == ["pause_reading", "resume_reading"]
-
-
-async def test_a_peer_that_never_reads_is_given_up(build: Build, caplog: pytest.LogCaptureFixture) -> None:
-    world = World(build, max_output_bytes=5_000)
-    world.driver.writing_paused()
-    world.link.waiting = 5_000
-    world.driver.received(b"")
-    assert world.link.told == []
-    world.link.waiting = 5_001
-    world.session.output = [b"last words"]
-    world.driver.received(b"")
-    verb, error = world.session.told[-1]
-    assert verb == "close"
-    assert isinstance(error, world.errors.LimitExceeded)
-    assert "max_output_bytes (5000)" in str(error) and "tcp://peer:1" in str(error)
-    assert world.link.told == ["abort"]
-    assert str(error) in caplog.text
-    # There is no use in last words to it.
-    assert (world.link.written, world.session.output) == ([], [])
-
-
-async def test_nothing_is_read_while_too_many_handlers_of_what_was_fired_run(build: Build) -> None:
-    world = World(build, max_streams=2)
-    released = asyncio.Event()
-
-    @world.service.fire("r")
-    async def handler(request: Any) -> None:
-        await released.wait()
-
-    def fire() -> None:
-        world.session.events = [world.request(kind="FIRE")]
-        world.driver.received(b"")
-
-    fire()
-    assert world.link.told == []
-    fire()
-    assert world.link.told == ["pause_reading"]
-    released.set()
-    await until(lambda: not world.driver.tasks)
-    assert world.link.told == ["pause_reading", "resume_reading"]
-
-
-async def test_reading_goes_on_when_nothing_speaks_against_it_any_more(build: Build) -> None:
-    world = World(build, max_streams=1, output_high_bytes=1)
-    world.driver.fire_started()
-    world.driver.writing_paused()
-    world.link.waiting = 1_000
-    world.driver.received(b"")
-    world.driver.fire_ended()
-    assert world.link.told == ["pause_reading"]
-    world.driver.writing_resumed()
-    assert world.link.told == ["pause_reading", "resume_reading"]
-
-
 # Time.
 
 
@@ -396,17 +294,6 @@ async def test_a_handler_may_close_its_own_connection(build: Build) -> None:
     world.driver.received(b"")
     await until(lambda: not world.driver.tasks)
     assert world.session.items(2) == [b"bye"]
-
-
-async def test_a_session_that_is_full_is_brought_nothing_more(build: Build) -> None:
-    world = World(build)
-    world.session.full = True
-    world.driver.received(b"x")
-    world.driver.received(b"y")
-    assert [each for each in world.link.told if "reading" in each] == ["pause_reading"]
-    world.session.full = False
-    world.driver.flush()
-    assert [each for each in world.link.told if "reading" in each] == ["pause_reading", "resume_reading"]
 
 
 async def test_a_session_may_ask_what_kind_a_route_is(build: Build) -> None:

@@ -8,7 +8,7 @@ import pytest
 import penstock
 from penstock import ConnectError, Kind, LocalError, MetadataPush, Payload, Settings, UnsupportedKind
 from penstock.aio.driver import Driver
-from penstock.aio.streams import LateStream
+from penstock.aio.streams import LateStream, Wanted
 from tests.aio.serving import world
 
 
@@ -99,7 +99,7 @@ async def test_a_late_stream_finds_its_connection_when_it_is_opened() -> None:
             found.append(w.peer.stream("count")._driver)
             return found[-1]
 
-        stream = LateStream(find, Settings(), Kind.STREAM, "count", Payload(b"3"), None, False, None)
+        stream = LateStream(find, Settings(), Wanted(Kind.STREAM, "count", Payload(b"3")))
         stream.cancel()
         assert (stream.stream_id, stream.over, stream.error, stream.ready, found) == (0, False, None, False, [])
         async with stream:
@@ -116,7 +116,7 @@ async def test_a_late_stream_that_finds_none_can_be_opened_later() -> None:
                 raise errors.pop()
             return w.peer.stream("count")._driver
 
-        stream = LateStream(find, Settings(), Kind.STREAM, "count", Payload(b"1"), None, False, None)
+        stream = LateStream(find, Settings(), Wanted(Kind.STREAM, "count", Payload(b"1")))
         with pytest.raises(ConnectError):
             await stream.__aenter__()
         assert [item.data async for item in stream] == [b"0"]
@@ -127,7 +127,7 @@ def test_a_late_stream_checks_its_credit_at_once() -> None:
         raise AssertionError
 
     with pytest.raises(LocalError, match="credit is 0"):
-        LateStream(find, Settings(), Kind.STREAM, "count", Payload(), 0, False, None)
+        LateStream(find, Settings(), Wanted(Kind.STREAM, "count", Payload(), credit=0))
 
 
 def old_service(told: list[object], reached: asyncio.Event) -> penstock.Service:

@@ -94,35 +94,3 @@ def test_complete_overrules_follows(receiving: Receiving) -> None:
     stream = receiving.stream("STREAM", 2)
     receiving.item(stream, NEXT | COMPLETE | FOLLOWS, b"a")
     assert [(event.payload.data, event.done) for event in receiving.events] == [(b"a", True)]
-
-
-def test_what_belongs_to_no_stream_is_counted_and_too_much_of_it_ends_the_session(build: Build) -> None:
-    # THREATS 42
-    receiving = Receiving(build, max_stray_frames=5)
-    receiving.run(99, b"1", b"2", b"3")
-    receiving.item(99, NEXT)
-    receiving.item(99, 0)
-    with pytest.raises(receiving.errors.LimitExceeded, match=r"max_stray_frames \(5\)"):
-        receiving.item(99, NEXT)
-    assert receiving.events == []
-
-
-def test_what_was_under_way_when_a_stream_was_left_is_expected(build: Build) -> None:
-    receiving = Receiving(build, max_stray_frames=1)
-    stream = receiving.streams.get(receiving.stream("STREAM", 100))
-    receiving.inbound.expect_late(stream)
-    receiving.inbound.forget(stream)
-    for _ in range(100):
-        receiving.item(stream.id, NEXT)
-
-
-def test_fragments_that_take_too_long_are_given_up(build: Build) -> None:
-    # THREATS 49
-    receiving = Receiving(build, reassembly_timeout=60)
-    stream = receiving.stream("STREAM", 2)
-    receiving.item(stream, NEXT | FOLLOWS, b"a")
-    receiving.inbound.overdue(59.0)
-    assert receiving.events == []
-    receiving.inbound.overdue(61.0)
-    assert receiving.names() == ["Failed"]
-    assert receiving.inbound.partials == {}

@@ -8,6 +8,8 @@ from pyspark.sql import SparkSession
 
 from penstock.spark.local import session
 
+from .peers import Receiver, receiving
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
@@ -27,3 +29,19 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def journal(tmp_path: Path) -> Path:
     """The folder of a journal that is not there yet."""
     return tmp_path / "journal"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Receiver]:
+    """A server of ours that notes what is asked of it."""
+    with receiving() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def receiver(server: Receiver) -> Receiver:
+    """The same, with nothing noted yet."""
+    server.requests.clear()
+    server.items.clear()
+    server.fired.clear()
+    return server

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -149,19 +148,6 @@ def test_damaged_rows_end_the_query_unless_that_is_wanted(spark: SparkSession, j
 def test_option_with_a_typo_is_explained(spark: SparkSession, journal: Path) -> None:
     with pytest.raises(PySparkException, match='did you mean "maxRowsPerTrigger"'):
         spark.readStream.format("penstock").option("maxRowPerTrigger", 10).load(str(journal))
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Receiver]:
-    with receiving() as receiver:
-        yield receiver
-
-
-@pytest.fixture
-def receiver(server: Receiver) -> Receiver:
-    server.requests.clear()
-    server.items.clear()
-    return server
 
 
 @pytest.mark.spark

@@ -16,20 +16,6 @@ from .peers import Receiver, receiving
 ORIGIN = Origin("q", 4, 1)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Receiver]:
-    with receiving() as receiver:
-        yield receiver
-
-
-@pytest.fixture
-def receiver(server: Receiver) -> Receiver:
-    server.requests.clear()
-    server.items.clear()
-    server.fired.clear()
-    return server
-
-
 def batch(first: int, end: int) -> pa.RecordBatch:
     return pa.record_batch({"data": [b"%d" % number for number in range(first, end)]})
 

@@ -11,6 +11,7 @@ from itertools import count
 import penstock
 from penstock import Settings
 from tests.aio.serving import World, make_service
+from tests.transports.recording import Recorder
 from tests.waiting import until
 
 MANY = 200_000
@@ -87,3 +88,25 @@ async def check_a_slow_consumer(world: World) -> None:
         await anext(aiter(items))
         assert (await world.peer.call("echo", b"meanwhile")).data == b"meanwhile"
         assert len(world.seen) < 20
+
+
+async def check_another_link(world: World) -> None:
+    """Break the link of a session that is resumed, and go on over the next one."""
+    assert (await world.peer.call("echo", b"once")).data == b"once"
+    (driver,) = world.server._drivers.values()
+    first = driver.link
+    assert first is not None
+    first.abort()
+    await until(lambda: driver.link not in (None, first))
+    assert (await world.peer.call("echo", b"again")).data == b"again"
+
+
+async def check_last_words(client: Recorder, server: Recorder) -> None:
+    """Close a link behind much that was written: all of it arrives, and both ends end in order."""
+    data = bytes(5_000_000)
+    client.link.write(data)
+    client.link.close()
+    client.link.close()
+    await server.has(data)
+    assert await server.lost() is None
+    assert await client.lost() is None

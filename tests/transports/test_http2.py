@@ -16,17 +16,12 @@ from tests.transports.certificates import Certificates
 from tests.transports.interactions import serving
 from tests.transports.raw_http2 import Raw, raw_client, raw_server
 from tests.transports.recording import Place, Recorder, connected, joined, listening
-from tests.waiting import turns, until
+from tests.waiting import turns
 
 H2C = "rsocket+h2c://127.0.0.1:0"
 H2 = "rsocket+h2://localhost:0"
 SHORT = Settings(connect_timeout=0.05)
 """For what never comes."""
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return Certificates(tmp_path_factory.mktemp("certificates"))
 
 
 async def met(server: Recorder) -> Recorder:
@@ -85,13 +80,7 @@ async def test_a_server_that_goes_away_ends_its_sessions() -> None:
 async def test_a_session_goes_on_over_another_connection() -> None:
     settings = Settings(resume=True)
     async with serving(H2C, settings=settings) as world:
-        assert (await world.peer.call("echo", b"once")).data == b"once"
-        (driver,) = world.server._drivers.values()
-        first = driver.link
-        assert first is not None
-        first.abort()
-        await until(lambda: driver.link not in (None, first))
-        assert (await world.peer.call("echo", b"again")).data == b"again"
+        await interactions.check_another_link(world)
 
 
 # Bytes.
@@ -154,13 +143,7 @@ async def test_one_paused_link_holds_up_no_other_of_its_connection() -> None:
 
 async def test_what_was_written_before_a_link_is_closed_arrives() -> None:
     async with joined(H2C) as (client, server):
-        data = bytes(5_000_000)
-        client.link.write(data)
-        client.link.close()
-        client.link.close()
-        await server.has(data)
-        assert await server.lost() is None
-        assert await client.lost() is None
+        await interactions.check_last_words(client, server)
 
 
 async def test_a_link_that_the_server_closes_ends_in_order_for_both() -> None:

@@ -17,6 +17,7 @@ import trustme
 
 from penstock import ConnectError, LinkLost, Settings, UrlError
 from penstock.transports import tcp
+from tests.transports import interactions
 from tests.transports.recording import TCP, connected, joined, listening
 from tests.waiting import turns
 
@@ -86,13 +87,7 @@ async def test_a_reader_that_is_slow_slows_its_writer() -> None:
 
 async def test_what_was_written_before_a_link_is_closed_arrives() -> None:
     async with joined() as (client, server):
-        data = bytes(5_000_000)
-        client.link.write(data)
-        client.link.close()
-        client.link.close()
-        await server.has(data)
-        assert await server.lost() is None
-        assert await client.lost() is None
+        await interactions.check_last_words(client, server)
 
 
 async def test_a_link_that_is_closed_takes_what_the_peer_still_sends() -> None:

@@ -1,3 +1,9 @@
+import cython
+
+from ..payload cimport Payload
+
+
+@cython.locals(routed=bint)
 cpdef tuple request_of(route, data, metadata)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from ..kinds import Kind
 from ..payload import Payload
 from .pump import Source
-from .streams import Stream
+from .streams import Stream, Wanted
 
 __all__ = ["Addressable", "Asking"]
 
@@ -133,10 +133,7 @@ class Asking:
 
         """
         payload, routed = request_of(route, data, metadata)
-        stream = self._stream(Kind.STREAM, route, payload, routed, credit, manual, None)
-        stream.endless = endless
-        stream.on_push = on_push
-        return stream
+        return self._stream(Wanted(Kind.STREAM, route, payload, routed, credit, manual, None, endless, on_push))
 
     def channel(
         self,
@@ -162,7 +159,7 @@ class Asking:
 
         """
         payload, routed = request_of(route, data, metadata)
-        return self._stream(Kind.CHANNEL, route, payload, routed, credit, False, outgoing)
+        return self._stream(Wanted(Kind.CHANNEL, route, payload, routed, credit, outgoing=outgoing))
 
     def upload(
         self, route: str, data: bytes | str | Payload, outgoing: Source, *, metadata: bytes | Addressable | None = None
@@ -222,15 +219,6 @@ class Asking:
         """
         raise NotImplementedError
 
-    def _stream(
-        self,
-        kind: Kind,
-        route: str,
-        payload: Payload,
-        routed: bool,
-        credit: int | None,
-        manual: bool,
-        outgoing: Source | None,
-    ) -> Stream:
-        """Return a stream or channel that is not open yet; the arguments are those of `_ask` and of `stream`."""
+    def _stream(self, wanted: Wanted) -> Stream:
+        """Return a stream or channel that is not open yet."""
         raise NotImplementedError

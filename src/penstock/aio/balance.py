@@ -25,7 +25,7 @@ from .pump import Source
 from .reconnect import Reconnect
 from .service import Service
 from .strategies import PeakEwma, Strategy, strategy_named
-from .streams import LateStream, Stream
+from .streams import LateStream, Stream, Wanted
 
 __all__ = ["Balancer", "balance"]
 
@@ -158,8 +158,13 @@ class Balancer(Asking):
     def add(self, url: str) -> None:
         """Add a node, which gets requests as soon as it can be reached.
 
+        Args:
+            url: Where it is, as for :func:`balance`.
+
         Raises:
-            LocalError: It is there already.
+            LocalError: It is there already, or the balancer is not open.
+            SessionClosed: The balancer is closed.
+            UrlError: The URL names nothing that we know.
 
         """
         self._check_open()
@@ -190,7 +195,7 @@ class Balancer(Asking):
             self._changed()
 
     async def close(self, grace: float | None = None) -> None:
-        """Close all connections, once what is open has ended, or `grace` seconds later."""
+        """Close all connections, once what is open has ended, or `grace` seconds later. See :meth:`Asking.close`."""
         self._closed = True
         await asyncio.gather(*(node.close(grace) for node in self._nodes.values()))
 
@@ -226,18 +231,8 @@ class Balancer(Asking):
                 if not self._retry_rejected or not self._fit(refused):
                     raise
 
-    def _stream(
-        self,
-        kind: Kind,
-        route: str,
-        payload: Payload,
-        routed: bool,
-        credit: int | None,
-        manual: bool,
-        outgoing: Source | None,
-    ) -> Stream:
-        route = "" if routed else route
-        return LateStream(self._driver, self._settings, kind, route, payload, credit, manual, outgoing)
+    def _stream(self, wanted: Wanted) -> Stream:
+        return LateStream(self._driver, self._settings, wanted)
 
     async def _driver(self) -> Driver:
         """Return the driver over which a stream goes."""

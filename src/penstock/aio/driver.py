@@ -8,14 +8,13 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from ..errors import LimitExceeded, SessionError
+from ..errors import SessionError
 from ..events import Closed, Draining, Established, Event, LeaseGranted, Unlinked
 from ..kinds import Kind
 from ..session import Session
 from ..settings import Settings
 from ..transports import Discard, Link
-from .admission import Gate
-from .exchanges import Exchanges
+from .flow import FULL, Flow
 from .leasing import Lessees
 from .service import Service
 
@@ -23,23 +22,14 @@ __all__ = ["Driver"]
 
 logger = logging.getLogger("penstock.aio")
 
-READ_STOP: Final = 4
-"""At how many times `output_high_bytes` nothing more is read. Well above the mark at which producers pause: two
-peers that are both full must go on reading, or neither would ever get rid of anything."""
 EARLY: Final = 32
 """A batch in which so much is said is written before its end: or two peers with many calls would take turns, and one
 processor of two would always wait."""
 LAST_WORDS: Final = 1.0
 """Seconds that a link, or a handler that is canceled, gets for its last words."""
 
-# Why nothing is read from the link.
-BACKLOG: Final = 1
-FIRES: Final = 2
-GATE: Final = 4
-FULL: Final = 16
 
-
-class Driver(Exchanges):
+class Driver(Flow):
     """Drives one session, over one link after another.
 
     It is the receiver of its link. Each read is one batch: the session takes the bytes, its events go to
@@ -54,14 +44,11 @@ class Driver(Exchanges):
         unlinked: Called when the link is gone and the session wants another one.
 
     Attributes:
-        link: The link, while there is one.
-        closed: The session is over.
-        error: Why it is, unless this side closed it.
+        error: Why the session is over, unless this side closed it.
         usable: Whoever makes connections anew has found that streams may be opened.
         spent: The peer takes no new streams: the session is over, or those that are open may still end.
         changed: Called when that is over, which may be long before a dead network lets go of its link, and when the
             session has another link; None: nobody wants to know.
-        gate: Holds what happens until the set-up is accepted; None: nothing does.
         lessees: Those who wait for a lease.
         over: Done when the session is over and its link is gone.
 
@@ -69,24 +56,14 @@ class Driver(Exchanges):
 
     __slots__ = (
         "__weakref__",
-        "_choked",
         "_confirming",
-        "_crowded",
-        "_fires",
         "_flushing",
-        "_holds",
         "_timer",
         "_timer_due",
         "_unlinked",
-        "_unsent",
-        "_waiters",
         "changed",
-        "closed",
         "error",
-        "gate",
         "lessees",
-        "link",
-        "name",
         "over",
         "spent",
         "usable",
@@ -100,27 +77,16 @@ class Driver(Exchanges):
         name: str,
         unlinked: Callable[[], None] | None = None,
     ) -> None:
-        super().__init__(session, settings, service)
-        self.name = name
-        self.link: Link | None = None
-        self.closed = False
+        super().__init__(session, settings, service, name)
         self.error: Exception | None = None
         self.usable = False
         self.spent = False
         self.changed: Callable[[Driver], None] | None = None
-        self.gate: Gate | None = None
         self.lessees = Lessees(self)
         self._confirming: asyncio.Future[None] | None = None
         self.over: asyncio.Future[None] = self.loop.create_future()
         self._unlinked = unlinked
-        self._waiters: list[asyncio.Future[None]] = []
-        # Why nobody should send: the link has no room, or the disk is behind.
-        self._choked = False
-        self._crowded = False
         self._flushing = False
-        self._unsent = 0
-        self._holds = 0
-        self._fires = 0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = inf
         session.ask_kinds(self._kind_of)
@@ -150,33 +116,6 @@ class Driver(Exchanges):
         self._flushing = True
         self.session.receive(data, self.loop.time())
         self.flush()
-
-    def writing_paused(self) -> None:
-        """Let whoever sends wait."""
-        self._choked = self.paused = True
-
-    def writing_resumed(self) -> None:
-        """Let whoever sends go on, unless they wait for the disk as well."""
-        self._choked = False
-        if not self._crowded:
-            self._go_on()
-
-    def disk_waits(self, crowded: bool) -> None:
-        """Let whoever sends wait for the disk, or go on with what is durable; see `Kept.watch`."""
-        self._crowded = crowded
-        if crowded:
-            self.paused = True
-        else:
-            if self.paused and self.link is not None and not self._choked:
-                self._go_on()
-            self.flush()
-
-    def _go_on(self) -> None:
-        self.paused = False
-        self._resume_reading(BACKLOG)
-        for half in list(self.outbound.values()):
-            half.resumed()
-        self._let_go()
 
     def link_lost(self, error: Exception | None) -> None:
         """Tell the session, which may go on over another link."""
@@ -226,85 +165,6 @@ class Driver(Exchanges):
         if not session.link_wanted and self.link is not None:
             self.link.close()
         self._set_timer()
-
-    def write(self) -> None:
-        """Write the session's output. Without a link, or before the set-up is accepted, it stays where it is."""
-        self._unsent = 0
-        link = self.link
-        if link is not None and self.gate is None:
-            if self.paused and not self._bears(link):
-                return
-            for chunk in self.session.take_output():
-                link.write(chunk)
-
-    async def writable(self) -> None:
-        """Wait until the link takes more output; the other tasks get a turn."""
-        self.write()
-        await asyncio.sleep(0)
-        while self.paused and not self.closed:
-            waiter = self.loop.create_future()
-            self._waiters.append(waiter)
-            await waiter
-
-    def _bears(self, link: Link) -> bool:
-        """Read no more from a peer that does not read, and in the end give it up (THREATS 40, 41).
-
-        Returns:
-            Whether there is use in writing to it.
-
-        """
-        settings = self.settings
-        backlog = link.get_write_buffer_size()
-        if backlog > settings.max_output_bytes:
-            limit = settings.max_output_bytes
-            error = LimitExceeded(f"{self.name} does not read: more than max_output_bytes ({limit}) wait for it")
-            logger.warning("%s", error)
-            self.session.close(self.loop.time(), error)
-            link.abort()
-            # Nobody will read it, the last words included.
-            self.session.take_output()
-            return False
-        if backlog > READ_STOP * settings.output_high_bytes:
-            self._stop_reading(BACKLOG)
-        return True
-
-    def _let_go(self) -> None:
-        waiters = self._waiters
-        self._waiters = []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    # Reading.
-
-    def hold(self, wanted: bool) -> None:
-        """Read nothing, or go on reading, while the set-up is looked at."""
-        if wanted:
-            self._stop_reading(GATE)
-        else:
-            self._resume_reading(GATE)
-
-    def fire_started(self) -> None:
-        """Count a handler of what was fired. No stream bounds how many there are, so reading stops at a limit."""
-        self._fires += 1
-        if self._fires >= self.settings.max_streams:
-            self._stop_reading(FIRES)
-
-    def fire_ended(self) -> None:
-        """Count a handler that has ended."""
-        self._fires -= 1
-        self._resume_reading(FIRES)
-
-    def _stop_reading(self, why: int) -> None:
-        if not self._holds and self.link is not None:
-            self.link.pause_reading()
-        self._holds |= why
-
-    def _resume_reading(self, why: int) -> None:
-        if self._holds:
-            self._holds &= ~why
-            if not self._holds and self.link is not None:
-                self.link.resume_reading()
 
     # Time.
 

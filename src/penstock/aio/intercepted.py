@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..errors import LocalError
@@ -16,7 +15,7 @@ from .inbound import Inbound
 from .intercept import Interceptor, Request, chain
 from .peer import Peer
 from .pump import Source
-from .streams import NoDriver, Stream
+from .streams import NoDriver, Stream, Wanted
 
 if TYPE_CHECKING:
     import pyarrow
@@ -105,18 +104,9 @@ class InterceptedPeer(Peer):
         """Ask the other side, behind the last interceptor."""
         return await self._peer._ask(request.kind, request.route, request.payload, request.routed, request.items)
 
-    def _stream(
-        self,
-        kind: Kind,
-        route: str,
-        payload: Payload,
-        routed: bool,
-        credit: int | None,
-        manual: bool,
-        outgoing: Source | None,
-    ) -> Stream:
-        request = self._request(kind, route, payload, routed, outgoing)
-        return _Stream(self._peer, self._dialer.settings, request, self._interceptors, credit, manual)
+    def _stream(self, wanted: Wanted) -> Stream:
+        request = self._request(wanted.kind, wanted.route, wanted.payload, wanted.routed, wanted.outgoing)
+        return _Stream(self._peer, self._dialer.settings, request, self._interceptors, wanted)
 
     def _request(self, kind: Kind, route: str, payload: Payload, routed: bool, items: Source | None) -> Request:
         request = Request(kind, route, payload, self._dialer.connection, items)
@@ -132,12 +122,11 @@ class _Stream(Stream):
         settings: Of the connection.
         request: What is asked for.
         interceptors: The first is the outermost.
-        credit: As the user chose it.
-        manual: As the user chose it.
+        wanted: As the user wants it, whatever interceptors make of the request.
 
     """
 
-    __slots__ = ("_around", "_as_chosen", "_ask", "_peer", "_plain", "_request")
+    __slots__ = ("_around", "_ask", "_peer", "_plain", "_request")
 
     def __init__(
         self,
@@ -145,25 +134,16 @@ class _Stream(Stream):
         settings: Settings,
         request: Request,
         interceptors: list[Interceptor],
-        credit: int | None,
-        manual: bool,
+        wanted: Wanted,
     ) -> None:
         # Before it is open, a stream asks its driver for nothing but the settings.
-        driver = cast("Driver", NoDriver(settings))
-        super().__init__(driver, request.kind, request.route, request.payload, credit, manual, request.items)
+        super().__init__(cast("Driver", NoDriver(settings)), wanted)
         self._peer = peer
         self._request = request
-        self._as_chosen = (credit, manual)
         self._ask = chain(interceptors, self._open)
         # The stream as it comes, and what interceptors made of its items, unless they left them alone.
         self._plain: Stream | None = None
         self._around: AsyncIterator[Payload] | None = None
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.cancel()
-        await self._close()
 
     def cancel(self, metadata: bytes | None = None) -> None:
         """Want no more items. See :meth:`Stream.cancel`."""
@@ -181,15 +161,10 @@ class _Stream(Stream):
         """Open it as the interceptors want it, and return what yields the items as they come."""
         if self._plain is not None:
             raise LocalError(f"an interceptor asked twice for one {request.kind.name.lower()}; ask the peer anew")
-        credit, manual = self._as_chosen
-        route, payload = request.route_beside, request.payload
-        if request.kind is Kind.STREAM:
-            stream = self._peer.stream(
-                route, payload, credit=credit, manual=manual, endless=self.endless, on_push=self.on_push
-            )
-        else:
-            stream = self._peer.channel(route, payload, request.items, credit=credit)
-        self._plain = await stream.__aenter__()
+        wanted = self._wanted._replace(
+            route=request.route, payload=request.payload, routed=request.routed, outgoing=request.items
+        )
+        self._plain = await self._peer._stream(wanted).__aenter__()
         self._driver = self._plain._driver
         return self._plain
 
@@ -211,16 +186,6 @@ class _Stream(Stream):
         async for payload in super()._items() if self._around is None else self._around:
             yield payload
 
-    async def _items_until_left(self) -> AsyncGenerator[Payload, None]:
-        items = self._items()
-        try:
-            async for payload in items:
-                yield payload
-        finally:
-            await items.aclose()
-            self.cancel()
-            await self._close()
-
     async def _batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
         await self._opened()
         if self._around is None:
@@ -238,7 +203,8 @@ class _Stream(Stream):
         if len(builder):
             yield builder.finish()
 
-    async def _close(self) -> None:
+    async def _leave(self) -> None:
+        self.cancel()
         close = getattr(self._around, "aclose", None)
         if close is not None:
             await close()

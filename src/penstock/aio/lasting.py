@@ -16,7 +16,7 @@ from .driver import Driver
 from .peer import Peer
 from .pump import Source
 from .reconnect import Reconnect
-from .streams import LateStream, Stream
+from .streams import LateStream, Stream, Wanted
 
 __all__ = ["LastingPeer"]
 
@@ -190,18 +190,8 @@ class LastingPeer(Peer):
             await self.ready()
         return await Peer._ask(self, kind, route, payload, routed, outgoing)
 
-    def _stream(
-        self,
-        kind: Kind,
-        route: str,
-        payload: Payload,
-        routed: bool,
-        credit: int | None,
-        manual: bool,
-        outgoing: Source | None,
-    ) -> Stream:
-        settings = self._dialer.settings
-        return LateStream(self.ready, settings, kind, "" if routed else route, payload, credit, manual, outgoing)
+    def _stream(self, wanted: Wanted) -> Stream:
+        return LateStream(self.ready, self._dialer.settings, wanted)
 
     # One connection after another.
 

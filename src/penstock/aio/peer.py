@@ -11,7 +11,7 @@ from ..payload import Payload
 from .asking import Asking
 from .driver import Driver
 from .pump import Source, pump
-from .streams import Stream
+from .streams import Stream, Wanted
 
 __all__ = ["Peer"]
 
@@ -121,17 +121,8 @@ class Peer(Asking):
             if outgoing is not None:
                 driver.leave(stream_id)
 
-    def _stream(
-        self,
-        kind: Kind,
-        route: str,
-        payload: Payload,
-        routed: bool,
-        credit: int | None,
-        manual: bool,
-        outgoing: Source | None,
-    ) -> Stream:
-        return Stream(self._driver, kind, "" if routed else route, payload, credit, manual, outgoing)
+    def _stream(self, wanted: Wanted) -> Stream:
+        return Stream(self._driver, wanted)
 
     async def _leased(self, kind: Kind, route: str, payload: Payload) -> int:
         """Open a stream once there is leave for it."""

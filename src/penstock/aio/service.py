@@ -88,33 +88,105 @@ class Service:
     def call(
         self, route: str, *, init: Any = None, response: Any = None, errors: Iterable[Any] = ()
     ) -> Callable[[H], H]:
-        """Answer calls: ``handler(request)`` returns one item."""
+        """Answer calls: ``handler(request)`` returns one item, or a coroutine for it.
+
+        Use it as a decorator; the handler is returned as it is.
+
+        Args:
+            route: Its name. A service has one handler of a route and kind.
+            init: The type or JSON Schema of the request; else what the handler's annotation says.
+            response: The same, of the answer.
+            errors: Those that it may raise, by name: subclasses of :class:`~penstock.TypedError`.
+
+        Raises:
+            LocalError: The route is taken or no string, or the handler cannot be called so.
+
+        """
         return self._register(Kind.CALL, route, Types(init, None, response, tuple(errors)))
 
     def fire(self, route: str, *, init: Any = None) -> Callable[[H], H]:
-        """Take what is fired: ``handler(request)`` returns nothing, and nobody learns whether it failed."""
+        """Take what is fired: ``handler(request)`` returns nothing, and nobody learns whether it failed.
+
+        Use it as a decorator; the handler is returned as it is.
+
+        Args:
+            route: Its name. A service has one handler of a route and kind.
+            init: The type or JSON Schema of the request; else what the handler's annotation says.
+
+        Raises:
+            LocalError: The route is taken or no string, or the handler cannot be called so.
+
+        """
         return self._register(Kind.FIRE, route, Types(init))
 
     def stream(
         self, route: str, *, init: Any = None, response: Any = None, errors: Iterable[Any] = ()
     ) -> Callable[[H], H]:
-        """Answer with a stream: ``handler(request)`` yields items, or returns what yields them."""
+        """Answer with a stream: ``handler(request)`` yields items, or returns what yields them.
+
+        Use it as a decorator; the handler is returned as it is.
+
+        Args:
+            route: Its name. A service has one handler of a route and kind.
+            init: The type or JSON Schema of the request; else what the handler's annotation says.
+            response: The same, of each item.
+            errors: Those that it may raise, by name: subclasses of :class:`~penstock.TypedError`.
+
+        Raises:
+            LocalError: The route is taken or no string, or the handler cannot be called so.
+
+        """
         return self._register(Kind.STREAM, route, Types(init, None, response, tuple(errors)))
 
     def upload(
         self, route: str, *, init: Any = None, request: Any = None, response: Any = None, errors: Iterable[Any] = ()
     ) -> Callable[[H], H]:
-        """Take many items: ``handler(request, items)`` returns one; `items` are those after the request."""
+        """Take many items: ``handler(request, items)`` returns one; `items` are those after the request.
+
+        Use it as a decorator; the handler is returned as it is.
+
+        Args:
+            route: Its name. A service has one handler of a route and kind.
+            init: The type or JSON Schema of the request; else what the handler's annotation says.
+            request: The same, of each item behind the request.
+            response: The same, of the answer.
+            errors: Those that it may raise, by name: subclasses of :class:`~penstock.TypedError`.
+
+        Raises:
+            LocalError: The route is taken or no string, or the handler cannot be called so.
+
+        """
         return self._register(Kind.UPLOAD, route, Types(init, request, response, tuple(errors)))
 
     def channel(
         self, route: str, *, init: Any = None, request: Any = None, response: Any = None, errors: Iterable[Any] = ()
     ) -> Callable[[H], H]:
-        """Take many items and send many: ``handler(request, items)`` yields them; `items` follow the request."""
+        """Take many items and send many: ``handler(request, items)`` yields them; `items` follow the request.
+
+        Use it as a decorator; the handler is returned as it is.
+
+        Args:
+            route: Its name. A service has one handler of a route and kind.
+            init: The type or JSON Schema of the request; else what the handler's annotation says.
+            request: The same, of each item behind the request.
+            response: The same, of each item.
+            errors: Those that it may raise, by name: subclasses of :class:`~penstock.TypedError`.
+
+        Raises:
+            LocalError: The route is taken or no string, or the handler cannot be called so.
+
+        """
         return self._register(Kind.CHANNEL, route, Types(init, request, response, tuple(errors)))
 
     def push(self, handler: Callable[[bytes], None]) -> Callable[[bytes], None]:
-        """Take metadata that a peer pushes for the whole connection: ``handler(metadata)``, a plain function."""
+        """Take metadata that a peer pushes for the whole connection: ``handler(metadata)``, a plain function.
+
+        Use it as a decorator. What the handler raises is logged.
+
+        Raises:
+            LocalError: The service has a push handler already.
+
+        """
         if self._push is not None:
             raise LocalError("there is a push handler already; a service has one")
         self._push = handler

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..wire.columns import ColumnBuilder
     from .driver import Driver
 
-__all__ = ["Items", "LateStream", "NoDriver", "Stream"]
+__all__ = ["Items", "LateStream", "NoDriver", "Stream", "Wanted"]
 
 PAUSE_TURNS: Final = 2
 """Turns of the loop without an item after which a batch is handed out: a read comes one turn after its poll."""
@@ -124,7 +124,7 @@ class Items:
         return bool(inbound.pending)
 
     def take(self, builder: ColumnBuilder) -> None:
-        """Move all items that have arrived to `builder`."""
+        """Move all items that have arrived to `builder`, without waiting; see :meth:`arrival` for that."""
         if self._inbound is not None:
             self._inbound.fill(builder, NEVER, NEVER)
 
@@ -133,58 +133,63 @@ class Items:
         return self._inbound
 
 
+class Wanted(NamedTuple):
+    """What a stream shall be opened with.
+
+    Attributes:
+        kind: STREAM or CHANNEL.
+        route: The handler.
+        payload: The request.
+        routed: The request's metadata holds the route already: no other is put beside it.
+        credit: Items that may be under way; None: `Settings.credit`, which grows.
+        manual: Ask for no more than that, but for what is granted.
+        outgoing: For a CHANNEL: the items that follow the request.
+        endless: It is not expected to complete.
+        on_push: Gets metadata that is pushed between the items; None: nobody does.
+
+    """
+
+    kind: Kind
+    route: str
+    payload: Payload
+    routed: bool = False
+    credit: int | None = None
+    manual: bool = False
+    outgoing: Source | None = None
+    endless: bool = False
+    on_push: Callable[[bytes], None] | None = None
+
+
 class Stream(Items):
     """A stream or channel that this side opens: an async context manager, and iterable.
 
     It is opened when the block is entered, or else when the first item is asked for. Leaving the block,
     or a loop that stands alone, cancels what has not come.
 
-    Attributes:
-        endless: It is not expected to complete; see :meth:`Peer.stream`.
-        on_push: Gets metadata that is pushed between the items.
+    Args:
+        driver: Over which connection it goes.
+        wanted: What to open it with.
+
+    Raises:
+        LocalError: The credit that is wanted is less than 1.
 
     """
 
-    __slots__ = (
-        "_credit",
-        "_entered",
-        "_kind",
-        "_manual",
-        "_most",
-        "_outgoing",
-        "_payload",
-        "_route",
-        "endless",
-        "on_push",
-    )
+    __slots__ = ("_credit", "_entered", "_most", "_wanted")
 
-    def __init__(
-        self,
-        driver: Driver,
-        kind: Kind,
-        route: str,
-        payload: Payload,
-        credit: int | None,
-        manual: bool,
-        outgoing: Source | None,
-    ) -> None:
+    def __init__(self, driver: Driver, wanted: Wanted) -> None:
         settings = driver.settings
+        credit = wanted.credit
         # A window that somebody chose is theirs; ours may grow.
-        self._most = 0 if manual or credit is not None else settings.max_credit
+        self._most = 0 if wanted.manual or credit is not None else settings.max_credit
         if credit is None:
             credit = settings.credit
         elif credit < 1:
             raise LocalError(f"credit is {credit}; a stream needs at least 1")
         super().__init__(driver)
-        self._kind = kind
-        self._route = route
-        self._payload = payload
+        self._wanted = wanted
         self._credit = credit
-        self._manual = manual
-        self._outgoing = outgoing
         self._entered = False
-        self.endless = False
-        self.on_push: Callable[[bytes], None] | None = None
 
     async def __aenter__(self) -> Stream:
         await self._opened()
@@ -194,15 +199,21 @@ class Stream(Items):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.cancel()
+        await self._leave()
 
     def __aiter__(self) -> AsyncIterator[Payload]:
         return self._items() if self._entered else self._items_until_left()
 
     @classmethod
     def adopted(cls, driver: Driver, stream_id: int) -> Stream:
-        """Return the stream of that number, which another process opened, for the one that takes it over."""
-        stream = cls(driver, Kind.STREAM, "", Payload(), 1, True, None)
+        """Return the stream of that number, which another process opened, for the one that takes it over.
+
+        Args:
+            driver: The connection, whose session was resumed.
+            stream_id: Its number. It asks for nothing by itself: :meth:`grant` does.
+
+        """
+        stream = cls(driver, Wanted(Kind.STREAM, "", Payload(), credit=1, manual=True))
         stream._inbound = driver.inbound[stream_id] = Inbound(driver, stream_id, 1, 1, True)
         return stream
 
@@ -222,7 +233,17 @@ class Stream(Items):
         return None if self._inbound is None else self._inbound.error
 
     def grant(self, count: int) -> None:
-        """Let the peer send `count` more items: for streams that were opened with `manual=True`."""
+        """Let the peer send `count` more items: for streams that were opened with `manual=True`.
+
+        A stream that is over is left alone.
+
+        Args:
+            count: At least 1.
+
+        Raises:
+            LocalError: The stream is not open yet, or `count` is less than 1.
+
+        """
         if self._inbound is None:
             raise LocalError("grant() on a stream that is not open; enter its block first")
         if not self._inbound.over:
@@ -232,7 +253,7 @@ class Stream(Items):
         """Want no more items; those that have arrived can still be taken. A stream that is over is left alone.
 
         Args:
-            metadata: What to tell the other side about it (ReactiveSocket 0.0 and 0.2).
+            metadata: What to tell the other side about it (ReactiveSocket 0.0 and 0.2); None: nothing.
 
         Raises:
             LocalError: The protocol has no room for `metadata` there.
@@ -242,9 +263,13 @@ class Stream(Items):
             self._driver.leave(self._inbound.stream_id, metadata)
 
     def push(self, metadata: bytes) -> None:
-        """Send metadata that concerns this stream (ReactiveSocket 0.0).
+        """Send metadata that concerns this stream (ReactiveSocket 0.0), in order with its items.
+
+        Args:
+            metadata: In the form of the connection's metadata MIME type.
 
         Raises:
+            LocalError: The stream is not open yet.
             UnsupportedKind: The protocol has no such thing.
 
         """
@@ -260,23 +285,29 @@ class Stream(Items):
                 yield payload
         finally:
             await items.aclose()
-            self.cancel()
+            await self._leave()
+
+    async def _leave(self) -> None:
+        """End what is still open."""
+        self.cancel()
 
     async def _opened(self) -> Inbound:
         if self._inbound is None:
             driver = self._driver
             if driver.paused:
                 await driver.writable()
-            outgoing = self._outgoing
-            wanted = (self._kind, self._route, self._payload, self._credit, outgoing is None, self.endless)
+            wanted = self._wanted
+            outgoing = wanted.outgoing
+            route = "" if wanted.routed else wanted.route
+            opening = (wanted.kind, route, wanted.payload, self._credit, outgoing is None, wanted.endless)
             try:
-                stream_id = driver.session.open(*wanted)
+                stream_id = driver.session.open(*opening)
             except LeaseMissing:
-                stream_id = await driver.lessees.open(*wanted)
+                stream_id = await driver.lessees.open(*opening)
             self._inbound = driver.inbound[stream_id] = Inbound(
-                driver, stream_id, self._credit, self._most, self._manual
+                driver, stream_id, self._credit, self._most, wanted.manual
             )
-            self._inbound.on_push = self.on_push
+            self._inbound.on_push = wanted.on_push
             if outgoing is not None:
                 pump(driver, stream_id, 0, outgoing)
             driver.wake()
@@ -289,25 +320,15 @@ class LateStream(Stream):
     Args:
         find: Returns the driver of that connection, ready to send.
         settings: The limits of all connections that `find` may return.
+        wanted: What to open it with.
 
-    The other arguments are those of :class:`Stream`.
     """
 
     __slots__ = ("_find",)
 
-    def __init__(
-        self,
-        find: Callable[[], Awaitable[Driver]],
-        settings: Settings,
-        kind: Kind,
-        route: str,
-        payload: Payload,
-        credit: int | None,
-        manual: bool,
-        outgoing: Source | None,
-    ) -> None:
+    def __init__(self, find: Callable[[], Awaitable[Driver]], settings: Settings, wanted: Wanted) -> None:
         # Before it is open, a stream asks its driver for nothing but the settings.
-        super().__init__(cast("Driver", NoDriver(settings)), kind, route, payload, credit, manual, outgoing)
+        super().__init__(cast("Driver", NoDriver(settings)), wanted)
         self._find = find
 
     async def _opened(self) -> Inbound:

@@ -31,7 +31,7 @@ ConnectionHook: TypeAlias = Callable[[Connection], AbstractAsyncContextManager[A
 """Returns what is entered when a connection is established, and left when it is closed."""
 
 ENTERING: Final = 8
-"""Why nothing is read from a link: its hook is being entered. See the reasons in `driver`."""
+"""Why nothing is read from a link: its hook is being entered. See the reasons in `flow`."""
 
 LEAVING: Final = 1.0
 """Seconds that a hook may take to be left while somebody waits for that."""
@@ -93,11 +93,11 @@ class WatchedDriver(Driver):
     raises refuses the connection. One that takes longer than the keepalive's lifetime loses it.
 
     Args:
-        session: See :class:`Driver`, as for all but these:
-        settings: As above.
-        service: As above.
+        session: See :class:`Driver`.
+        settings: See :class:`Driver`.
+        service: See :class:`Driver`.
         connection: What is known of it.
-        unlinked: As above.
+        unlinked: See :class:`Driver`.
         hook: Entered when it is established, and left when it is closed.
         tasks: Where the task that does so is kept while it runs.
 

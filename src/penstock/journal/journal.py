@@ -35,11 +35,17 @@ class Journal:
         return list_sources(*resolve(self.path))
 
     def reader(self, source: str) -> JournalReader:
-        """Return a reader of one log; see `JournalReader`."""
+        """Return a reader of the log that `source` names, one of :meth:`sources`; see `JournalReader`."""
         return JournalReader(self.path, source)
 
     def writer(self, source: str, **options: Any) -> JournalWriter:
-        """Open one log for writing; the options are those of `JournalWriter.open`."""
+        """Open one log for writing, and make it if need be; close it when no more is to be written.
+
+        Args:
+            source: Its name.
+            options: Those of `JournalWriter.open`.
+
+        """
         return JournalWriter.open(self.path, source, **options)
 
     def trim(
@@ -59,11 +65,23 @@ class Journal:
         return trim(folder, position, reader=reader, retain_rows=retain_rows, retain_bytes=retain_bytes)
 
     def forget(self, source: str, reader: str) -> None:
-        """Drop a reader that will not come back, so that it holds nothing up any more."""
+        """Drop a reader that will not come back, so that it holds nothing up any more.
+
+        Args:
+            source: The log that it read.
+            reader: Its name, as `trim` was given it.
+
+        """
         forget(log_folder(self.path, source), reader)
 
     def verify(self, sources: Sequence[str] | None = None) -> dict[str, Report]:
-        """Read everything in some logs, or in all of them; what is damaged is in the reports.
+        """Read everything in some logs; what is damaged is in the reports.
+
+        Args:
+            sources: The names of the logs; None: all of them.
+
+        Returns:
+            A report of each log, by name.
 
         Raises:
             JournalError: The journal cannot be reached.

@@ -1,15 +1,10 @@
-"""What arrives on streams: each frame judged by the state of its stream, and turned into events.
-
-RSocket 1.0, Handling the Unexpected: what makes no sense where it comes is ignored. We count it all the
-same, because a peer that sends little else is an attack.
-"""
+"""What arrives on streams: each frame judged by the state of its stream, and turned into events."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from ..core.credit import MAX_REQUEST_N, add
-from ..core.fragments import Reassembly
 from ..core.halves import OPEN, Signal
 from ..core.rates import Rate
 from ..core.streams import Stream, StreamTable
@@ -19,7 +14,6 @@ from ..events import (
     Completed,
     CreditGranted,
     Event,
-    Failed,
     ItemReceived,
     MetadataPushed,
     Requested,
@@ -30,9 +24,9 @@ from ..payload import Payload, PayloadRun
 from ..settings import Settings
 from ..wire.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, FrameType
 from .codes import Code, error_of
-from .lease import Granting
 from .metadata import Router
 from .outbound import Outbound
+from .refusing import RATE_SECONDS, Refusing
 
 __all__ = ["KINDS", "Inbound"]
 
@@ -46,9 +40,6 @@ KINDS: Final[dict[int, Kind]] = {
 
 RAPID: Final = 1.0
 """A stream that its opener cancels within this many seconds counts as a rapid reset."""
-RATE_SECONDS: Final = 30.0
-STRAY_BYTES: Final = 4096
-"""So many bytes of a frame that is ignored count as a frame of their own."""
 
 _PAYLOAD = int(FrameType.PAYLOAD)
 _REQUEST_N = int(FrameType.REQUEST_N)
@@ -63,11 +54,10 @@ _FIRE = int(Kind.FIRE)
 _CHANNEL = int(Kind.CHANNEL)
 # As the table of halves wants them.
 _COMPLETE = int(Signal.COMPLETE)
-_FAIL = int(Signal.FAIL)
 _CANCELED = int(Signal.CANCEL)
 
 
-class Inbound:
+class Inbound(Refusing):
     """The receiving side of all streams of a session.
 
     Args:
@@ -81,54 +71,32 @@ class Inbound:
         draining: No new streams of the peer's are taken.
         drafts: The dialect is older than RSocket 1.0.
         first_draft: It is ReactiveSocket 0.0.
-        granting: Without leave of its, requests are refused; None: they need none.
-        reassembly: Items of which not all fragments are here.
-        partials: The same, by stream.
 
     """
 
     __slots__ = (
-        "_events",
-        "_late",
         "_lenient",
-        "_max_metadata_bytes",
         "_max_open_rate",
         "_max_streams",
         "_opens",
-        "_outbound",
         "_resets",
-        "_settings",
-        "_stray",
-        "_streams",
         "drafts",
         "draining",
         "first_draft",
-        "granting",
-        "partials",
-        "reassembly",
         "router",
     )
 
     def __init__(self, settings: Settings, streams: StreamTable, outbound: Outbound, events: list[Event]) -> None:
-        self._settings = settings
-        self._streams = streams
-        self._outbound = outbound
-        self._events = events
+        super().__init__(settings, streams, outbound, events)
         self._opens = Rate(2 * settings.max_open_rate, 2.0)
         self._resets = Rate(settings.max_rapid_resets, RATE_SECONDS)
-        self._late = 0
-        self._stray = Rate(settings.max_stray_frames, RATE_SECONDS)
         self._max_streams = settings.max_streams
         self._max_open_rate = settings.max_open_rate
-        self._max_metadata_bytes = settings.max_metadata_bytes
         self._lenient = settings.lenient
-        self.reassembly = Reassembly(settings)
-        self.partials = self.reassembly.partials
         self.router = Router()
         self.draining = False
         self.drafts = False
         self.first_draft = False
-        self.granting: Granting | None = None
 
     def frame(self, frame: Frame, now: float) -> None:
         """Take a frame with a stream id above 0.
@@ -175,62 +143,6 @@ class Inbound:
         stream.granted -= count
         self._events.append(RunReceived(stream_id, run))
 
-    def stray(self, now: float, count: int = 1) -> None:
-        """Ignore frames that make no sense where they came.
-
-        Raises:
-            LimitExceeded: There are too many of them.
-
-        """
-        if self._late >= count:
-            self._late -= count
-        elif self._stray.hit(now, count):
-            raise LimitExceeded(f"more than max_stray_frames ({self._settings.max_stray_frames}) frames for no stream")
-
-    def ignored(self, frame: Frame, now: float) -> None:
-        """Ignore a frame of a type that makes no sense here; a large one counts as many (THREATS 14).
-
-        Raises:
-            LimitExceeded: There are too many of them.
-
-        """
-        self.stray(now, 1 + len(frame.data) // STRAY_BYTES)
-
-    def _interrupt(self, stream_id: int) -> None:
-        """Give up a request that is half there, and was interrupted by what is no part of it (THREATS 50)."""
-        if stream_id in self.partials and self._streams.get(stream_id) is None:
-            self._drop_partial(stream_id, ProtocolError("the request's fragments were interrupted by another frame"))
-
-    def expect_late(self, stream: Stream) -> None:
-        """Expect what the peer may send on a stream before it learns that we canceled it."""
-        self._late = add(self._late, stream.granted)
-
-    def forget(self, stream: Stream) -> None:
-        """Drop all that is held for a stream that is over."""
-        self._streams.close(stream)
-        if self.granting is not None and not stream.ours:
-            self.granting.look()
-        if stream.id in self.partials:
-            self.reassembly.drop(stream.id)
-
-    def refuse(self, stream: Stream, code: int, error: Exception) -> None:
-        """End a stream because of what the peer did on it, and tell both sides."""
-        if stream.ours and stream.outbound != OPEN:
-            # RSocket 1.0, Request Stream: a requester has no ERROR to send, only CANCEL.
-            self._outbound.cancel(stream.id)
-            self.expect_late(stream)
-        else:
-            self._outbound.error(stream.id, code, str(error).encode())
-        self._fail(stream, error)
-
-    def overdue(self, now: float) -> None:
-        """Give up the items whose fragments have taken too long."""
-        for stream_id in self.reassembly.overdue(now):
-            self._drop_partial(
-                stream_id,
-                LimitExceeded(f"an item's fragments took longer than {self._settings.reassembly_timeout:g} s"),
-            )
-
     # Requests.
 
     def _request(self, frame: Frame, now: float) -> None:
@@ -260,12 +172,6 @@ class Inbound:
             self._begin(stream_id, frame, now)
         else:
             self._open(frame, Payload(frame.data, frame.metadata), now)
-
-    def _reject(self, frame: Frame, why: str, now: float) -> None:
-        self.stray(now)
-        # Nobody waits for an answer to what was fired.
-        if frame.type != FrameType.REQUEST_FNF:
-            self._outbound.error(frame.stream_id, Code.REJECTED, why.encode())
 
     def _open(self, frame: Frame, payload: Payload, now: float) -> None:
         """Open the stream that a whole request asks for."""
@@ -354,9 +260,6 @@ class Inbound:
             # Without half-close, the responder's end is the end of our half, too.
             self._events.append(Canceled(stream.id, True))
 
-    def _overrun(self, stream: Stream) -> None:
-        self.refuse(stream, Code.INVALID, ProtocolError(f"stream {stream.id} brought more items than were asked for"))
-
     # Fragments.
 
     def _begin(self, stream_id: int, frame: Frame, now: float) -> None:
@@ -365,13 +268,6 @@ class Inbound:
         except LimitExceeded as error:
             self._drop_partial(stream_id, error)
         self._make_room()
-
-    def _make_room(self) -> None:
-        """Give up the oldest unfinished items while all of them hold too much (THREATS 49)."""
-        excess = self.reassembly.excess()
-        while excess is not None:
-            self._drop_partial(*excess)
-            excess = self.reassembly.excess()
 
     def _continue(self, stream_id: int, frame: Frame, flags: int, now: float) -> None:
         try:
@@ -393,21 +289,6 @@ class Inbound:
         stream = self._streams.get(stream_id)
         if stream is not None and stream.inbound == OPEN:
             self._item(stream, payload, flags & COMPLETE != 0)
-
-    def _drop_partial(self, stream_id: int, error: Exception) -> None:
-        """Give up an unfinished item, and with it its stream, open already or not yet."""
-        self.reassembly.drop(stream_id)
-        stream = self._streams.get(stream_id)
-        if stream is not None:
-            self.refuse(stream, Code.INVALID, error)
-        else:
-            self._outbound.error(stream_id, Code.REJECTED, str(error).encode())
-
-    def _check_metadata(self, payload: Payload) -> None:
-        limit = self._max_metadata_bytes
-        metadata = payload.metadata
-        if metadata is not None and len(metadata) > limit:
-            raise LimitExceeded(f"metadata of {len(metadata)} bytes exceeds max_metadata_bytes ({limit})")
 
     # Signals.
 
@@ -447,8 +328,3 @@ class Inbound:
             self.stray(now)
             return
         self._fail(stream, error_of(frame.code, frame.data, frame.metadata))
-
-    def _fail(self, stream: Stream, error: Exception) -> None:
-        stream.end(_FAIL, False)
-        self.forget(stream)
-        self._events.append(Failed(stream.id, error))

@@ -63,6 +63,11 @@ class TraceContext:
     def from_w3c(cls, trace_id: int, span_id: int, flags: int = 0) -> TraceContext:
         """Return what a W3C `traceparent`, or a span of OpenTelemetry, says; its trace id has 128 bits.
 
+        Args:
+            trace_id: 1 to 2^128-1.
+            span_id: 1 to 2^64-1.
+            flags: The trace flags, of which only "sampled" counts.
+
         Raises:
             LocalError: An id is 0, which W3C Trace Context calls invalid, or is too large.
 

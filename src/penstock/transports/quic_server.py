@@ -1,0 +1,225 @@
+"""The server's side of QUIC: a listener, its sockets, and connections that carry any number of links."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from functools import partial
+from typing import Any, Final, cast
+
+from aioquic.asyncio.server import QuicServer
+from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.connection import QuicConnection
+from aioquic.quic.events import ConnectionTerminated
+from aioquic.quic.packet import QuicErrorCode, QuicFrameType
+
+from ..core.rates import Rate
+from ..errors import LinkLost
+from ..settings import Settings
+from ..urls import Url
+from .base import Accept, Receiver
+from .quic_connection import ABORTED, NO_ERROR, Connection
+from .streams import StreamLink
+
+__all__ = ["QuicListener", "ServerConnection"]
+
+logger = logging.getLogger("penstock.transports")
+
+RATE_SECONDS: Final = 30.0
+"""Over how many seconds floods are counted, as in the session."""
+BRIEF_SECONDS: Final = 1.0
+"""A stream that ends so soon counts as a rapid reset, whoever ends it."""
+
+
+class ServerConnection(Connection):
+    """A connection that came in, with any number of links on it.
+
+    As long as there is no link, it holds the place of one, so that connections without streams count, too.
+
+    Args:
+        listener: Where it came in.
+        quic: The state of the connection.
+        stream_handler: None of aioquic's.
+
+    """
+
+    def __init__(self, listener: QuicListener, quic: QuicConnection, stream_handler: None = None) -> None:
+        super().__init__(quic, listener.url, listener.settings)
+        self._listener = listener
+        self._next: Receiver | None = None
+        self._address = ""
+        self._idle: asyncio.TimerHandle | None = None
+        self._brief = Rate(listener.settings.max_rapid_resets, RATE_SECONDS)
+        listener.connections.add(self)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has no links."""
+        return not self._links
+
+    def datagram_received(self, data: bytes | str, addr: Any) -> None:
+        """Take a datagram; the first one asks for a place."""
+        if not self._address:
+            self._address = addr[0]
+            self._next = None if self._listener.draining else self._listener.accept(self._address)
+            if self._next is None:
+                self._refuse(cast(bytes, data), addr)
+                return
+            self._wait()
+        super().datagram_received(data, addr)
+
+    def _refuse(self, data: bytes, address: Any) -> None:
+        """Close the connection before any handshake. What to encrypt that with is in the first datagram."""
+        self._quic.receive_datagram(data, address, now=self._loop.time())
+        self._done = True
+        reason = "the server takes no more connections"
+        self._quic.close(QuicErrorCode.CONNECTION_REFUSED, QuicFrameType.PADDING, reason)
+        self.transmit()
+        self._gone(None)
+
+    def handshake_completed(self, alpn: str | None) -> None:
+        """Wait for a stream. A client that speaks something else was refused by aioquic."""
+
+    def opened_by_peer(self, stream_id: int) -> StreamLink | None:
+        """Make a link of a stream that the client has opened."""
+        receiver = None
+        # RFC 9000, section 2.1: bidirectional streams of clients have numbers that 4 divides.
+        if stream_id % 4 == 0 and not self._listener.draining:
+            receiver = self._next or self._listener.accept(self._address)
+        if receiver is None:
+            if stream_id % 4 == 0:
+                self.abandon(stream_id)
+            else:
+                self.hang_up(ABORTED, "streams of one direction carry nothing here")
+            return None
+        self._next = None
+        self._stop_waiting()
+        link = self._links[stream_id] = StreamLink(self, stream_id, receiver, self._settings.output_high_bytes)
+        receiver.link_made(link)
+        return link
+
+    def terminated(self, event: ConnectionTerminated) -> None:
+        """Forget the connection."""
+        super().terminated(event)
+        self._done = True
+        self._gone(LinkLost(f"the connection ended: {event.reason_phrase}"))
+
+    def ended(self, link: StreamLink) -> None:
+        """Forget a stream that has ended in order."""
+        self._links.pop(link.stream_id, None)
+        link.lose(None)
+        self.stream_over(link)
+
+    def reset(self, link: StreamLink) -> None:
+        """End a stream now."""
+        self.abandon(link.stream_id)
+        link.lose(None)
+        self.stream_over(link)
+
+    def stream_over(self, link: StreamLink) -> None:
+        """Count a stream that has ended, and wait for another one."""
+        now = self._loop.time()
+        if now - link.made_at < BRIEF_SECONDS and self._brief.hit(now):
+            limit = self._settings.max_rapid_resets
+            reason = f"more than max_rapid_resets ({limit}) streams ended as soon as they were opened"
+            logger.warning("%s: the connection is closed: %s", self._url.place, reason)
+            self.hang_up(ABORTED, reason)
+        elif not self._links and not self._done:
+            self._wait()
+
+    def hang_up(self, code: int = NO_ERROR, reason: str = "") -> None:
+        """Close the connection; it is of no more use, though QUIC has some more to say of it."""
+        if not self._done:
+            super().hang_up(code, reason)
+            self.lose_links(LinkLost(f"this side closed the connection: {reason or 'it was idle'}"))
+            self._gone(None)
+
+    def _gone(self, error: Exception | None) -> None:
+        self._stop_waiting()
+        if self._next is not None:
+            self._next.link_lost(error)
+            self._next = None
+        self._listener.gone(self)
+
+    def _wait(self) -> None:
+        """Hold a place for the next link, for as long as a connection may take to open one."""
+        if self._next is None and not self._listener.draining:
+            self._next = self._listener.accept(self._address)
+        if self._next is None:
+            self.hang_up()
+        else:
+            self._idle = self._loop.call_later(self._settings.connect_timeout, self.hang_up)
+
+    def _stop_waiting(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+
+
+class _Endpoint(QuicServer):
+    """One socket of a listener. Who connects shows first that it is where it says (RFC 9000, section 8.1.2)."""
+
+    def __init__(self, listener: QuicListener, configuration: QuicConfiguration) -> None:
+        super().__init__(configuration=configuration, create_protocol=partial(ServerConnection, listener), retry=True)
+        self.closed: asyncio.Future[None] = self._loop.create_future()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Take note that the socket is closed."""
+        self.closed.set_result(None)
+
+    def close_socket(self) -> None:
+        """Close the socket, which all connections share."""
+        if self._transport is not None:
+            self._transport.close()
+
+
+class QuicListener:
+    """Accepts connections, and links on them.
+
+    Args:
+        url: The place.
+        accept: Called with the peer's address for each link.
+        settings: Limits.
+
+    Attributes:
+        connections: Those that there are.
+        draining: No more are taken.
+
+    """
+
+    def __init__(self, url: Url, accept: Accept, settings: Settings) -> None:
+        self.url = url
+        self.accept = accept
+        self.settings = settings
+        self.connections: set[ServerConnection] = set()
+        self.draining = False
+        self._endpoints: list[_Endpoint] = []
+
+    async def open(self, sockets: list[socket.socket], configuration: QuicConfiguration) -> None:
+        """Begin to listen."""
+        loop = asyncio.get_running_loop()
+        self.url = self.url.with_port(sockets[0].getsockname()[1])
+        for bound in sockets:
+            _, endpoint = await loop.create_datagram_endpoint(partial(_Endpoint, self, configuration), sock=bound)
+            self._endpoints.append(endpoint)
+
+    async def close(self) -> None:
+        """Accept no more connections, nor links on those that there are. The sockets go with the last link."""
+        self.draining = True
+        for connection in list(self.connections):
+            if connection.idle:
+                connection.hang_up()
+        self._close_when_empty()
+        if not self.connections:
+            await asyncio.gather(*(endpoint.closed for endpoint in self._endpoints))
+
+    def gone(self, connection: ServerConnection) -> None:
+        """Forget a connection that is closed."""
+        self.connections.discard(connection)
+        self._close_when_empty()
+
+    def _close_when_empty(self) -> None:
+        if self.draining and not self.connections:
+            for endpoint in self._endpoints:
+                endpoint.close_socket()

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.aio.fakes import FakeHalf
+from tests.aio.test_driver import World
+from tests.builds import Build
+from tests.waiting import turns, until
+
+# A peer that does not read.
+
+
+async def test_who_sends_waits_for_room_in_the_link(build: Build) -> None:
+    world = World(build)
+    half = world.driver.outbound[1] = FakeHalf()
+    world.driver.writing_paused()
+    assert world.driver.paused
+    waiting = [asyncio.ensure_future(world.driver.writable()) for _ in range(2)]
+    await turns(5)
+    assert not any(each.done() for each in waiting)
+    world.driver.writing_resumed()
+    await asyncio.gather(*waiting)
+    assert half.told == ["resumed"]
+
+
+async def test_who_sends_much_leaves_turns_to_others(build: Build) -> None:
+    world = World(build)
+    world.session.output = [b"x"]
+    sending = asyncio.ensure_future(world.driver.writable())
+    await turns(1)
+    assert (world.link.written, sending.done()) == ([b"x"], False)
+    await sending
+
+
+async def test_nobody_waits_for_room_in_a_session_that_is_over(build: Build) -> None:
+    world = World(build)
+    world.driver.writing_paused()
+    waiting = asyncio.ensure_future(world.driver.writable())
+    await turns(3)
+    world.end_session()
+    world.driver.link_lost(None)
+    await waiting
+
+
+async def test_nothing_is_read_from_a_peer_that_reads_too_little(build: Build) -> None:
+    # THREATS 40, 41
+    world = World(build, output_high_bytes=1_000)
+    world.driver.writing_paused()
+    world.link.waiting = build.module("penstock.aio.flow").READ_STOP * 1_000
+    world.driver.received(b"")
+    assert world.link.told == []
+    world.link.waiting += 1
+    for _ in range(2):
+        world.driver.received(b"")
+    assert world.link.told == ["pause_reading"]
+    world.driver.writing_resumed()
+    assert world.link.told == ["pause_reading", "resume_reading"]
+
+
+async def test_a_peer_that_never_reads_is_given_up(build: Build, caplog: pytest.LogCaptureFixture) -> None:
+    world = World(build, max_output_bytes=5_000)
+    world.driver.writing_paused()
+    world.link.waiting = 5_000
+    world.driver.received(b"")
+    assert world.link.told == []
+    world.link.waiting = 5_001
+    world.session.output = [b"last words"]
+    world.driver.received(b"")
+    verb, error = world.session.told[-1]
+    assert verb == "close"
+    assert isinstance(error, world.errors.LimitExceeded)
+    assert "max_output_bytes (5000)" in str(error) and "tcp://peer:1" in str(error)
+    assert world.link.told == ["abort"]
+    assert str(error) in caplog.text
+    # There is no use in last words to it.
+    assert (world.link.written, world.session.output) == ([], [])
+
+
+async def test_nothing_is_read_while_too_many_handlers_of_what_was_fired_run(build: Build) -> None:
+    world = World(build, max_streams=2)
+    released = asyncio.Event()
+
+    @world.service.fire("r")
+    async def handler(request: Any) -> None:
+        await released.wait()
+
+    def fire() -> None:
+        world.session.events = [world.request(kind="FIRE")]
+        world.driver.received(b"")
+
+    fire()
+    assert world.link.told == []
+    fire()
+    assert world.link.told == ["pause_reading"]
+    released.set()
+    await until(lambda: not world.driver.tasks)
+    assert world.link.told == ["pause_reading", "resume_reading"]
+
+
+async def test_reading_goes_on_when_nothing_speaks_against_it_any_more(build: Build) -> None:
+    world = World(build, max_streams=1, output_high_bytes=1)
+    world.driver.fire_started()
+    world.driver.writing_paused()
+    world.link.waiting = 1_000
+    world.driver.received(b"")
+    world.driver.fire_ended()
+    assert world.link.told == ["pause_reading"]
+    world.driver.writing_resumed()
+    assert world.link.told == ["pause_reading", "resume_reading"]
+
+
+async def test_a_session_that_is_full_is_brought_nothing_more(build: Build) -> None:
+    world = World(build)
+    world.session.full = True
+    world.driver.received(b"x")
+    world.driver.received(b"y")
+    assert [each for each in world.link.told if "reading" in each] == ["pause_reading"]
+    world.session.full = False
+    world.driver.flush()
+    assert [each for each in world.link.told if "reading" in each] == ["pause_reading", "resume_reading"]
+
+
+async def test_who_sends_waits_for_a_disk_that_is_behind(build: Build) -> None:
+    world = World(build)
+    world.driver.outbound[2] = half = FakeHalf()
+    world.driver.disk_waits(True)
+    assert world.driver.paused
+    # The link has room again, and the disk has not.
+    world.driver.writing_paused()
+    world.driver.writing_resumed()
+    assert world.driver.paused and half.told == []
+    world.session.output = [b"durable"]
+    world.driver.disk_waits(False)
+    assert not world.driver.paused and half.told == ["resumed"]
+    assert world.link.written == [b"durable"]
+
+
+async def test_a_disk_that_has_caught_up_makes_no_room_in_the_link(build: Build) -> None:
+    world = World(build)
+    world.driver.disk_waits(True)
+    world.driver.writing_paused()
+    world.driver.disk_waits(False)
+    assert world.driver.paused
+    world.driver.writing_resumed()
+    assert not world.driver.paused
+    world.driver.link_lost(None)
+    world.driver.disk_waits(False)
+    assert world.driver.paused

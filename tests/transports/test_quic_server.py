@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import socket
+
+import pytest
+from aioquic.quic import events
+
+from penstock import ConnectError, Settings
+from tests.transports.certificates import Certificates
+from tests.transports.raw_quic import met, quic_link, raw_client
+from tests.transports.recording import connected, listening
+from tests.waiting import until
+
+
+@pytest.fixture
+def url(certificates: Certificates) -> str:
+    return f"rsocket+quic://127.0.0.1:0?{certificates.server_options}"
+
+
+async def test_each_stream_of_a_connection_is_a_link(url: str, certificates: Certificates) -> None:
+    async with listening(url) as place, raw_client(place, certificates) as raw:
+        servers = []
+        for number in range(3):
+            raw.say(4 * number, b"%d" % number)
+            servers.append(await met(await place.next()))
+            await servers[-1].has(b"%d" % number)
+            servers[-1].link.write(b"answer %d" % number)
+        await until(lambda: raw.data == {0: b"answer 0", 4: b"answer 1", 8: b"answer 2"})
+        servers[1].link.abort()
+        assert (await raw.next(events.StreamReset)).stream_id == 4
+        assert [server.told for server in servers] == [["made"], ["made", "lost"], ["made"]]
+        assert len(place.addresses) == 3
+        # What still comes in on a stream that was aborted makes no new link.
+        raw.say(0, b"more")
+        await servers[0].has(b"0more")
+        assert len(place.accepted) == 3
+
+
+async def test_a_stream_that_is_refused_is_reset(url: str, certificates: Certificates) -> None:
+    async with listening(url) as place, raw_client(place, certificates) as raw:
+        raw.say(0, b"first")
+        await met(await place.next())
+        place.refusing = True
+        raw.say(4, b"second")
+        assert (await raw.next(events.StreamReset)).stream_id == 4
+
+
+async def test_streams_of_one_direction_are_refused(url: str, certificates: Certificates) -> None:
+    async with listening(url) as place, raw_client(place, certificates) as raw:
+        raw.say(2, b"pushed")
+        ended = await raw.next(events.ConnectionTerminated)
+        assert "one direction" in ended.reason_phrase
+
+
+async def test_streams_that_end_as_soon_as_they_are_opened_are_counted(url: str, certificates: Certificates) -> None:
+    async with listening(url, Settings(max_rapid_resets=10)) as place, raw_client(place, certificates) as raw:
+        for number in range(11):
+            raw.say(4 * number, b"x")
+            raw._quic.reset_stream(4 * number, 0)
+            raw.transmit()
+            await until(lambda count=number: len(place.accepted) > count)  # type: ignore[misc]
+            server = place.accepted[number]
+            if number < 10:
+                await server.lost()
+        ended = await raw.next(events.ConnectionTerminated)
+        assert "more than max_rapid_resets (10)" in ended.reason_phrase
+
+
+async def test_who_is_refused_is_told_so(url: str, certificates: Certificates) -> None:
+    async with listening(url) as place:
+        place.refusing = True
+        with pytest.raises(ConnectError, match="takes no more connections"):
+            await connected(certificates.to_client(place.url))
+
+
+async def test_a_connection_without_streams_is_given_up(url: str, certificates: Certificates) -> None:
+    async with listening(url, Settings(connect_timeout=0.5)) as place, raw_client(place, certificates) as raw:
+        server = await place.next()
+        await raw.next(events.ConnectionTerminated)
+        await server.lost()
+        assert server.told == ["lost"]
+
+
+async def test_a_listener_that_is_closed_takes_no_links_and_leaves_those_it_took(certificates: Certificates) -> None:
+    async with quic_link(certificates) as (client, server, place):
+        await place.listener.close()
+        with pytest.raises(ConnectError, match="takes no more connections"):
+            await connected(certificates.to_client(place.url))
+        client.link.write(b"still here")
+        await server.has(b"still here")
+        client.link.close()
+        assert (await client.lost(), await server.lost()) == (None, None)
+
+
+async def test_junk_is_dropped(url: str, certificates: Certificates) -> None:
+    async with listening(url) as place:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            for junk in (b"", b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 1_200, b"\xc0\0\0\0\1\x08" + bytes(1_300)):
+                stranger.sendto(junk, ("127.0.0.1", place.port))
+        client = await connected(certificates.to_client(place.url))
+        client.link.write(b"hi")
+        server = await met(await place.next())
+        await server.has(b"hi")
+        assert len(place.accepted) == 1
+        client.link.abort()
+        await server.lost()
+
+
+@pytest.mark.parametrize("alpn", ["h3", None])
+async def test_a_client_of_something_else_is_refused(url: str, certificates: Certificates, alpn: str | None) -> None:
+    async with listening(url) as place:
+        with pytest.raises(ConnectionError):
+            async with raw_client(place, certificates, alpn):
+                pass
+        server = await place.next()
+        error = await server.lost()
+        assert "No common ALPN protocols" in str(error)
+        assert server.told == ["lost"]
