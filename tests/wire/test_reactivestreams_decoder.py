@@ -140,7 +140,7 @@ def told(build: Build, pieces: list[bytes], **options: Any) -> list[Any]:
                 else:
                     found.append((message.type, message.subscriber, message.number, message.octets, message.ids))
             found.append((decoder.pending, decoder.position))
-    except errors.ProtocolError as error:
+    except (errors.ProtocolError, errors.LimitExceeded) as error:
         found.append((type(error).__name__, str(error)))
     return found
 
