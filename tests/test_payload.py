@@ -130,7 +130,9 @@ def test_numbers_are_copied_once(payload: ModuleType, make: type) -> None:
     assert (fixed.buffer, type(fixed.buffer), len(fixed)) == (octets, bytes, 8)
 
 
-@pytest.mark.parametrize(("width", "start", "stop"), [(0, 0, 4), (-1, 0, 4), (3, 0, 4), (2, -2, 2), (2, 4, 2), (2, 0, 6)])
+@pytest.mark.parametrize(
+    ("width", "start", "stop"), [(0, 0, 4), (-1, 0, 4), (3, 0, 4), (2, -2, 2), (2, 4, 2), (2, 0, 6)]
+)
 def test_what_is_no_items_of_one_width_is_refused(
     payload: ModuleType, errors: ModuleType, width: int, start: int, stop: int
 ) -> None:
@@ -140,7 +142,7 @@ def test_what_is_no_items_of_one_width_is_refused(
 
 def test_text_has_no_width(payload: ModuleType, errors: ModuleType) -> None:
     for wrong in ("text", 5, None):
-        with pytest.raises(errors.LocalError, match="no text|must be bytes"):
+        with pytest.raises(errors.LocalError, match=r"no text|must be bytes"):
             payload.PayloadRun.fixed(wrong, 1)
 
 

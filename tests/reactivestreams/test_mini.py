@@ -79,7 +79,9 @@ class Talk:
             return
         elif what == "width":
             width = size or 3
-            self.run(side, stream, self.payload.PayloadRun.fixed(bytes(range(100)) * width * (more[0] // 50 + 1), width))
+            self.run(
+                side, stream, self.payload.PayloadRun.fixed(bytes(range(100)) * width * (more[0] // 50 + 1), width)
+            )
         else:
             lengths, annotated = more
             items = [bytes((length & 255,)) * (size or length) for length in lengths]
