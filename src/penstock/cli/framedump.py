@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, cast
 
 from ..connection import Connection
-from ..errors import FrameError, ProtocolError
+from ..errors import FrameError, ProtocolError, SessionError
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from .output import shown
@@ -15,10 +15,12 @@ from .output import shown
 if TYPE_CHECKING:
     from ..rsocket.dialect import Dialect
     from ..wire.frames import Frame
+    from ..wire.reactivestreams import Message
 
 __all__ = ["FrameDump"]
 
 SENT, RCVD = "sent", "rcvd"
+REACTIVE_STREAMS: Final = "reactive-streams"
 
 
 class FrameDump(Tap):
@@ -106,10 +108,12 @@ class _Connection:
         self._connection = connection
         self._settings = settings
         self._secrets = secrets
-        self._ways: dict[str, _Way] = {}
+        self._ways: dict[str, _Way | _Messages] = {}
         self._head = b""
         self._dialect: Dialect | None = None
-        if connection.is_client:
+        if connection.protocol == REACTIVE_STREAMS:
+            self._ways = {way: _Messages() for way in (SENT, RCVD)}
+        elif connection.is_client:
             from ..rsocket.dialect import DIALECTS, RSOCKET_1_0
 
             dialect = DIALECTS.get(connection.protocol, RSOCKET_1_0)
@@ -122,11 +126,11 @@ class _Connection:
 
     def lines(self, way: str, data: bytes) -> list[str]:
         """Return what is to be told of the frames that are whole with `data`."""
-        if self._dialect is None:
+        if not self._ways:
             self._head += data
             data = self._head
             self._detect()
-        return self._ways[way].lines(data) if self._dialect is not None else []
+        return self._ways[way].lines(data) if self._ways else []
 
     def _detect(self) -> None:
         """Learn what the client of a server speaks: the first bytes are a client's."""
@@ -184,3 +188,32 @@ class _Way:
         except FrameError as error:
             return f"no frame of {end - start} bytes: {error}"
         return line(frame, self._name, None if self._hiding is None else self._hiding.of(frame))
+
+
+class _Messages:
+    """One direction of a connection that speaks reactive-streams-io, where only the messages tell where they end."""
+
+    def __init__(self) -> None:
+        from ..wire.reactivestreams import EXTENDED
+        from ..wire.reactivestreams_decoder import Decoder
+
+        self._decoder: Decoder | None = Decoder(runs=False)
+        self._decoder.extensions.update(EXTENDED)
+
+    def lines(self, data: bytes) -> list[str]:
+        """Return a line for each message that is whole with `data`."""
+        from ..wire.dump_reactivestreams import line
+
+        found: list[str] = []
+        decoder = self._decoder
+        if decoder is None:
+            return found
+        decoder.feed(data)
+        try:
+            while (message := decoder.next()) is not None:
+                # Runs are off, so that there are no others.
+                found.append(line(cast("Message", message)))
+        except SessionError as error:
+            self._decoder = None
+            found.append(f"no message, and nothing more can be shown: {error}")
+        return found
