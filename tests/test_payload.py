@@ -142,7 +142,7 @@ def test_what_is_no_items_of_one_width_is_refused(
 
 def test_text_has_no_width(payload: ModuleType, errors: ModuleType) -> None:
     for wrong in ("text", 5, None):
-        with pytest.raises(errors.LocalError, match="no text|must be bytes"):
+        with pytest.raises(errors.LocalError, match=r"no text|must be bytes"):
             payload.PayloadRun.fixed(wrong, 1)
 
 

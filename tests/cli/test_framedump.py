@@ -147,3 +147,21 @@ def test_messages_of_reactive_streams(penstock: Penstock) -> None:
         result = penstock("stream", urls[0], "count", "-d", "2", "--debug")
     found = re.findall(r" (?:sent|rcvd) ([a-zA-Z]+)", result.err)
     assert found[:2] == ["clientHello", "subscribe"] and found.count("onNext") == 2
+
+
+def test_messages_of_reactive_streams_are_lines() -> None:
+    session = client_session("reactive-streams", Settings())
+    session.link_up(0)
+    session.open(Kind.STREAM, "ticks", Payload(b"q"), 7)
+    data = b"".join(session.take_output())
+    expected = [
+        "12:00:00.005 open here",
+        "12:00:00.005 sent clientHello version=0 extensions=[]",
+        '12:00:00.005 sent subscribe publisher="ticks?cQ"(8) subscriber=1 demand=7',
+        "12:00:00.005 over closed by this side",
+    ]
+    assert dumped("reactive-streams", [data]) == expected
+    assert dumped("reactive-streams", [data[at : at + 1] for at in range(len(data))]) == expected
+    served = dumped("reactive-streams", [data + b"\x0e", b"\x05\x01"], client=False)
+    assert [text.split()[2] for text in served] == ["open", "rcvd", "rcvd", "rcvd", "over"]
+    assert "message type 14 cannot be read" in served[3]

@@ -17,6 +17,14 @@ def test_values_have_the_type_of_the_setting() -> None:
     }
 
 
+def test_lists_have_commas() -> None:
+    assert given_settings(["element-sizes=ticks:8,a:b:16", "extensions=metadata"]) == {
+        "element_sizes": (("ticks", 8), ("a:b", 16)),
+        "extensions": ("metadata",),
+    }
+    assert given_settings(["extensions="]) == {"extensions": ()}
+
+
 @pytest.mark.parametrize(
     ("pair", "part"),
     [
@@ -29,6 +37,9 @@ def test_values_have_the_type_of_the_setting() -> None:
         ("credit=true", "an integer"),
         ("lenient=1", "true or false"),
         ("close_grace=soon", "a number"),
+        ("element_sizes=ticks", "'ticks' must be ROUTE:BYTES"),
+        ("element_sizes=a:8,b:many", "'b:many' must be ROUTE:BYTES"),
+        ("element_size=a:8", "did you mean 'element_sizes'"),
     ],
 )
 def test_what_is_no_setting_is_told(pair: str, part: str) -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import ApplicationError, Rejected
-from penstock.reactivestreams.codes import error_of, fitting, text_of
+from penstock import ApplicationError, Canceled, Rejected
+from penstock.reactivestreams.codes import error_of, fitting, shown, text_of
 
 
 @pytest.mark.parametrize(
@@ -11,16 +11,42 @@ from penstock.reactivestreams.codes import error_of, fitting, text_of
     [
         (ApplicationError(0x201, "boom"), b"boom"),
         (ApplicationError(0x301, "boom"), b"[0x301] boom"),
-        (ApplicationError("word"), b"[word]"),
+        (ApplicationError(0xFFFFFFFF, "two\nlines"), b"[0xFFFFFFFF] two\nlines"),
+        (ApplicationError(0x301), b"[0x301]"),
+        (ApplicationError(0x201), b"[0x201]"),
         (Rejected(message="no"), b"[0x202] no"),
+        (Canceled(message="late"), b"[0x203] late"),
+        # What could be taken for a code is not.
+        (ApplicationError(0x201, "[0x301] boom"), b"[0x201] [0x301] boom"),
+        (ApplicationError(0x201, "[0x301"), b"[0x301"),
+    ],
+)
+def test_errors_travel_with_their_codes(error: ApplicationError, text: bytes) -> None:
+    assert text_of(error, 100) == text
+    back = error_of(text)
+    assert (type(back), back.code, back.message, back.data) == (type(error), error.code, error.message, error.data)
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        # There are no words on this wire but in texts.
+        (ApplicationError("word", "boom"), b"[word] boom"),
         # Only an ApplicationError tells the peer its text.
         (KeyError("a secret"), b"the handler failed"),
     ],
 )
-def test_errors_travel_as_texts(error: Exception, text: bytes) -> None:
+def test_other_errors_are_a_text_alone(error: Exception, text: bytes) -> None:
     assert text_of(error, 100) == text
     back = error_of(text)
     assert (type(back), back.code, back.message) == (ApplicationError, 0x201, text.decode())
+
+
+def test_words_of_a_peer_steer_no_terminal() -> None:
+    # THREATS 18.
+    error = error_of(b"[0x301] \x1b[2J\xc2\x9b red")
+    assert (error.message, error.data) == ("\\x1b[2J\\x9b red", b"\x1b[2J\xc2\x9b red")
+    assert shown(b"a\tb\nc\x07") == "a\tb\nc\\x07"
 
 
 def test_a_text_is_cut_between_characters() -> None:

@@ -9,8 +9,8 @@ import penstock
 from penstock import Payload, Service
 from penstock.testing import Result
 
-FAMILY = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0")
-"""Protocols that carry demand, count stray frames and number nothing: every rule can be checked."""
+FAMILY = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams")
+"""Protocols that carry demand and number nothing: every rule can be checked."""
 
 
 def assert_kept(result: Result, protocol: str) -> None:

@@ -82,8 +82,16 @@ async def test_a_server_without_faults_keeps_every_rule(protocol: str) -> None:
         assert [str(each) for each in results if each.outcome != "kept"] == []
 
 
-@pytest.mark.parametrize("rule", PUBLISHER_RULES)
-@pytest.mark.parametrize("protocol", FAMILY)
+@pytest.mark.parametrize(
+    ("protocol", "rule"),
+    [
+        (protocol, rule)
+        for protocol in FAMILY
+        for rule in PUBLISHER_RULES
+        # A subscribe with an id that is open ends a session of ours, and so the faulty server's.
+        if (protocol, rule) != ("reactive-streams", "1.10")
+    ],
+)
 async def test_a_publisher_that_breaks_a_rule_is_caught(protocol: str, rule: str) -> None:
     async with faulty(protocol, rule) as published:
         [result] = await check_publisher(replace(published, patience=0.05 if rule in HANGS else PATIENCE), [rule])

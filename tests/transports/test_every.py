@@ -77,15 +77,26 @@ class World:
 @pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """Each transport in turn."""
-    url = PLACES[request.param].format(folder=tmp_path)
-    if request.param not in ENCRYPTED | {"quic"}:
+    return make_place(request.param, "rsocket", tmp_path)
+
+
+@pytest.fixture(params=[f"{protocol}+{name}" for protocol in ("rsocket", "reactive-streams") for name in PLACES])
+def either(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """Each transport in turn, with two protocols: for what both of them can."""
+    protocol, _, name = request.param.partition("+")
+    return make_place(name, protocol, tmp_path)
+
+
+def make_place(name: str, protocol: str, tmp_path: Path) -> Place:
+    url = PLACES[name].format(folder=tmp_path).replace("rsocket", protocol, 1)
+    if name not in ENCRYPTED | {"quic"}:
         return Place(url, None, None, tmp_path)
     ca = trustme.CA()
     certificate = ca.issue_cert("localhost")
     ca.cert_pem.write_to_path(tmp_path / "ca")
     certificate.cert_chain_pems[0].write_to_path(tmp_path / "cert")
     certificate.private_key_pem.write_to_path(tmp_path / "key")
-    if request.param == "quic":
+    if name == "quic":
         return Place(url, None, None, tmp_path / "ca")
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     certificate.configure_cert(server)
@@ -122,6 +133,10 @@ def more_handlers(service: Service, seen: list[object], reached: asyncio.Event) 
         for _ in range(int(request.data)):
             seen.append("item")
             yield bytes(10 * KIB)
+
+    @service.call("large")
+    def large(request: Payload) -> bytes:
+        return bytes(range(256)) * (int(request.data) // 256)
 
     @service.push
     def pushed(metadata: bytes) -> None:
@@ -171,21 +186,21 @@ async def test_all_kinds_of_interactions(place: Place) -> None:
         assert w.seen[-1] == b"pushed"
 
 
-async def test_many_calls_at_once(place: Place) -> None:
-    async with world(place) as w:
+async def test_many_calls_at_once(either: Place) -> None:
+    async with world(either) as w:
         data = [b"%d" % number for number in range(1_000)]
         answers = await asyncio.gather(*(w.peer.call("later", each) for each in data))
         assert [answer.data for answer in answers] == data
 
 
-async def test_an_error_of_a_handler_arrives_as_it_was(place: Place) -> None:
-    async with world(place) as w:
+async def test_an_error_of_a_handler_arrives_as_it_was(either: Place) -> None:
+    async with world(either) as w:
         with pytest.raises(ApplicationError, match=r"\[0x301\] boom"):
             await w.peer.call("fail")
         assert (await w.peer.call("echo", b"still here")).data == b"still here"
 
 
-async def test_a_server_calls_its_client_back(place: Place) -> None:
+async def test_a_server_calls_its_client_back(either: Place) -> None:
     answering = Service()
 
     @answering.call("name")
@@ -196,7 +211,7 @@ async def test_a_server_calls_its_client_back(place: Place) -> None:
     def count(request: Payload) -> Iterator[bytes]:
         return (b"%d" % number for number in range(int(request.data)))
 
-    async with world(place, service=answering) as w:
+    async with world(either, service=answering) as w:
         await w.peer.call("echo")
         back = Peer(w.there)
         assert (await back.call("name")).data == b"client"
@@ -224,6 +239,13 @@ async def test_a_large_payload_travels_both_ways_in_fragments(place: Place) -> N
         assert (await w.peer.call("echo", data)).data == data
 
 
+async def test_a_large_answer_is_whole(either: Place) -> None:
+    async with world(either) as w:
+        assert (await w.peer.call("large", b"%d" % (16 * MIB))).data == bytes(range(256)) * (16 * MIB // 256)
+        async with w.peer.stream("count", b"1000") as items:
+            assert [item.data async for item in items] == [b"%d" % number for number in range(1_000)]
+
+
 @pytest.mark.slow
 async def test_a_very_large_payload_travels_both_ways(place: Place) -> None:
     data = bytes(range(256)) * (100 * MIB // 256)
@@ -240,9 +262,9 @@ async def test_others_are_served_while_a_large_payload_travels(place: Place) -> 
         assert len((await large).data) == 16 * MIB
 
 
-async def test_a_peer_that_does_not_read_costs_no_memory(place: Place) -> None:
+async def test_a_peer_that_does_not_read_costs_no_memory(either: Place) -> None:
     count = 5_000
-    async with world(place) as w:
+    async with world(either) as w:
         async with w.peer.stream("heavy", b"%d" % count, credit=count) as items:
             first = await anext(aiter(items))
             w.here.link.pause_reading()
@@ -292,16 +314,16 @@ async def test_a_server_that_has_enough_ends_both_halves(place: Place) -> None:
         assert asked == before
 
 
-async def test_a_stream_that_is_canceled_ends_its_handler(place: Place) -> None:
-    async with world(place) as w:
+async def test_a_stream_that_is_canceled_ends_its_handler(either: Place) -> None:
+    async with world(either) as w:
         async with w.peer.stream("acount", b"1000000", credit=10) as items:
             await anext(aiter(items))
         await w.reached.wait()
         assert w.seen == ["closed"]
 
 
-async def test_a_call_that_is_canceled_ends_its_handler(place: Place) -> None:
-    async with world(place) as w:
+async def test_a_call_that_is_canceled_ends_its_handler(either: Place) -> None:
+    async with world(either) as w:
         call = asyncio.create_task(w.peer.call("never"))
         await w.reached.wait()
         call.cancel()
@@ -311,8 +333,8 @@ async def test_a_call_that_is_canceled_ends_its_handler(place: Place) -> None:
 # Ends of links.
 
 
-async def test_a_client_that_closes_is_gone_in_order(place: Place) -> None:
-    async with world(place) as w:
+async def test_a_client_that_closes_is_gone_in_order(either: Place) -> None:
+    async with world(either) as w:
         await w.peer.call("echo")
         driver = w.there
         call = asyncio.create_task(w.peer.call("later", b"in flight"))
@@ -327,8 +349,8 @@ async def test_a_client_that_closes_is_gone_in_order(place: Place) -> None:
             assert (await other.call("echo", b"x")).data == b"x"
 
 
-async def test_a_server_that_closes_lets_its_client_know(place: Place) -> None:
-    async with world(place) as w:
+async def test_a_server_that_closes_lets_its_client_know(either: Place) -> None:
+    async with world(either) as w:
         call = asyncio.create_task(w.peer.call("later", b"in flight"))
         await w.peer.call("echo")
         driver = w.there
@@ -341,8 +363,8 @@ async def test_a_server_that_closes_lets_its_client_know(place: Place) -> None:
 
 
 @pytest.mark.parametrize("by", ["client", "server"])
-async def test_a_link_that_is_aborted_fails_what_is_open(place: Place, by: str) -> None:
-    async with world(place) as w:
+async def test_a_link_that_is_aborted_fails_what_is_open(either: Place, by: str) -> None:
+    async with world(either) as w:
         call = asyncio.create_task(w.peer.call("never"))
         await w.reached.wait()
         driver = w.there

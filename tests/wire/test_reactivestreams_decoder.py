@@ -13,6 +13,7 @@ from penstock.wire.columns import ColumnBuilder
 from penstock.wire.reactivestreams import EXTENDED, LAYOUTS, Items, Message, Type, encode
 from penstock.wire.reactivestreams_decoder import Decoder
 from penstock.wire.varints import MAX_VARINT, varint
+from tests.builds import Build
 from tests.sim.pair import CUTS
 from tests.wire.test_reactivestreams import MEANT, VECTORS
 
@@ -120,6 +121,46 @@ def test_junk_is_an_error_or_not_but_the_same_however_it_is_cut(octets: bytes, s
     assert outcome([octets]) == outcome(pieces) == outcome(octets[at : at + 1] for at in range(len(octets)))
 
 
+# Both builds.
+
+
+def told(build: Build, pieces: list[bytes], **options: Any) -> list[Any]:
+    """Return all that a build's decoder says of some pieces, in plain values."""
+    decoder = build.module("penstock.wire.reactivestreams_decoder").Decoder(**options)
+    decoder.extensions.update(build.module("penstock.wire.reactivestreams").EXTENDED)
+    errors = build.module("penstock.errors")
+    found: list[Any] = []
+    try:
+        for piece in pieces:
+            decoder.feed(piece)
+            while (message := decoder.next()) is not None:
+                if hasattr(message, "run"):
+                    items = [(each.data, each.metadata) for each in message.run.payloads()]
+                    found.append((message.subscriber, message.announced, items, message.run.width))
+                else:
+                    found.append((message.type, message.subscriber, message.number, message.octets, message.ids))
+            found.append((decoder.pending, decoder.position))
+    except (errors.ProtocolError, errors.LimitExceeded) as error:
+        found.append((type(error).__name__, str(error)))
+    return found
+
+
+@given(conversations(), st.sampled_from([*CUTS]), st.booleans(), st.binary(max_size=20))
+def test_both_builds_say_the_same(
+    builds: dict[str, Build], conversation: list[tuple[Message, int]], cut: str, runs: bool, junk: bytes
+) -> None:
+    octets = b"".join(encode(message, size) for message, size in conversation) + junk
+    pieces = list(CUTS[cut](octets))
+    said = [told(build, pieces, runs=runs, max_element_bytes=300) for build in builds.values()]
+    assert all(one == said[0] for one in said)
+
+
+@given(st.binary(max_size=100), st.booleans())
+def test_both_builds_say_the_same_of_junk(builds: dict[str, Build], junk: bytes, runs: bool) -> None:
+    said = [told(build, [b"\x06\x01\x04", junk], runs=runs) for build in builds.values()]
+    assert all(one == said[0] for one in said)
+
+
 # Runs.
 
 
@@ -135,6 +176,16 @@ def test_elements_of_one_stream_are_one_run() -> None:
     builder = ColumnBuilder()
     builder.append(first.run)
     assert builder.finish().column("data").to_pylist() == [b"%d" % number for number in range(1000)]
+
+
+def test_a_long_run_of_elements_is_handed_on_in_several() -> None:
+    octets = b"".join(encode(Message(Type.ON_NEXT, 1, 0, bytes((number % 7,)))) for number in range(3000))
+    decoder = Decoder()
+    decoder.feed(octets)
+    runs: list[Any] = [decoder.next(), decoder.next(), decoder.next()]
+    assert decoder.next() is None
+    assert [len(items.run) for items in runs] == [1024, 1024, 952]
+    assert [payload.data for items in runs for payload in items.run] == [bytes((n % 7,)) for n in range(3000)]
 
 
 def test_a_packed_run_has_no_object_an_element() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..connection import Connection
 from ..errors import ProtocolError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["FrameDump"]
 
 SENT, RCVD = "sent", "rcvd"
+REACTIVE_STREAMS: Final = "reactive-streams"
 
 
 class FrameDump(Tap):

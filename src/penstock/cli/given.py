@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 from ..errors import LocalError
 from ..settings import DEFAULT_SETTINGS
@@ -18,7 +18,7 @@ def given_settings(pairs: Iterable[str]) -> dict[str, Any]:
     """Return the fields of :class:`penstock.Settings` that NAME=VALUE pairs set.
 
     Raises:
-        LocalError: There is no such setting, or none that a number, a word or true and false can set.
+        LocalError: There is no such setting, or none that can be set so, or not to that.
 
     """
     return dict(_setting(pair) for pair in pairs)
@@ -29,8 +29,10 @@ def _setting(pair: str) -> tuple[str, Any]:
     name = name.replace("-", "_")
     defaults = {field.name: getattr(DEFAULT_SETTINGS, field.name) for field in fields(DEFAULT_SETTINGS)}
     simple = [known for known, value in defaults.items() if isinstance(value, int | float | str) and known != "lease"]
+    if equals and name in _LISTS:
+        return name, _LISTS[name](pair, [part for part in text.split(",") if part])
     if not equals or name not in simple:
-        near = get_close_matches(name, simple, n=1)
+        near = get_close_matches(name, [*simple, *_LISTS], n=1)
         hint = f"did you mean {near[0]!r}?" if near else "docs/reference/settings.md has them all"
         raise LocalError(f"--set {pair!r} is no NAME=VALUE of a setting; {hint}")
     default = defaults[name]
@@ -49,3 +51,23 @@ def _number(text: str) -> object:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return None
+
+
+def _words(pair: str, parts: list[str]) -> tuple[str, ...]:
+    return tuple(parts)
+
+
+def _sizes(pair: str, parts: list[str]) -> tuple[tuple[str, int], ...]:
+    """Return routes and sizes: ``ticks:8,quotes:16``."""
+    found: list[tuple[str, int]] = []
+    for part in parts:
+        route, colon, size = part.rpartition(":")
+        number = _number(size)
+        if not colon or type(number) is not int:
+            raise LocalError(f"--set {pair!r}: {part!r} must be ROUTE:BYTES")
+        found.append((route, number))
+    return tuple(found)
+
+
+_LISTS: Final[dict[str, Callable[[str, list[str]], Any]]] = {"extensions": _words, "element_sizes": _sizes}
+"""Settings of several parts, with commas between them."""

@@ -23,7 +23,7 @@ from ..payload import Payload
 from ..settings import Settings
 from ..wire.reactivestreams import Items, Message, Type
 from ..wire.reactivestreams_decoder import Decoder
-from .codes import fitting
+from .codes import fitting, shown
 from .hello import METADATA, agreed, check_version, hello, ours
 from .inbound import Inbound
 from .outbound import Outbound
@@ -232,7 +232,7 @@ class Connection:
         if self._state == LEAVING:
             self._finish(None)
             return
-        reason = message.octets.decode()
+        reason = shown(message.octets)
         if self._is_client and not self._greeted:
             self._finish(SetupRejected(f"the server refused us: {reason}"))
             return

@@ -10,13 +10,13 @@ from typing import Final
 
 from ..core.fragments import Reassembly
 from ..core.rates import Rate
-from ..errors import FrameError, LimitExceeded, ProtocolError
+from ..errors import FrameError, LimitExceeded, ProtocolError, Rejected
 from ..events import Canceled, Completed, CreditGranted, Event, Failed, ItemReceived, Requested, RunReceived
 from ..kinds import Kind
 from ..payload import Payload
 from ..settings import Settings
 from ..wire.reactivestreams import NAMES, Items, Message, Type
-from .codes import error_of
+from .codes import error_of, text_of
 from .outbound import Outbound
 from .publisher import read_publisher
 from .streams import Publication, Subscription, Subscriptions, add, spend
@@ -202,7 +202,8 @@ class Inbound:
         # READING rs/0, 4: `subscribed` comes first, also where the answer is no.
         self._outbound.message(Message(Type.SUBSCRIBED, subscriber, size))
         if refusal:
-            self._outbound.message(Message(Type.ON_ERROR, subscriber, 0, refusal.encode()))
+            text = text_of(Rejected(message=refusal), self._settings.max_string_bytes)
+            self._outbound.message(Message(Type.ON_ERROR, subscriber, 0, text))
             self.stray(now)
             return
         publication = Publication(subscriber, message.number, size, now)

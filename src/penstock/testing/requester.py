@@ -10,8 +10,8 @@ from typing import Final, Self, TypeVar
 
 from .. import transports
 from ..dialects import client_session
-from ..errors import SessionClosed
-from ..events import Completed, Event, Failed, ItemReceived, RunReceived
+from ..errors import ProtocolError, SessionClosed
+from ..events import Closed, Completed, Event, Failed, ItemReceived, RunReceived
 from ..kinds import Kind
 from ..payload import Payload
 from ..session import Session
@@ -173,7 +173,7 @@ class RawRequester(RawEnd):
         The speaker asks for `credit` items, and the ear expects any number.
 
         Raises:
-            Broken: The connection is closed.
+            Broken: The connection is closed; or the publisher broke the protocol, and the speaker gave a stream up.
 
         """
         assert self.ear is not None
@@ -185,9 +185,16 @@ class RawRequester(RawEnd):
         except SessionClosed as error:
             raise Broken(f"the connection ended ({self.error or error})") from None
         if twin_id != stream_id:
+            self._blame()
             raise Skipped("the protocol gives two sessions in the same state different stream ids")
         stream = self._streams[stream_id] = RawStream(self, stream_id, opening)
         return stream
+
+    def _blame(self) -> None:
+        """Raise Broken if the speaker, which expects what was asked for and no more, has seen the protocol broken."""
+        for event in self.spoken:
+            if isinstance(event, Failed | Closed) and isinstance(event.error, ProtocolError):
+                raise Broken(f"the publisher broke the protocol: {event.error}")
 
     def opened(self, route: str, data: bytes, credit: int) -> RawStream:
         """Open a stream, as `unsaid` does, and say so."""

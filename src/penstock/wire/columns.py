@@ -76,7 +76,8 @@ def rows_of(batch: pyarrow.RecordBatch | pyarrow.Array) -> RowBuffers | WidthRow
 
     Args:
         batch: It has a column `data`, or a single column of binary or string type or of numbers of one width, and
-            maybe one `metadata`. Numbers are sent as Arrow has them in memory, which is little-endian almost everywhere.
+            maybe one `metadata`. Numbers are sent as Arrow has them in memory, which is little-endian on almost all
+            machines.
 
     Raises:
         LocalError: It has no such columns, or a null in `data`.
