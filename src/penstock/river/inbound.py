@@ -120,10 +120,11 @@ class Inbound(Rehandshakes):
         name = message.stream_id
         if name == REHANDSHAKE and self._rehandshaken(message):
             return
+        if self._streams.is_finished(name):
+            return
         if flags & OPENS and not flags & CANCEL:
             self._open_theirs(message, flags)
-        elif not flags & CANCEL and not self._streams.is_finished(name):
-            # A cancellation may always cross our last word.
+        else:
             self._invalid(name, NOT_OPENED)
 
     def _open_theirs(self, message: Message, flags: int) -> None:
@@ -151,7 +152,6 @@ class Inbound(Rehandshakes):
         if stream.outbound == OPEN and stream.kind in (Kind.STREAM, Kind.CHANNEL):
             # As the reference does; the client ignores it.
             self._post(stream.name, CLOSE, self._codec.close)
-        self._streams.finish(stream.name)
         self._forget(stream)
         self._events.append(Canceled(stream.number, True))
 
