@@ -41,7 +41,9 @@ class Inbound(Rehandshakes):
     def _response(self, message: Message) -> None:
         stream = self._streams.named(message.stream_id)
         if message.stream_id == REHANDSHAKE and is_rehandshake(self._codec, message.payload):
-            self._post(REHANDSHAKE, 0, rehandshake(self._metadata, self._codec))
+            said = self._say()
+            if said is not None:
+                self._post(REHANDSHAKE, 0, rehandshake(said, self._codec))
             return
         if stream is None or stream.inbound != OPEN:
             # River, On the client: what nobody waits for MUST be discarded silently.
