@@ -149,7 +149,12 @@ def acceptor(protocol: str, settings: Settings) -> Acceptor:
 
 def own_data_mime(protocol: str, options: Mapping[str, str]) -> str:
     """Return what all data is over a protocol that settles it, given the options of a URL; else nothing."""
-    return f"application/{options.get('codec', 'json')}" if protocol == "river" else ""
+    return river_mime(f"application/{options.get('codec', 'json')}") if protocol == "river" else ""
+
+
+def river_mime(mime: str) -> str:
+    """Return what River's data is, which its codecs have as JSON or msgpack: bytes and large integers are its own."""
+    return mime.replace("application/", "application/vnd.river+", 1)
 
 
 def data_mime(connection: Connection, metadata: bytes | None) -> str:
@@ -159,6 +164,8 @@ def data_mime(connection: Connection, metadata: bytes | None) -> str:
         FrameError: The metadata is not what the connection says it is.
 
     """
+    if connection.protocol == "river":
+        return river_mime(connection.data_mime)
     if metadata is None or not connection.protocol.startswith("rsocket"):
         return connection.data_mime
     from .rsocket.composite import mime_of

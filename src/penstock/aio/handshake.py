@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from ..connection import Connection
+from ..dialects import river_mime
 from ..errors import Mismatch, SessionClosed, SetupRejected, UnsupportedKind
 from ..schema.converter import Converter
 from ..schema.formats import KNOWN, format_of
@@ -65,7 +66,7 @@ def _read(converter: Converter, setup: Setup) -> Any:
 
     """
     code = MALFORMED.get(setup.protocol, INVALID)
-    form = format_of(setup.data_mime)
+    form = format_of(river_mime(setup.data_mime) if setup.protocol == "river" else setup.data_mime)
     if form is None:
         raise SetupRejected(f"a set-up of type {setup.data_mime!r} is not understood; use {KNOWN}", code)
     try:

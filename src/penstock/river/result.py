@@ -12,6 +12,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ..errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
 from ..wire.river import CANCEL, CLOSE, RiverCodec
+from ..wire.river_values import encode_value
 
 __all__ = ["CANCELED", "INVALID", "UNEXPECTED_DISCONNECT", "Result", "error_of", "failure_of", "refusal", "result_of"]
 
@@ -21,6 +22,7 @@ CANCELED: Final = "CANCEL"
 UNEXPECTED_DISCONNECT: Final = "UNEXPECTED_DISCONNECT"
 RESERVED: Final = frozenset({UNCAUGHT, INVALID, CANCELED})
 """ProtocolError: they end a stream at once."""
+BYTES: Final = (bytes, bytearray, memoryview)
 SAFE: Final = "the handler failed"
 """What is said of an error whose text may hold secrets."""
 
@@ -106,7 +108,7 @@ def _extras_of(codec: RiverCodec, error: ApplicationError) -> Raw | UnsetType:
     if error.extras is None:
         return UNSET
     try:
-        return Raw(codec.encode_value(error.extras))
+        return Raw(encode_value(msgspec.to_builtins(error.extras, builtin_types=BYTES, str_keys=True), codec.name))
     except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as wrong:
         raise LocalError(f"the extras of {error.code} cannot travel: {wrong}") from wrong
 

@@ -44,6 +44,7 @@ JSON: Final = Format("json", msgspec.json, check_json_depth)
 MSGPACK: Final = Format("msgpack", msgspec.msgpack, check_msgpack_depth)
 FORMATS: Final = (JSON, MSGPACK)
 
+RIVER: Final = "application/vnd.river+"
 _BY_MIME: Final = {
     "application/json": JSON,
     "application/msgpack": MSGPACK,
@@ -61,5 +62,9 @@ def format_of(mime: str) -> Format | None:
     Parameters such as a charset are ignored: both encodings leave no choice of it (RFC 8259, section 8.1).
     """
     name = mime.partition(";")[0].strip().lower()
+    if name.startswith(RIVER):
+        from .river import RIVER as FORMATS_OF_RIVER
+
+        return FORMATS_OF_RIVER.get(name)
     # RFC 6839, section 3.1: whatever ends so is JSON.
     return JSON if name.endswith("+json") else _BY_MIME.get(name)
