@@ -20,6 +20,7 @@ from penstock.river.sessions import Sessions
 from penstock.settings import Settings
 from penstock.wire.river import Message
 from penstock.wire.river_framing import framed
+from penstock.wire.river_values import encode_value
 from tests.river.peers import Duo, Raw, body_of
 
 KIB = 1024
@@ -438,6 +439,36 @@ def test_a_flood_of_heartbeats_is_answered_by_nothing_and_costs_nothing(raw: Raw
 
     assert peak_of(attack) < 200 * KIB
     assert raw.events == []
+
+
+def test_a_server_that_floods_heartbeats_costs_its_client_little() -> None:
+    # THREATS 59, 65: each is echoed, and no echo is acknowledged.
+    duo = Duo(max_unacked=1_000)
+    duo.linked = False
+    name, client = duo.server.us, duo.client
+
+    def attack() -> None:
+        for seq in range(5_000):
+            whole = {"id": "m", "from": name, "to": client.us, "seq": seq, "ack": 0, "streamId": "h"}
+            client.receive(framed(encode_value(whole | {"controlFlags": 1, "payload": {"type": "ACK"}}, "json")), 0.0)
+            client.take_output()
+
+    assert peak_of(attack) < 1_000 * KIB
+    duo.listen()
+    (closed,) = duo.of("client", "Closed")
+    assert isinstance(closed.error, LimitExceeded)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_bombs_from_a_server_end_the_session_of_its_client(codec: str) -> None:
+    # THREATS 64
+    for bomb in BOMBS[codec]:
+        duo = Duo(codec)
+        number = duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1)
+        duo.client.receive(framed(bomb), duo.now)
+        duo.listen()
+        (failed,) = duo.of("client", "Failed")
+        assert failed.stream_id == number and failed.error.code == "UNEXPECTED_DISCONNECT"
 
 
 # THREATS 66
