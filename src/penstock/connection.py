@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from .payload import Payload
@@ -33,6 +33,7 @@ class Connection:
         certificate: The certificate that the peer showed on the present link, and that was verified, as
             :meth:`ssl.SSLSocket.getpeercert` has it; None: there is none.
         error: Why it was closed, once it is, unless this side closed it.
+        renew: Asks the client anew who it is; see :func:`~penstock.rehandshake`, which calls it.
         peer: The other side, a :class:`~penstock.Peer`: a server asks its clients for things by it, where the protocol
             lets it. It is there for connection hooks and interceptors of a service.
 
@@ -48,6 +49,7 @@ class Connection:
         "metadata_mime",
         "peer",
         "protocol",
+        "renew",
         "setup",
     )
 
@@ -69,6 +71,7 @@ class Connection:
         self.data_mime = data_mime
         self.certificate: Mapping[str, Any] | None = None
         self.error: Exception | None = None
+        self.renew: Callable[[], Awaitable[None]] | None = None
         self.peer: Any = None
 
     def __repr__(self) -> str:

@@ -54,6 +54,7 @@ def client_session(
     checkpoint: bytes | None = None,
     messages: bool = False,
     options: Mapping[str, str] | None = None,
+    renew: Callable[[], Payload] | None = None,
 ) -> Session:
     """Return the client's side of a new session, or of one that an earlier process left.
 
@@ -66,6 +67,8 @@ def client_session(
             session resumes from there, as soon as a link is up.
         messages: The transport carries messages, each of which gets and loses a length of its own.
         options: Those of the URL.
+        renew: Returns what to say from the second handshake of the session on, where the protocol has more than one;
+            None: the same.
 
     Raises:
         UrlError: The protocol is unknown, or an option of its has no such value.
@@ -80,7 +83,7 @@ def client_session(
             raise LocalError("this is no checkpoint: reactive-streams has none")
         return ReactiveStreamsSession.client(settings, setup or Payload())
     if protocol == "river":
-        return _river_client(settings, setup or Payload(), random, checkpoint, options or {})
+        return _river_client(settings, setup or Payload(), random, checkpoint, options or {}, renew)
     from .rsocket.dialect import DIALECTS, RSOCKET_1_0
     from .rsocket.session import RSocketSession
 
@@ -185,14 +188,23 @@ def data_mime(connection: Connection, metadata: bytes | None) -> str:
 
 
 def _river_client(
-    settings: Settings, setup: Payload, random: bytes, checkpoint: bytes | None, options: Mapping[str, str]
+    settings: Settings,
+    setup: Payload,
+    random: bytes,
+    checkpoint: bytes | None,
+    options: Mapping[str, str],
+    renew: Callable[[], Payload] | None,
 ) -> Session:
     from .river.identity import Identity
     from .river.session import RiverSession
 
     if checkpoint is not None:
-        return RiverSession.restore(settings, Identity.of(options), setup.data, random, checkpoint)
-    return RiverSession.client(settings, Identity.of(options), setup.data, random)
+        session = RiverSession.restore(settings, Identity.of(options), setup.data, random, checkpoint)
+    else:
+        session = RiverSession.client(settings, Identity.of(options), setup.data, random)
+    if renew is not None:
+        session.renew = lambda: renew().data
+    return session
 
 
 def _river_acceptors(settings: Settings, options: Mapping[str, str]) -> Callable[[], Acceptor]:

@@ -266,3 +266,55 @@ async def test_a_session_that_has_ended_is_asked_nothing() -> None:
         await until(lambda: connections[0].error is not None or server.connections == 0)
     with pytest.raises(SessionClosed):
         await rehandshake(connections[0])
+
+
+async def test_a_client_may_say_another_thing_every_time() -> None:
+    said = iter(range(1, 100))
+
+    def token() -> bytes:
+        return b'{"token":"%d"}' % next(said)
+
+    def keep(token: Token, setup: Setup) -> str:
+        return token.token
+
+    async with serving(handshake(Token, keep)) as url:
+        with noted_drivers() as drivers:
+            async with penstock.connect(url, setup=token) as peer:
+                [driver] = drivers
+                assert (await peer.call("who.am")).data == b'"1"'
+                driver.link.abort()
+                assert (await peer.call("who.am")).data == b'"2"'
+                assert (await peer.call("who.again")).data == b'"3"'
+                assert (await peer.call("who.am")).data == b'"3"'
+
+
+@pytest.mark.parametrize("wrong", [KeyError("no token"), b"{", 5])
+async def test_what_cannot_be_had_anew_ends_the_session(wrong: Any) -> None:
+    answers = [GOOD, wrong]
+
+    def token() -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async with serving(handshake(Token)) as url:
+        with noted_drivers() as drivers:
+            async with penstock.connect(url, setup=token) as peer:
+                await peer.call("who.am")
+                drivers[0].link.abort()
+                with pytest.raises(penstock.ApplicationError) as failed:
+                    await peer.call("who.am")
+                assert failed.value.code == "UNEXPECTED_DISCONNECT"
+                assert isinstance(drivers[0].error, LocalError)
+
+
+async def test_over_other_protocols_every_session_is_told() -> None:
+    url, said = "rsocket+memory://tokens", iter(range(1, 100))
+    settings = Settings(data_mime="application/json")
+    async with serving(handshake(int), url):
+        connecting = penstock.connect(url, setup=lambda: str(next(said)), settings=settings)
+        async with connecting as peer:
+            assert (await peer.call("who.am")).data == b"1"
+        async with penstock.connect(url, setup=lambda: str(next(said)), settings=settings) as peer:
+            assert (await peer.call("who.am")).data == b"2"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 import pytest
 
 import penstock
-from penstock import Payload, Service, Settings, Setup, SetupRejected, handshake
+from penstock import Payload, Reconnect, ResumeRejected, Service, Settings, Setup, SetupRejected, handshake
 from penstock.events import Closed, Requested
 from penstock.kinds import Kind
 from penstock.wire.river import CODECS, Message
@@ -257,3 +259,72 @@ def test_a_refused_handshake_costs_no_session() -> None:
         raw.said()
         assert isinstance(raw.events[-1], Closed) and len(raw.sessions) == 0
     assert not any(isinstance(event, Requested) for event in raw.events)
+
+
+# What clients do when they are refused.
+
+
+@asynccontextmanager
+async def refusing(statuses: Iterator[dict[str, object]]) -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
+    """Serve by hand: answer each handshake by the next status; yield the URL, and the handshakes."""
+    shakes: list[dict[str, Any]] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            message = CODECS["json"].decode(
+                await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+            )
+            shake = decode_value(bytes(message.payload), "json")
+            shakes.append(shake)
+            status = next(statuses)
+            if status["ok"]:
+                status = status | {"sessionId": shake["sessionId"]}
+            payload = {"type": "HANDSHAKE_RESP", "status": status}
+            whole = {"id": "m", "from": "SERVER", "to": message.from_, "seq": 0, "ack": 0, "streamId": "x"}
+            data = encode_value(whole | {"controlFlags": 0, "payload": payload}, "json")
+            writer.write(len(data).to_bytes(4, "big") + data)
+            if status["ok"]:
+                await reader.read()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield f"river+tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}", shakes
+
+
+FATAL = [
+    "MALFORMED_HANDSHAKE", "MALFORMED_HANDSHAKE_META", "PROTOCOL_VERSION_MISMATCH", "REJECTED_BY_CUSTOM_HANDLER",
+    "REJECTED_UNSUPPORTED_CLIENT", "SOMETHING_NEW",
+]  # fmt: skip
+AGAIN = Reconnect(first_delay=0.001, longest_delay=0.01)
+
+
+@pytest.mark.parametrize("code", [*FATAL, None])
+async def test_what_is_fatal_is_not_tried_again(code: str | None) -> None:
+    status: dict[str, object] = {"ok": False, "reason": "because"} | ({} if code is None else {"code": code})
+    async with refusing(itertools.repeat(status)) as (url, shakes):
+        with pytest.raises(SetupRejected, match="because") as refused:
+            await penstock.connect(url, confirm=True)
+        assert refused.value.code == code
+        with pytest.raises(SetupRejected, match="because"):
+            await penstock.connect(url, confirm=True, reconnect=AGAIN)
+        async with penstock.connect(url, reconnect=AGAIN) as peer:
+            with pytest.raises(SetupRejected, match="because"):
+                await peer.call("demo.add")
+            await until(lambda: peer.closed)
+        assert len(shakes) == 3
+
+
+async def test_a_session_that_the_server_does_not_know_is_followed_by_another() -> None:
+    mismatch = {"ok": False, "reason": "no such session", "code": "SESSION_STATE_MISMATCH"}
+    statuses = itertools.chain([mismatch, mismatch], itertools.repeat({"ok": True}))
+    async with refusing(statuses) as (url, shakes):
+        with pytest.raises(ResumeRejected, match="no such session"):
+            await penstock.connect(url, confirm=True)
+        async with penstock.connect(url, reconnect=AGAIN):
+            await until(lambda: len(shakes) == 3)
+        assert len({shake["sessionId"] for shake in shakes}) == 3
+        assert all(shake["expectedSessionState"] == {"nextExpectedSeq": 0, "nextSentSeq": 0} for shake in shakes)

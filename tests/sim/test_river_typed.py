@@ -301,10 +301,39 @@ async def test_extras_that_cannot_travel_are_our_fault() -> None:
 
     @service.call("demo.big")
     def big(request: Any) -> Number:
-        raise Big("big", {1: {"n": 1 << 70}})
+        raise Big("big", [float("nan")])
 
-    async with asking(service, "msgpack") as peer:
+    async with asking(service) as peer:
         with pytest.raises(ApplicationError) as failed:
-            await peer.call("demo.big", encode_value({}, "msgpack"))
+            await peer.call("demo.big", b"{}")
     assert failed.value.code == "UNCAUGHT_ERROR"
     assert json.loads(Big("m", [1]).data)["extras"] == [1]
+
+
+class Blob(msgspec.Struct):
+    data: bytes
+    n: int
+
+
+class TooMany(TypedError, code="TOO_MANY"):
+    extras: Blob
+
+
+@CODECS
+async def test_bytes_and_large_integers_travel_as_rivers_own(codec: str) -> None:
+    service, large = Service(), Blob(b"\x00\xff", 2**64)
+
+    @service.call("demo.blob", errors=[TooMany])
+    def blob(init: Blob) -> Blob:
+        if init.n == 0:
+            raise TooMany("too many", large)
+        return init
+
+    async with asking(service, codec) as peer:
+        answer = await peer.call("demo.blob", encode_value({"data": b"\x00\xff", "n": 2**64}, codec))
+        assert decode_value(answer.data, codec) == {"data": b"\x00\xff", "n": 2**64}
+        asked = typed(peer)
+        assert await asked.call("demo.blob", large, returns=Blob) == large
+        with pytest.raises(TooMany) as failed:
+            await asked.call("demo.blob", Blob(b"", 0), returns=Blob, errors=[TooMany])
+        assert failed.value.extras == large

@@ -18,7 +18,7 @@ from ..payload import Payload
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..urls import Url, parse_url
 from .asking import Asking
-from .dialer import Dialer
+from .dialer import Dialer, Said
 from .driver import Driver
 from .nodes import Node, NodeStatus
 from .pump import Source
@@ -45,7 +45,7 @@ def balance(
     half_life: float = HALF_LIFE,
     service: Service | None = None,
     settings: Settings | None = None,
-    setup: bytes | str | Payload = b"",
+    setup: Said | Callable[[], Said] = b"",
     ssl: tls.SSLContext | None = None,
     clock: Callable[[], float] = monotonic,
 ) -> Balancer:
@@ -63,7 +63,7 @@ def balance(
         half_life: Seconds after which the latency of an answer counts half.
         service: What the servers may ask of us.
         settings: Limits and timeouts of each connection.
-        setup: What to tell the servers about us.
+        setup: What to tell the servers about us; or a function that returns it.
         ssl: For TLS.
         clock: Tells the seconds, for latencies alone.
 
@@ -86,7 +86,7 @@ def balance(
         Dialer,
         service=service or Service(),
         settings=settings or DEFAULT_SETTINGS,
-        setup=setup if isinstance(setup, Payload) else Payload(setup),
+        setup=setup,
         ssl=ssl,
         backoff=policy.backoff,
     )

@@ -8,13 +8,12 @@ from types import TracebackType
 from typing import Literal
 
 from ..dialects import connects_anew
-from ..payload import Payload
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..urls import parse_url
 from .backoff import Backoff
 from .budget import Budgeted
-from .dialer import Dialer
+from .dialer import Dialer, Said
 from .intercept import Interceptor
 from .intercepted import InterceptedPeer
 from .lasting import LastingPeer
@@ -31,7 +30,7 @@ def connect(
     *,
     service: Service | None = None,
     settings: Settings | None = None,
-    setup: bytes | str | Payload = b"",
+    setup: Said | Callable[[], Said] = b"",
     ssl: tls.SSLContext | None = None,
     checkpoint: bytes | None = None,
     confirm: bool = False,
@@ -47,7 +46,8 @@ def connect(
         service: What the server may ask of us, where the protocol lets it.
         settings: Limits and timeouts. With `Settings.resume`, the session goes on over a new connection when
             one breaks, and nobody notices but by the delay.
-        setup: What to tell the server about us.
+        setup: What to tell the server about us; or a function that returns it, such as a token that expires, which is
+            called for every session, and over River for every handshake.
         ssl: For TLS; else the system's certificate authorities are trusted.
         checkpoint: What :meth:`Peer.checkpoint` returned in another process: its session is resumed.
         confirm: Wait until the server has accepted the set-up: one round trip, after which a refusal is known.
@@ -72,7 +72,6 @@ def connect(
         UnsupportedKind: With `confirm`: the protocol has no way to ask.
 
     """
-    payload = setup if isinstance(setup, Payload) else Payload(setup)
     around = list(interceptors)
     for interceptor in around:
         check_interceptor(interceptor)
@@ -82,7 +81,7 @@ def connect(
         place,
         service or Service(),
         settings or DEFAULT_SETTINGS,
-        payload,
+        setup,
         ssl,
         backoff,
         checkpoint,

@@ -7,7 +7,7 @@ import logging
 import os
 import ssl as tls
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 from .. import transports
 from ..connection import Connection
@@ -21,12 +21,20 @@ from .driver import Driver
 from .service import Service
 from .watching import Watchers, entered
 
-__all__ = ["Dialer"]
+__all__ = ["Dialer", "Said", "payload_of"]
 
 logger = logging.getLogger("penstock.aio")
 
 TOKEN_BYTES: Final = 16
 """RSocket 1.0, Identification Token Handling: nobody may guess it. These are 128 bits."""
+
+
+Said: TypeAlias = "bytes | str | Payload"
+
+
+def payload_of(said: Said) -> Payload:
+    """Return what to say at set-up."""
+    return said if isinstance(said, Payload) else Payload(said)
 
 
 class Dialer:
@@ -36,7 +44,7 @@ class Dialer:
         url: Where it is, and what it speaks.
         service: What it may ask of us.
         settings: Limits and timeouts.
-        setup: What to tell it about us.
+        setup: What to tell it about us, or what returns it: at every session, and where the protocol says it again.
         ssl: For TLS; None: the system's certificate authorities are trusted.
         backoff: Makes the waiting times between links of a session that is resumed.
         checkpoint: Of a session that another process left: the first session goes on with it.
@@ -53,7 +61,7 @@ class Dialer:
         url: Url,
         service: Service,
         settings: Settings,
-        setup: Payload,
+        setup: Said | Callable[[], Said],
         ssl: tls.SSLContext | None,
         backoff: Callable[[], Backoff],
         checkpoint: bytes | None = None,
@@ -65,6 +73,7 @@ class Dialer:
         self.backoff = backoff
         self._service = service
         self._setup = setup
+        self._renew = (lambda: payload_of(setup())) if callable(setup) else None
         self._ssl = ssl
         self._checkpoint = checkpoint
         self._confirm = confirm
@@ -73,18 +82,22 @@ class Dialer:
 
     def _new_connection(self) -> Connection:
         url, settings = self.url, self.settings
-        return Connection(url.protocol, url.place, True, self._setup, settings.metadata_mime, settings.data_mime)
+        # One who asks for it only learns it when there is a session to begin.
+        setup = None if callable(self._setup) else payload_of(self._setup)
+        return Connection(url.protocol, url.place, True, setup, settings.metadata_mime, settings.data_mime)
 
     def driver(self) -> Driver:
         """Return the driver of a new session; it has no link yet."""
+        setup = self._setup() if callable(self._setup) else self._setup
         session = client_session(
             self.url.protocol,
             self.settings,
-            setup=self._setup,
+            setup=payload_of(setup),
             random=os.urandom(TOKEN_BYTES),
             checkpoint=self._checkpoint,
             messages=transports.carries_messages(self.url),
             options=self.url.options,
+            renew=self._renew,
         )
         resumption = _Resumption(self)
         self.connection = connection = self._new_connection()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, TypeAlias
 
 from ..connection import Connection
-from ..errors import Mismatch, SessionClosed, SetupRejected, UnsupportedKind
+from ..errors import Mismatch, SetupRejected, UnsupportedKind
 from ..schema.converter import Converter
 from ..schema.formats import KNOWN, format_of
 from .admission import Acceptor, Admitted, Setup
-from .watching import WatchedDriver
 
 __all__ = ["Validator", "handshake", "rehandshake"]
 
@@ -74,14 +72,6 @@ def _read(converter: Converter, setup: Setup) -> Any:
         raise SetupRejected(f"the handshake's metadata does not match its schema: {error}", code) from None
 
 
-@runtime_checkable
-class _Asks(Protocol):
-    """A session that can ask its client who it is."""
-
-    def rehandshake(self, now: float) -> None:
-        """Ask."""
-
-
 async def rehandshake(connection: Connection) -> Any:
     """Ask a client for its metadata anew, such as a token that has been refreshed; over River alone.
 
@@ -99,16 +89,7 @@ async def rehandshake(connection: Connection) -> Any:
         SessionClosed: The session has ended.
 
     """
-    driver = connection.peer and connection.peer._driver
-    session = getattr(driver, "session", None)
-    if connection.is_client or not isinstance(driver, WatchedDriver) or not isinstance(session, _Asks):
+    if connection.is_client or connection.renew is None:
         raise UnsupportedKind("only a River server asks its clients to say again who they are")
-    if not driver.closed:
-        renewal: asyncio.Future[None] = driver.loop.create_future()
-        driver.renewals.append(renewal)
-        session.rehandshake(driver.loop.time())
-        driver.wake()
-        await renewal
-    if driver.closed:
-        raise SessionClosed("the session has ended, and with it the rehandshake") from driver.error
+    await connection.renew()
     return connection.identity

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from ..connection import Connection
 from ..errors import ApplicationError, LocalError, SessionClosed, SessionError
@@ -35,6 +35,14 @@ ENTERING: Final = 8
 
 LEAVING: Final = 1.0
 """Seconds that a hook may take to be left while somebody waits for that."""
+
+
+@runtime_checkable
+class _Asks(Protocol):
+    """A session that can ask its client who it is."""
+
+    def rehandshake(self, now: float) -> None:
+        """Ask."""
 
 
 class Watchers:
@@ -104,7 +112,6 @@ class WatchedDriver(Driver):
     Attributes:
         connection: As above.
         admission: On a server, what asks the acceptor about each set-up, the first one and those that follow.
-        renewals: Done when the next of those has been accepted, or the connection is closed.
 
     """
 
@@ -122,7 +129,9 @@ class WatchedDriver(Driver):
         self.connection = connection
         connection.peer = Peer(self)
         self.admission: Gate | None = None
-        self.renewals: list[asyncio.Future[None]] = []
+        self._renewals: list[asyncio.Future[None]] = []
+        if isinstance(session, _Asks):
+            connection.renew = self._renew
         self._hook = hook
         self._tasks = tasks
         self._task: asyncio.Task[None] | None = None
@@ -240,8 +249,19 @@ class WatchedDriver(Driver):
         if self._task is not None and self._task is not asyncio.current_task():
             await _ended({self._task})
 
+    async def _renew(self) -> None:
+        """Ask the client who it is, and wait until what it says is accepted. See :func:`penstock.rehandshake`."""
+        if not self.closed:
+            renewal: asyncio.Future[None] = self.loop.create_future()
+            self._renewals.append(renewal)
+            cast(_Asks, self.session).rehandshake(self.loop.time())
+            self.wake()
+            await renewal
+        if self.closed:
+            raise SessionClosed("the session has ended, and with it the rehandshake") from self.error
+
     def _renewed(self) -> None:
-        renewals, self.renewals = self.renewals, []
+        renewals, self._renewals = self._renewals, []
         for renewal in renewals:
             if not renewal.done():
                 renewal.set_result(None)

@@ -28,6 +28,8 @@ cdef class Connection:
     cdef bint _established
     cdef bint _asking
     cdef bint _renewed
+    cdef public object renew
+    cdef bint _first
     cdef object _promised
     cdef bint _taken_over
     cdef str _answered_as

@@ -92,6 +92,8 @@ class Connection:
         # Our client is asked for its metadata; and what it said last came so: to that there is no answer.
         self._asking = False
         self._renewed = False
+        self.renew: Callable[[], bytes] | None = None
+        self._first = True
         # What the last checkpoint covers, reserves and promises, until it is committed.
         self._promised: tuple[int, int, int, int] | None = None
         self._taken_over = False

@@ -40,8 +40,9 @@ class Inbound(Rehandshakes):
     def _response(self, message: Message) -> None:
         stream = self._streams.named(message.stream_id)
         if message.stream_id == REHANDSHAKE and is_rehandshake(self._codec, message.payload):
-            answer = rehandshake(self._metadata, self._codec)
-            self._post(self._codec.encoded(REHANDSHAKE), 0, answer)
+            said = self._say()
+            if said is not None:
+                self._post(self._codec.encoded(REHANDSHAKE), 0, rehandshake(said, self._codec))
             return
         if stream is None or stream.inbound != OPEN or self._sequence.ack <= stream.heard:
             # River, On the client: what nobody waits for MUST be discarded silently.
@@ -130,10 +131,11 @@ class Inbound(Rehandshakes):
         name = message.stream_id
         if name == REHANDSHAKE and self._rehandshaken(message):
             return
+        if self._streams.is_finished(name):
+            return
         if flags & OPENS and not flags & CANCEL:
             self._open_theirs(message, flags)
-        elif not flags & CANCEL and not self._streams.is_finished(name):
-            # A cancellation may always cross our last word.
+        else:
             self._invalid(name, NOT_OPENED)
 
     def _open_theirs(self, message: Message, flags: int) -> None:
@@ -168,7 +170,6 @@ class Inbound(Rehandshakes):
         if stream.outbound == OPEN and stream.answers_items:
             # As the reference does; the client ignores it.
             self._post(stream.encoded, CLOSE, self._codec.close)
-        self._streams.finish(stream.name)
         self._forget(stream)
         self._events.append(Canceled(stream.number, True))
 

@@ -35,11 +35,14 @@ class Links(Inbound):
         """A client's link is open: say who we are, and nothing else before that is answered."""
         if self._state == CLOSED or not self._is_client:
             return
+        said = self._say()
+        if said is None:
+            return
         self._link = HANDSHAKING
         self.link_wanted = True
         self._deframer = deframer(self._max_frame_bytes)
         self._outbox.clear()
-        self._outbox.write(self._control(request(self.session_id, self._sequence, self._metadata, self._codec)))
+        self._outbox.write(self._control(request(self.session_id, self._sequence, said, self._codec)))
         self._timers.set(Timer.FIRST_FRAME, now + self._settings.handshake_timeout)
 
     def link_down(self, now: float, error: Exception | None) -> None:

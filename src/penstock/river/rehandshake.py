@@ -7,7 +7,7 @@ when what they were told, such as a token, is about to expire; and they look at 
 from __future__ import annotations
 
 from ..core.timers import Timer
-from ..errors import FrameError, LinkLost, ProtocolError
+from ..errors import FrameError, LinkLost, LocalError, ProtocolError
 from ..events import Established
 from ..payload import Payload
 from ..wire.river_message import Message
@@ -18,7 +18,25 @@ __all__ = ["Rehandshakes"]
 
 
 class Rehandshakes(Connection):
-    """A connection whose server may learn anew who its client is."""
+    """A connection whose server may learn anew who its client is.
+
+    Attributes:
+        renew: Returns what a client says of itself from its second handshake on; None: the same as at the first.
+
+    """
+
+    def _say(self) -> bytes | None:
+        """Return what a client says of itself now, as a body; None: `renew` has failed, and the session is over."""
+        if self.renew is not None and not self._first:
+            try:
+                self._metadata = self._codec.body(self.renew())
+            except Exception as wrong:
+                error = LocalError(f"what the client says of itself could not be had anew: {wrong!r}")
+                error.__cause__ = wrong
+                self._finish(error)
+                return None
+        self._first = False
+        return self._metadata
 
     def rehandshake(self, now: float) -> None:
         """Ask the client for its metadata; `Established` follows when it comes, and else the session ends.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from msgspec import UNSET, Raw, Struct, UnsetType, to_builtins
+from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType, to_builtins
 
 from ..errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
 from ..wire.river import CANCEL, CLOSE, RiverCodec
@@ -21,6 +21,7 @@ CANCELED: Final = "CANCEL"
 UNEXPECTED_DISCONNECT: Final = "UNEXPECTED_DISCONNECT"
 RESERVED: Final = frozenset({UNCAUGHT, INVALID, CANCELED})
 """ProtocolError: they end a stream at once."""
+BYTES: Final = (bytes, bytearray, memoryview)
 SAFE: Final = "the handler failed"
 """What is said of an error whose text may hold secrets."""
 
@@ -99,9 +100,12 @@ def _extras(codec: RiverCodec, error: ApplicationError) -> Raw | UnsetType:
     extras = getattr(error, "extras", UNSET)
     if extras is None:
         return UNSET
-    if extras is not UNSET:
-        return Raw(encode_value(to_builtins(extras, builtin_types=(bytes, bytearray)), codec.name))
-    return Raw(codec.body(error.data)) if error.data != error.message.encode() else UNSET
+    if extras is UNSET:
+        return Raw(codec.body(error.data)) if error.data != error.message.encode() else UNSET
+    try:
+        return Raw(encode_value(to_builtins(extras, builtin_types=BYTES, str_keys=True), codec.name))
+    except (TypeError, ValueError, OverflowError, MsgspecError) as wrong:
+        raise LocalError(f"the extras of {error.code} cannot travel: {wrong}") from wrong
 
 
 def refusal(codec: RiverCodec, code: str, message: str) -> bytes:
