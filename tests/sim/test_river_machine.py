@@ -49,6 +49,7 @@ class Call:
         ways: By who sends.
         given_up: Somebody canceled or failed it: not all that was sent need arrive.
         deaf: The server reads no more.
+        ignored: The client reads no more.
         over: A side was told that nothing more happens.
 
     """
@@ -58,6 +59,7 @@ class Call:
     ways: dict[str, Way] = field(default_factory=lambda: {side: Way() for side in SIDES})
     given_up: bool = False
     deaf: bool = False
+    ignored: bool = False
     over: set[str] = field(default_factory=set)
 
 
@@ -233,6 +235,10 @@ class Machine(RuleBasedStateMachine):
             return
         arguments = (ApplicationError("NO", "no"),) if verb == "fail" else ()
         getattr(self.sessions[side], verb)(call.names[side], *arguments)
+        if call.names["client"] in self.sessions["client"].streams() and side == "client":
+            # All had come, asked for or not; our own half goes on.
+            call.ignored = True
+            return
         call.over.add(side)
         if side == "server" and call.ways["server"].closed:
             # Whoever has closed says nothing any more, so the client is not told.
@@ -303,7 +309,7 @@ class Machine(RuleBasedStateMachine):
         for call in self.calls:
             if not call.given_up:
                 theirs, ours = call.ways["server"], call.ways["client"]
-                assert theirs.received == theirs.sent and theirs.ended == 1
+                assert call.ignored or (theirs.received == theirs.sent and theirs.ended == 1)
                 assert call.deaf or (ours.received == ours.sent and ours.ended == call.kind.sends_items * 1)
         for session in self.sessions.values():
             assert session.open_streams == 0
@@ -324,10 +330,10 @@ def run(codec: str, examples: int, steps: int) -> None:
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
 def test_any_sequence_of_verbs_and_cuts(codec: str) -> None:
-    run(codec, 40, 40)
+    run(codec, 100, 40)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
 def test_long_sequences_of_verbs_and_cuts(codec: str) -> None:
-    run(codec, 300, 100)
+    run(codec, 1_000, 80)
