@@ -228,6 +228,10 @@ class Machine(RuleBasedStateMachine):
         if not (calls := self.open_at(side)):
             return
         call = data.draw(st.sampled_from(calls))
+        if self.sessions[side]._streams.get(call.names[side]) is None:
+            # It is over on this side, and nothing happens.
+            self.sessions[side].cancel(call.names[side])
+            return
         if verb == "cancel" and side == "server":
             # River has no word for it: the client is told nothing.
             self.sessions[side].cancel(call.names[side])
