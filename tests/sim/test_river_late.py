@@ -72,8 +72,7 @@ def make_service(seen: list[object], codec: str) -> penstock.Service:
 
     @service.upload("demo.note")
     async def note(request: Payload, items: Items) -> bytes:
-        async for item in items:
-            seen.append(decode_value(item.data, codec))
+        seen.extend([decode_value(item.data, codec) async for item in items])
         return encode_value("noted", codec)
 
     return service

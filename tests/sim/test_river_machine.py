@@ -340,4 +340,4 @@ def test_any_sequence_of_verbs_and_cuts(codec: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
 def test_long_sequences_of_verbs_and_cuts(codec: str) -> None:
-    run(codec, 1_000, 80)
+    run(codec, 200, 80)
