@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from penstock import Connection, LocalError, Metadata, Settings, UrlError
-from penstock.dialects import PROTOCOLS, acceptors, client_session, data_mime, fitting
+from penstock.dialects import PROTOCOLS, acceptors, client_session, connects_anew, data_mime, fitting
 from penstock.rsocket.mimes import COMPOSITE
 
 
@@ -19,6 +19,10 @@ def test_every_protocol_has_both_sides(protocol: str) -> None:
     server = acceptor.receive(b"".join(client.take_output()), 0.0)
     assert server is not None
     assert [type(event).__name__ for event in server.take_events()] == ["Established"]
+
+
+def test_river_alone_begins_another_session_by_itself() -> None:
+    assert [protocol for protocol in PROTOCOLS if connects_anew(protocol)] == ["river"]
 
 
 def test_an_unknown_protocol_is_refused() -> None:

@@ -72,7 +72,6 @@ RULES = {
     "store": Rule(ours={"top"}),
     # What data must look like is no matter of a protocol, nor of asyncio; aio and cli use it.
     "schema": Rule(ours={"top"}, theirs_lazily={"jsonschema_rs"}),
-    "schema.river": Rule(ours={"top", "wire"}),
     "aio": Rule(
         ours={"top", "dialects", "schema", "transports"},
         lazily={"wire.columns", "store"},

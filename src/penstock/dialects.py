@@ -73,6 +73,7 @@ def client_session(
     Raises:
         UrlError: The protocol is unknown, or an option of its has no such value.
         LocalError: `checkpoint` is none of this protocol; or the protocol cannot do what the settings ask for.
+        ResumeRejected: It cannot be told whether the server still has the session of `checkpoint`.
 
     """
     _known(protocol)

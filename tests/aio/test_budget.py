@@ -159,7 +159,6 @@ async def test_a_budget_that_is_used_up_fails_calls_until_somebody_refills_it(ha
                 await peer.call("demo.echo", b"3")
             assert not peer.closed and not peer.connected
             peer.reset_budget()
-            await until(lambda: peer.connected)
             assert (await peer.call("demo.echo", b"4")).data == b"4"
     await alone()
 
@@ -189,5 +188,30 @@ async def test_interceptors_and_taps_stand_in_nobodys_way(hasty: None) -> None:
         await until(lambda: peer._backoff.spent)
         async with penstock.serve(make_service(), URL):
             intercepted.reset_budget()
+            # The budget learns of handshakes through taps, too.
+            assert peer._now.session.linked_at is None
             assert (await peer.call("demo.echo", b"2")).data == b"2"
+            assert peer._now.session.linked_at is not None
+    await alone()
+
+
+@pytest.mark.parametrize("holds", [True, False])
+async def test_links_that_hold_give_tries_back(hasty: None, monkeypatch: pytest.MonkeyPatch, holds: bool) -> None:
+    if holds:
+        monkeypatch.setattr(module, "RESTORED", 1e-9)
+    async with penstock.serve(make_service(), URL), penstock.connect(URL) as peer:
+        assert isinstance(peer, LastingPeer)
+        for turn in range(12):
+            link = peer._now.link
+            assert link is not None
+            link.abort()
+            if turn >= 4 and not holds:
+                call = asyncio.ensure_future(peer.call("demo.echo", b"1"))
+                await turns(20)
+                assert peer._backoff.spent and not call.done()
+                peer.reset_budget()
+                assert (await call).data == b"1"
+                break
+            assert (await peer.call("demo.echo", b"1")).data == b"1"
+        assert turn == (11 if holds else 4)
     await alone()

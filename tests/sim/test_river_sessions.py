@@ -215,6 +215,31 @@ def test_a_silent_link_is_given_up_by_both_sides() -> None:
     assert world.play()[0] == [{"a": 1}]
 
 
+def test_a_client_that_reads_nothing_for_now_keeps_its_link() -> None:
+    world = World(max_held_bytes=5_000)
+    world.client.open(Kind.STREAM, "demo.count", world.payload({}), 1)
+    world.drive()
+    number = world.of("server", "Requested")[-1].stream_id
+    for _ in range(10):
+        world.server.send(number, world.payload("x" * 1_000))
+    world.drive()
+    unread = b""
+    for _ in range(200):
+        assert world.client.full
+        world.now += 0.1
+        for session in (world.client, world.server):
+            session.handle_timer(world.now)
+        world.server.receive(b"".join(world.client.take_output()), world.now)
+        unread += b"".join(world.server.take_output())
+        world.listen()
+    world.client.request(1, 100)
+    world.client.receive(unread, world.now)
+    world.drive()
+    assert len(world.items("client", 1)) == 10
+    assert not world.of("client", "Unlinked") and not world.of("server", "Unlinked")
+    assert world.server.sequence.first == world.server.sequence.seq
+
+
 def test_heartbeats_bound_what_both_sides_keep() -> None:
     world = World()
     world.advance(30.0)

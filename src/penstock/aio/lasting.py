@@ -176,6 +176,9 @@ class LastingPeer(Peer):
     def reset_budget(self) -> None:
         """Let it be tried again. See :meth:`Peer.reset_budget`."""
         self._backoff.refill()
+        if self._over is None and not self._now.usable:
+            # Whoever asks now waits.
+            self._known.clear()
 
     def detach(self) -> None:
         """Let go of the connection without ending the session. See :meth:`Peer.detach`."""

@@ -40,7 +40,6 @@ class Links(Inbound):
             return
         self._link = HANDSHAKING
         self.link_wanted = True
-        self._deframer = deframer(self._max_frame_bytes)
         self._outbox.clear()
         self._outbox.write(self._control(request(self.session_id, self._sequence, said, self._codec)))
         self._timers.set(Timer.FIRST_FRAME, now + self._settings.handshake_timeout)
@@ -194,6 +193,8 @@ class Links(Inbound):
         """Go on without a link: what is sent now waits."""
         self._link = DOWN
         self._outbox.clear()
+        # A message of which a part has come comes again.
+        self._deframer = deframer(self._max_frame_bytes)
         for timer in (Timer.FIRST_FRAME, Timer.KEEPALIVE, Timer.SILENCE):
             self._timers.stop(timer)
         if Timer.EXPIRY not in self._timers:

@@ -1,0 +1,343 @@
+"""Two River sessions under any sequence of verbs, with bytes under way in both directions, and links cut anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from penstock.errors import ApplicationError, LinkLost
+from penstock.events import Canceled, Closed, Completed, Event, Failed, ItemReceived, Requested, Unlinked
+from penstock.kinds import Kind
+from penstock.payload import Payload
+from penstock.river.accept import RiverAcceptor
+from penstock.river.identity import Identity
+from penstock.river.session import RiverSession
+from penstock.river.sessions import Sessions
+from penstock.settings import Settings
+from penstock.wire.river_values import decode_value, encode_value
+from tests.river.peers import KINDS, RANDOM
+
+SIDES = ("client", "server")
+OTHER = {"client": "server", "server": "client"}
+ROUTES = sorted(KINDS)
+AT_MOST = 8
+sides = st.sampled_from(SIDES)
+
+
+@dataclass
+class Way:
+    """One direction of a stream, as its sender and its receiver saw it."""
+
+    sent: list[Any] = field(default_factory=list)
+    closed: bool = False
+    received: list[Any] = field(default_factory=list)
+    ended: int = 0
+
+
+@dataclass
+class Call:
+    """One stream of the model.
+
+    Attributes:
+        kind: What travels each way.
+        names: What each side calls it; the server's is there once it knows of it.
+        ways: By who sends.
+        given_up: Somebody canceled or failed it: not all that was sent need arrive.
+        deaf: The server reads no more.
+        ignored: The client reads no more.
+        over: A side was told that nothing more happens.
+
+    """
+
+    kind: Kind
+    names: dict[str, int]
+    ways: dict[str, Way] = field(default_factory=lambda: {side: Way() for side in SIDES})
+    given_up: bool = False
+    deaf: bool = False
+    ignored: bool = False
+    over: set[str] = field(default_factory=set)
+
+
+class Machine(RuleBasedStateMachine):
+    """A client and a server, and what should become of all that they say.
+
+    Args:
+        codec: ``json`` or ``msgpack``.
+
+    """
+
+    def __init__(self, codec: str) -> None:
+        super().__init__()
+        self.codec = codec
+        self.limits = Settings(session_grace=1e6, max_unacked=400)
+        self.known: Sessions[RiverSession] = Sessions(10)
+        client = RiverSession.client(self.limits, Identity(codec, "client-1"), b"", RANDOM)
+        self.sessions: dict[str, Any] = {"client": client, "server": None}
+        self.acceptor: RiverAcceptor | None = None
+        self.now = 0.0
+        self.under_way = {side: b"" for side in SIDES}
+        self.calls: list[Call] = []
+        self.asked = 0
+        self.count = 0
+        self.connect()
+        self.settle()
+
+    def connect(self) -> None:
+        self.under_way = {side: b"" for side in SIDES}
+        self.acceptor = RiverAcceptor(self.limits, Identity(self.codec, server="SERVER"), self.known)
+        self.acceptor.link_up(self.now)
+        self.sessions["client"].take_output()
+        self.sessions["client"].link_up(self.now)
+
+    # Bytes and events.
+
+    def collect(self, side: str) -> None:
+        session = self.sessions[side]
+        if session is None:
+            return
+        output = b"".join(session.take_output())
+        # Before a new link is known to be the session's, what the server says goes to the old one, and is lost.
+        if side == "client" or self.acceptor is None:
+            self.under_way[side] += output
+
+    def bring(self, side: str, count: int) -> None:
+        """Let some bytes of a side arrive."""
+        data, self.under_way[side] = self.under_way[side][:count], self.under_way[side][count:]
+        other = OTHER[side]
+        if other == "client" or self.acceptor is None:
+            if self.sessions[other] is not None:
+                self.sessions[other].receive(data, self.now)
+        elif data:
+            session = self.acceptor.receive(data, self.now)
+            if session is None:
+                return
+            assert self.sessions["server"] in (None, session)
+            self.sessions["server"], self.acceptor = session, None
+            session.ask_kinds(KINDS.get)
+        self.listen(other)
+
+    def listen(self, side: str) -> None:
+        session = self.sessions[side]
+        for event in session.take_events() if session is not None else ():
+            self.note(side, event)
+        if session is not None:
+            assert session.link_wanted
+
+    def note(self, side: str, event: Event) -> None:
+        """Check what a side was told."""
+        assert not isinstance(event, Closed | Unlinked), event
+        if isinstance(event, Requested):
+            # Every request once, in order.
+            call = self.calls[self.asked]
+            assert decode_value(event.payload.data, self.codec) == self.asked
+            assert KINDS[event.route] == call.kind
+            call.names["server"] = event.stream_id
+            call.ways["client"].ended = int(call.kind.sends_items and event.done)
+            self.asked += 1
+        elif isinstance(event, ItemReceived | Completed | Failed | Canceled):
+            call = next(each for each in self.calls if each.names.get(side) == event.stream_id)
+            assert side not in call.over, event
+            way = call.ways[OTHER[side]]
+            if isinstance(event, ItemReceived):
+                assert not way.ended
+                way.received.append(decode_value(event.payload.data, self.codec))
+                way.ended += event.done
+            elif isinstance(event, Completed):
+                way.ended += 1
+            else:
+                assert call.given_up, event
+                call.over.add(side)
+
+    def settle(self) -> None:
+        """Let everything arrive."""
+        moved = True
+        while moved:
+            for side in SIDES:
+                self.listen(side)
+                self.collect(side)
+            moved = any(self.under_way.values())
+            for side in SIDES:
+                self.bring(side, len(self.under_way[side]))
+
+    # Verbs.
+
+    def value(self) -> Any:
+        self.count += 1
+        return {"n": self.count, "more": "x" * (self.count % 5 * 20)}
+
+    def payload(self, value: Any) -> Payload:
+        return Payload(encode_value(value, self.codec))
+
+    def open_at(self, side: str) -> list[Call]:
+        """Return the streams that a side may still do something with."""
+        return [call for call in self.calls if side in call.names and side not in call.over and not call.given_up]
+
+    def sendable(self) -> list[tuple[str, Call]]:
+        return [
+            (side, call)
+            for side in SIDES
+            for call in self.open_at(side)
+            if not call.ways[side].closed and self.sessions[side].credit(call.names[side]) > 0
+        ]
+
+    @precondition(lambda self: len(self.open_at("client")) < AT_MOST)
+    @rule(route=st.sampled_from(ROUTES), credit=st.integers(1, 9), done=st.booleans())
+    def begin(self, route: str, credit: int, done: bool) -> None:
+        kind = KINDS[route]
+        payload = self.payload(len(self.calls))
+        number = self.sessions["client"].open(kind, route, payload, credit, done)
+        call = Call(kind, {"client": number})
+        call.ways["client"].closed = done or not kind.sends_items
+        self.calls.append(call)
+
+    @precondition(lambda self: self.sendable())
+    @rule(data=st.data(), count=st.integers(1, 5), last=st.booleans())
+    def send(self, data: Any, count: int, last: bool) -> None:
+        side, call = data.draw(st.sampled_from(self.sendable()))
+        way = call.ways[side]
+        single = side == "server" and call.kind in (Kind.CALL, Kind.UPLOAD)
+        for at in range(1 if single else count):
+            value = self.value()
+            way.sent.append(value)
+            way.closed = single or (last and at == count - 1)
+            self.sessions[side].send(call.names[side], self.payload(value), way.closed)
+
+    @rule(side=sides, data=st.data(), count=st.integers(1, 5))
+    def request(self, side: str, data: Any, count: int) -> None:
+        if calls := self.open_at(side):
+            call = data.draw(st.sampled_from(calls))
+            self.sessions[side].request(call.names[side], count)
+            self.listen(side)
+
+    @rule(side=sides, data=st.data())
+    def complete(self, side: str, data: Any) -> None:
+        both = (Kind.STREAM, Kind.CHANNEL)
+        calls = [call for call in self.open_at(side) if side == "client" or call.kind in both]
+        if calls:
+            call = data.draw(st.sampled_from(calls))
+            self.sessions[side].complete(call.names[side])
+            call.ways[side].closed = True
+
+    @rule(side=sides, data=st.data(), verb=st.sampled_from(("cancel", "fail")))
+    def give_up(self, side: str, data: Any, verb: str) -> None:
+        if not (calls := self.open_at(side)):
+            return
+        call = data.draw(st.sampled_from(calls))
+        if self.sessions[side]._streams.get(call.names[side]) is None:
+            # It is over on this side, and nothing happens.
+            self.sessions[side].cancel(call.names[side])
+            return
+        if verb == "cancel" and side == "server":
+            # River has no word for it: the client is told nothing.
+            self.sessions[side].cancel(call.names[side])
+            call.deaf = True
+            return
+        arguments = (ApplicationError("NO", "no"),) if verb == "fail" else ()
+        getattr(self.sessions[side], verb)(call.names[side], *arguments)
+        if call.names["client"] in self.sessions["client"].streams() and side == "client":
+            # All had come, asked for or not; our own half goes on.
+            call.ignored = True
+            return
+        call.over.add(side)
+        if side == "server" and call.ways["server"].closed:
+            # Whoever has closed says nothing any more, so the client is not told.
+            call.deaf = True
+        else:
+            call.given_up = True
+
+    # The network, and time.
+
+    @rule(side=sides, count=st.sampled_from((1, 3, 50, 200, 100_000, 100_000, 100_000)))
+    def arrive(self, side: str, count: int) -> None:
+        self.collect(side)
+        self.bring(side, count)
+
+    @rule(first=st.sampled_from(("client", "server", "client alone")))
+    def cut(self, first: str) -> None:
+        """Break the link with all that is under way, and make another one; the server may not know of it yet."""
+        order = {"client": SIDES, "server": SIDES[::-1], "client alone": ("client",)}[first]
+        for side in order:
+            if self.sessions[side] is not None:
+                self.sessions[side].link_down(self.now, LinkLost("a test"))
+        self.connect()
+
+    @rule(seconds=st.sampled_from((0.1, 0.9, 5.0)))
+    def wait(self, seconds: float) -> None:
+        # All arrives before time goes on: nobody falls silent.
+        self.settle()
+        end = self.now + seconds
+        while (due := min(session.next_timer() for session in self.sessions.values())) <= end:
+            self.now = max(self.now, due)
+            for session in self.sessions.values():
+                session.handle_timer(self.now)
+            self.settle()
+        self.now = end
+
+    # What holds.
+
+    @invariant()
+    def items_arrive_once_and_in_order(self) -> None:
+        for call in self.calls:
+            for way in call.ways.values():
+                assert way.received == way.sent[: len(way.received)]
+                assert way.ended <= 1
+
+    @invariant()
+    def what_is_kept_is_bounded(self) -> None:
+        for session in self.sessions.values():
+            if session is not None:
+                assert session.sequence.octets == sum(map(len, session.sequence.unacked))
+                assert session.open_streams <= len(self.calls)
+
+    def teardown(self) -> None:
+        """End everything; then all has arrived, and nothing is left on either side."""
+        self.settle()
+        for _ in range(2):
+            for side in SIDES:
+                for call in self.open_at(side):
+                    self.sessions[side].request(call.names[side], 10_000)
+                    if not call.ways[side].closed:
+                        call.ways[side].closed = True
+                        if side == "server" and call.kind in (Kind.CALL, Kind.UPLOAD):
+                            call.ways[side].sent.append(None)
+                            self.sessions[side].send(call.names[side], self.payload(None), True)
+                        else:
+                            self.sessions[side].complete(call.names[side])
+            self.settle()
+        assert self.asked == len(self.calls)
+        for call in self.calls:
+            if not call.given_up:
+                theirs, ours = call.ways["server"], call.ways["client"]
+                assert call.ignored or (theirs.received == theirs.sent and theirs.ended == 1)
+                assert call.deaf or (ours.received == ours.sent and ours.ended == call.kind.sends_items * 1)
+        for session in self.sessions.values():
+            assert session.open_streams == 0
+            assert session._held_bytes == 0
+        client, server = (self.sessions[side].sequence for side in SIDES)
+        assert (client.seq, server.seq) == (server.ack, client.ack)
+
+
+def run(codec: str, examples: int, steps: int) -> None:
+    options = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(lambda: Machine(codec), settings=options)
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_any_sequence_of_verbs_and_cuts(codec: str) -> None:
+    run(codec, 100, 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_long_sequences_of_verbs_and_cuts(codec: str) -> None:
+    run(codec, 200, 80)
