@@ -125,3 +125,25 @@ def test_credentials_stay_hidden_on_both_sides(penstock: Penstock) -> None:
         served = process.communicate()[1]
     assert "authentication=hidden(" in result.err and "authentication=hidden(" in served
     assert "geheim" not in result.err + served
+
+
+@pytest.mark.parametrize("url", ["river+tcp://127.0.0.1:0", "river+ws://127.0.0.1:0/?codec=msgpack"])
+def test_messages_of_river_on_both_sides(penstock: Penstock, url: str) -> None:
+    with serving(f"{INTEROP}:service", url, options=["--debug"]) as (process, urls):
+        request = ("interop.count", "-d", '{"n":2}', "--setup", '{"token":"geheim"}', "--debug")
+        result = penstock("stream", urls[0], *request)
+        process.terminate()
+        served = process.communicate()[1]
+    assert result.lines == [b'{"n":0}', b'{"n":1}']
+    sent, rcvd = (re.findall(rf" {way} ([A-Z_]+)", result.err) for way in ("sent", "rcvd"))
+    assert (sent, rcvd) == (["HANDSHAKE_REQ", "DATA"], ["HANDSHAKE_RESP", "DATA", "DATA", "CLOSE"])
+    assert 'procedure=interop.count payload={"n":2}(' in result.err
+    assert re.findall(r" rcvd ([A-Z_]+)", served) == sent and re.findall(r" sent ([A-Z_]+)", served) == rcvd
+    assert "geheim" not in result.err + served
+
+
+def test_messages_of_reactive_streams(penstock: Penstock) -> None:
+    with serving(f"{INTEROP}:service", "reactive-streams+tcp://127.0.0.1:0") as (_, urls):
+        result = penstock("stream", urls[0], "count", "-d", "2", "--debug")
+    found = re.findall(r" (?:sent|rcvd) ([a-zA-Z]+)", result.err)
+    assert {"clientHello", "serverHello", "subscribe"} <= set(found) and found.count("onNext") == 2

@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ..connection import Connection
-from ..errors import FrameError, ProtocolError
+from ..errors import ProtocolError
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
+from .framelines import RSocketWay, Way, way_of
 from .output import shown
 
 if TYPE_CHECKING:
     from ..rsocket.dialect import Dialect
-    from ..wire.frames import Frame
 
 __all__ = ["FrameDump"]
 
@@ -24,7 +24,8 @@ SENT, RCVD = "sent", "rcvd"
 class FrameDump(Tap):
     """Writes a line for each frame: when, which way, and what it says.
 
-    Credentials, what a client says at set-up, and the tokens by which sessions are resumed are hidden.
+    A frame is also a message of River, or one of reactive-streams-io. Credentials, what a client says at set-up, and
+    the tokens and ids by which sessions are resumed are hidden.
 
     Args:
         write: Gets each line, without its end; nothing in it can move a terminal's cursor.
@@ -100,33 +101,34 @@ class FrameDump(Tap):
 
 
 class _Connection:
-    """What is known of one connection: its dialect, and how far each direction has come."""
+    """What is known of one connection: what it speaks, and how far each direction has come."""
 
     def __init__(self, connection: Connection, messages: bool, settings: Settings, secrets: bool) -> None:
         self._connection = connection
         self._settings = settings
         self._secrets = secrets
-        self._ways: dict[str, _Way] = {}
+        self._ways: dict[str, Way] = {}
         self._head = b""
-        self._dialect: Dialect | None = None
-        if connection.is_client:
+        self._new: Callable[[], Way] | None = way_of(connection.protocol, secrets)
+        if self._new is None and connection.is_client:
             from ..rsocket.dialect import DIALECTS, RSOCKET_1_0
 
             dialect = DIALECTS.get(connection.protocol, RSOCKET_1_0)
-            self._start(dialect.over_messages() if messages else dialect)
+            self._speak(dialect.over_messages() if messages else dialect)
+        self.relink()
 
     def relink(self) -> None:
         """Begin with whole frames again."""
-        if self._dialect is not None:
-            self._start(self._dialect)
+        if self._new is not None:
+            self._ways = {way: self._new() for way in (SENT, RCVD)}
 
     def lines(self, way: str, data: bytes) -> list[str]:
         """Return what is to be told of the frames that are whole with `data`."""
-        if self._dialect is None:
+        if not self._ways:
             self._head += data
             data = self._head
             self._detect()
-        return self._ways[way].lines(data) if self._dialect is not None else []
+        return self._ways[way].lines(data) if self._ways else []
 
     def _detect(self) -> None:
         """Learn what the client of a server speaks: the first bytes are a client's."""
@@ -140,47 +142,9 @@ class _Connection:
             return
         if dialect is not None:
             self._head = b""
-            self._start(dialect)
+            self._speak(dialect)
+            self.relink()
 
-    def _start(self, dialect: Dialect) -> None:
-        self._dialect = dialect
+    def _speak(self, dialect: Dialect) -> None:
         mime = self._connection.metadata_mime or dialect.metadata_mime
-        self._ways = {way: _Way(dialect, mime, self._secrets) for way in (SENT, RCVD)}
-
-
-class _Way:
-    """One direction of a connection: cuts its bytes into frames."""
-
-    def __init__(self, dialect: Dialect, mime: str, secrets: bool) -> None:
-        from ..wire.framing import Deframer
-        from .hiding import Hiding
-
-        self._name = dialect.name
-        self._codec = dialect.codec()
-        self._deframer: Deframer | None = Deframer(self._codec.prefix_bytes, min_frame_bytes=self._codec.header_bytes)
-        self._hiding = None if secrets else Hiding(mime)
-
-    def lines(self, data: bytes) -> list[str]:
-        """Return a line for each frame that is whole with `data`."""
-        found: list[str] = []
-        deframer = self._deframer
-        if deframer is None:
-            return found
-        deframer.feed(data)
-        try:
-            while deframer.next():
-                found.append(self._line(deframer.buffer, deframer.start, deframer.end))
-        except FrameError as error:
-            # Nobody knows where the next frame begins.
-            self._deframer = None
-            found.append(f"no frame, and nothing more can be shown: {error}")
-        return found
-
-    def _line(self, buffer: bytes, start: int, end: int) -> str:
-        from ..wire.dump import line
-
-        try:
-            frame: Frame = self._codec.decode(buffer, start, end)
-        except FrameError as error:
-            return f"no frame of {end - start} bytes: {error}"
-        return line(frame, self._name, None if self._hiding is None else self._hiding.of(frame))
+        self._new = lambda: RSocketWay(dialect, mime, self._secrets)
