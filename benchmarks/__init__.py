@@ -7,5 +7,6 @@ scenario is run by each peer in turns, some rounds of about equal length, and me
 * `worker.py` is the process that a server or a client runs in; `processes.py` starts it and speaks to it.
 * `network.py` are the scenarios over loopback, `codec.py` frames alone, `packed.py` numbers that travel packed
   next to a copy of their bytes, `journal_to_spark.py` the way into Spark.
+* `river.py` are those of River; its peers are programs of `interop/`, and are fetched as there.
 * `report.py` prints the tables, and writes the numbers to `results/`.
 """

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from . import codec, network, packed
+from . import codec, network, packed, river
 from .report import Table, about, save
 
 SPARK = ("spark",)
@@ -14,7 +14,7 @@ SPARK = ("spark",)
 
 def tables(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table]:
     """Give a table for each scenario, as it is done."""
-    for module in (codec, network, packed):
+    for module in (codec, network, packed, river):
         chosen = [name for name in module.SCENARIOS if name in scenarios]
         if chosen:
             yield from module.measure(chosen, seconds, rounds)
@@ -25,7 +25,7 @@ def tables(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table]
 
 
 def main() -> int:
-    everything = (*codec.SCENARIOS, *network.SCENARIOS, *packed.SCENARIOS, *SPARK)
+    everything = (*codec.SCENARIOS, *network.SCENARIOS, *packed.SCENARIOS, *river.SCENARIOS, *SPARK)
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure, next to others, in turns.")
     parser.add_argument("scenario", nargs="*", help=f"which ones; without any, all of {', '.join(everything)}")
     parser.add_argument("--seconds", type=float, default=0.5, help="of each peer in each round (default: 0.5)")

@@ -23,13 +23,15 @@ class Variant:
     loop: str = "uvloop"
     plain: bool = False
     """Without the extensions, where it is Penstock."""
+    command: tuple[str, ...] = ()
+    """What runs it, where that is another program that is spoken to likewise."""
 
 
 class Worker:
     """A server, or a client of the server at `address`. Leave the block to end it."""
 
     def __init__(self, variant: Variant, address: str | None = None) -> None:
-        command = [sys.executable, "-m", "benchmarks.worker", variant.peer, variant.loop]
+        command = list(variant.command) or [sys.executable, "-m", "benchmarks.worker", variant.peer, variant.loop]
         self.process = subprocess.Popen(
             command if address is None else [*command, address],
             cwd=ROOT,

@@ -119,8 +119,9 @@ def page(outcomes: list[Outcome], versions: dict[str, str]) -> str:
     lines = [
         "# Interoperability",
         "",
-        "Written by `make interop`; do not edit. Each peer runs as a client against `examples/interop.py`, and as a",
-        "server against our client, on one machine. What each check demands is told in `interop/README.md`.",
+        "Written by `make interop`; do not edit. Each peer runs as a client against `examples/interop.py`, and but for",
+        "those of River as a server against our client, on one machine. What each check demands is told in",
+        "`interop/README.md`.",
         "",
     ]
     for step, title in STEPS.items():

@@ -19,6 +19,7 @@ WITHOUT_SOURCE = {
     "test_layers.py": "all sources: who imports whom",
     "test_mirror.py": "all sources and tests: this file",
     "reactivestreams/test_sockets.py": "the protocol on real links, below all that stands above a session",
+    "schema/test_codegen_served.py": "generated clients, against the services that their schemas came from",
     "transports/test_every.py": "all transports: what each must carry",
 }
 # Folders of tests that go across the layers.

@@ -6,12 +6,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec import msgpack
 
 from penstock.cli.collect import size_of
 from penstock.errors import LocalError
 from penstock.journal import Journal
 from penstock.journal.writer import JournalWriter
-from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command, serving
+from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, command, serving
 
 ENDLESS = """\
 import asyncio
@@ -49,6 +50,13 @@ def test_credit_metadata_and_an_end_for_programs(penstock: Penstock, server: str
     assert result.code == 0
     assert json.loads(result.out) == {"items": 9, "bytes": 9, "gaps": 0, "position": 9, "complete": True}
     assert penstock("collect", server, "count", "-j", str(tmp_path), "--credit", "0").code == 2
+
+
+def test_a_request_by_river_is_written_as_json_whatever_its_codec(penstock: Penstock, tmp_path: Path) -> None:
+    with serving(f"{INTEROP}:service", "river+tcp://127.0.0.1:0?codec=msgpack") as (_, urls):
+        result = penstock("collect", urls[0], "interop.count", "-d", '{"n":3}', "-j", str(tmp_path), "-q")
+    assert (result.code, result.err) == (0, "")
+    assert rows(tmp_path, "interop.count") == [msgpack.encode({"n": number}) for number in range(3)]
 
 
 def test_source_names_the_log(penstock: Penstock, server: str, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ def output(protocol: str, codec: str = "json") -> bytes:
     """Return what a client writes when its link is up."""
     options = {"codec": codec} if protocol == "river" else {}
     setup = Payload(b'{"token":"geheim"}' if codec == "json" else b"\xa6geheim")
+    if protocol == "reactive-streams":
+        setup = Payload()
     session = client_session(protocol, Settings(), setup=setup, random=bytes(16), options=options)
     session.link_up(0)
     if protocol == "reactive-streams":

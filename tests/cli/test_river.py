@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
-from tests.cli.conftest import INTEROP, Penstock, assert_one_line
+import pytest
+
+from tests.cli.conftest import INTEROP, Penstock, assert_one_line, serving
 from tests.schema.test_export import REFERENCE
 
 PROGRAM = """
@@ -48,3 +51,57 @@ def test_what_is_no_schema_and_what_is_no_service_is_one_line(penstock: Penstock
         result = penstock("river", *arguments)
         assert result.code == 2
         assert_one_line(result)
+
+
+@pytest.fixture(scope="module")
+def places() -> Iterator[dict[str, str]]:
+    """Where a server of examples/interop.py is reached, by transport; it stays up for the module."""
+    urls = ("river+tcp://127.0.0.1:0?codec=msgpack", "river+ws://127.0.0.1:0/")
+    with serving(f"{INTEROP}:service", *urls) as (_, listening):
+        yield dict(zip(("tcp", "ws"), listening, strict=True))
+
+
+@pytest.mark.parametrize("transport", ["tcp", "ws"])
+def test_every_verb_speaks_it(penstock: Penstock, places: dict[str, str], transport: str) -> None:
+    url, items = places[transport], b'{"n":2}\n{"n":3}\n'
+    setup = ("--setup", '{"token":1}')
+    assert penstock("call", url, "interop.echo", "-d", '{"data":{"$t":"AAA="}}', *setup).objects == [
+        {"data": {"$t": "AAA="}}
+    ]
+    assert penstock("stream", url, "interop.count", "-d", '{"n": 2}').lines == [b'{"n":0}', b'{"n":1}']
+    assert penstock("upload", url, "interop.sum", "-", "-d", '{"n":1}', stdin=items).lines == [b'{"n":6}']
+    doubled = penstock("channel", url, "interop.double", "-", "-d", '{"n":1}', stdin=items)
+    assert doubled.objects == [{"n": 2}, {"n": 4}, {"n": 6}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("call", "interop.fail", "-d", '{"n":1}'), 1, "[BOOM] boom"),
+        (("call", "interop.nothing"), 1, "[INVALID_REQUEST]"),
+        (("call", "interop.slow", "-d", '{"n":"x"}'), 1, "/n: Expected `int`, got `str`"),
+        (("call", "nothing"), 2, "River's are service.procedure"),
+        (("call", "interop.echo", "-d", "{n:1}"), 2, "data is not json"),
+        (("call", "interop.echo", "--auth", "bearer:x"), 2, "composite metadata"),
+        (("call", "interop.echo", "-m", "x"), 2, "no metadata beside an item"),
+        (("fire", "interop.echo"), 2, "River has no way to carry fire"),
+        (("push", "x"), 2, "River has no way to push"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(
+    penstock: Penstock, places: dict[str, str], arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    result = penstock(arguments[0], places["ws"], *arguments[1:])
+    assert (result.code, told in result.err) == (code, True), result.err
+    assert_one_line(result)
+
+
+def test_another_codec_is_guessed_at(penstock: Penstock, places: dict[str, str]) -> None:
+    result = penstock("call", places["tcp"].partition("?")[0], "interop.echo")
+    assert result.code == 3 and "both sides must have one codec, ours is json" in result.err
+    assert_one_line(result)
+
+
+def test_it_goes_over_a_socket_file(penstock: Penstock, tmp_path: Path) -> None:
+    with serving(f"{INTEROP}:service", f"river+unix://{tmp_path}/river.socket") as (_, urls):
+        assert penstock("call", urls[0], "interop.echo", "-d", '{"data":1}').lines == [b'{"data":1}']

@@ -38,6 +38,8 @@ def test_headers_are_for_websocket() -> None:
         (URL, "text/plain", False),
         ("reactivesocket-0.2+tcp://a:1", "", False),
         ("reactivesocket-0.0+ws://a:1", "", False),
+        ("river+tcp://a:1", "", False),
+        ("reactive-streams+tcp://a:1", "", False),
         ("reactivesocket-0.2+tcp://a:1", "message/x.rsocket.composite-metadata.v0", True),
     ],
 )

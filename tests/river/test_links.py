@@ -183,3 +183,13 @@ def test_servers_open_nothing() -> None:
     duo = Duo()
     with pytest.raises(UnsupportedKind):
         duo.server.open(Kind.CALL, "demo.add", Payload(), 1)
+
+
+def test_a_server_that_hangs_up_on_the_first_handshake_is_not_asked_again() -> None:
+    client = RiverSession.client(Settings(), Identity(), b"", RANDOM)
+    client.link_up(0.0)
+    client.link_down(0.1, None)
+    (closed,) = client.take_events()
+    assert isinstance(closed, Closed) and isinstance(closed.error, LinkLost)
+    assert "both sides must have one codec, ours is json" in str(closed.error)
+    assert not client.link_wanted

@@ -22,6 +22,8 @@ from tests.schema.test_export import REFERENCE, demo
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 240
+LINT = "F,W,B,I,UP,RUF,D102,D2,D4"
+THIRD_PARTY = "lint.isort.known-third-party=['penstock']"
 EVIL = '"""\nimport os\nos.abort()\n"""\\'
 
 
@@ -87,7 +89,12 @@ def test_it_is_formatted_and_sound(source: str, tmp_path: Path) -> None:
     ruff = [sys.executable, "-m", "ruff"]
     options = ["--isolated", "--line-length", "120", "--no-cache", str(path)]
     subprocess.run([*ruff, "format", "--check", *options], check=True, capture_output=True, timeout=SECONDS)
-    subprocess.run([*ruff, "check", "--select", "F,W,B", *options], check=True, capture_output=True, timeout=SECONDS)
+    subprocess.run(
+        [*ruff, "check", "--select", LINT, "--config", THIRD_PARTY, *options],
+        check=True,
+        capture_output=True,
+        timeout=SECONDS,
+    )
 
 
 @pytest.mark.slow
@@ -248,3 +255,20 @@ def test_any_schema_makes_types_that_can_be_decoded(schema: Any) -> None:
                 msgspec.json.Decoder(value)
     finally:
         del sys.modules[module.__name__]
+
+
+def test_what_is_defined_in_many_schemas_is_declared_once() -> None:
+    tree = {"type": "object", "required": ["in"], "properties": {"in": {"$ref": "#/$defs/tree"}, "n": {}}}
+    schema = {"$ref": "#/$defs/tree", "$defs": {"tree": tree}}
+    other = {"$ref": "#/$defs/tree", "$defs": {"tree": tree | {"required": []}}}
+    outside = {"$ref": "#/$defs/tree", "$defs": {"tree": {"type": "object", "properties": {"in": {"$ref": "#/x"}}}}}
+    procedures = {
+        "a": {"type": "rpc", "init": schema, "output": schema},
+        "b": {"type": "rpc", "init": other, "output": schema},
+        "c": {"type": "rpc", "init": outside, "output": outside | {"x": tree}},
+    }
+    source = source_of({"services": {"shop": {"procedures": procedures}}})
+    assert "async def a(self, init: ShopTree) -> ShopTree:" in source
+    assert "async def b(self, init: ShopTree_2 | None = None) -> ShopTree:" in source
+    # These refer to what is around them, which differs.
+    assert "async def c(self, init: ShopTree_3 | None = None) -> ShopTree_4:" in source

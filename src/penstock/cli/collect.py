@@ -16,6 +16,7 @@ import typer
 
 from ..errors import LocalError
 from .arguments import Credit, Route, Url
+from .bodies import bodies_of
 from .exits import CANCELED
 from .groups import grouped
 from .request_options import RequestOptions
@@ -56,6 +57,7 @@ def collect(
     logging.basicConfig(format="penstock: %(message)s")
     settings = options.settings(url)
     wanted, payload = request.request(url, route, settings)
+    payload = bodies_of(url).outgoing(payload)
     place, context = options.tls(url)
     collector = Collector(
         place,

@@ -10,6 +10,7 @@ import typer
 from ..errors import LocalError
 from ..payload import Payload
 from .arguments import read_bytes
+from .bodies import bodies_of
 from .credentials import credentials
 from .session_options import SessionOptions, is_composite
 
@@ -71,7 +72,7 @@ class ConnectOptions(SessionOptions):
         data = b"" if self.setup is None else read_bytes(self.setup)
         metadata = None if self.setup_metadata is None else read_bytes(self.setup_metadata)
         if self.setup_auth is None:
-            return Payload(data, metadata)
+            return bodies_of(url).outgoing(Payload(data, metadata))
         from ..rsocket.composite import Metadata
         from ..rsocket.mimes import OCTETS
 

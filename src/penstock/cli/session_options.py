@@ -85,8 +85,9 @@ def is_composite(url: str, settings: Settings) -> bool:
     from ..rsocket.dialect import DIALECTS, RSOCKET_1_0
     from ..rsocket.mimes import COMPOSITE
 
-    usual = DIALECTS.get(parse_url(url).protocol, RSOCKET_1_0).metadata_mime
-    return (settings.metadata_mime or usual) == COMPOSITE
+    protocol = parse_url(url).protocol
+    dialect = RSOCKET_1_0 if protocol == "rsocket" else DIALECTS.get(protocol)
+    return dialect is not None and (settings.metadata_mime or dialect.metadata_mime) == COMPOSITE
 
 
 def _header(text: str) -> tuple[str, str]:

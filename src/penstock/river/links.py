@@ -48,6 +48,13 @@ class Links(Inbound):
         """The link is gone; the session waits for another one."""
         if self._state == CLOSED:
             return
+        if self._link == HANDSHAKING and not self._established:
+            # Trying again changes nothing, and there is nothing yet to go on with.
+            codec = self._codec.name
+            self._finish(
+                LinkLost(f"{self.peer} hung up on our handshake; both sides must have one codec, ours is {codec}")
+            )
+            return
         self._suspend(now)
         self.link_wanted = True
         if self._state == DRAINING and not self._streams:

@@ -198,7 +198,7 @@ class _Method:
         single = verb in ("call", "upload")
         returned = output if single else f"TypedStream[{output}]"
         head = call(f"    {'async ' * single}def {name}", arguments, f" -> {returned}:", "    ")
-        told = docstring(self._procedure.description, "        ")
+        told = docstring(self._procedure.description or f"Ask for {self._route}.", "        ")
         asked = f"self._peer.{verb}"
         if not single:
             return [*head, *told, *call(f"        return {asked}", given, "", "        ")]

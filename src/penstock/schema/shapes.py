@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..errors import LocalError
+from .formats import JSON
 from .naming import MAX_CHARACTERS, Names, camel, docstring, literal
 
 __all__ = ["Shapes", "call", "listed"]
@@ -30,6 +31,9 @@ CATEGORIES: Final = {"str": "text", "bytes": "text", "float": "float", "int": "i
 INT64: Final = range(-(2**63), 2**63)
 """What msgspec takes in a Literal."""
 
+DEFINITIONS: Final = ("$defs", "definitions")
+_REFERENCE: Final = re.compile(r'"\$ref":"([^"]*)"')
+
 _UNFIT: Final = re.compile(r'[\x00-\x1f"\\]')
 """What msgspec takes in no field's name: an object with such a field stays a dict."""
 
@@ -49,6 +53,9 @@ class Shapes:
         self._categories: dict[str, str] = {}
         # By the identity of a schema that is referred to: it may contain itself.
         self._referred: dict[int, str] = {}
+        # By all that they depend on.
+        self._defined: dict[str, str] = {}
+        self._written: dict[int, str] = {}
         self._levels = 0
         self._steps = 0
 
@@ -127,9 +134,32 @@ class Shapes:
         # Only what has fields can be declared while it is being read.
         if not isinstance(target, Mapping) or not isinstance(target.get("properties"), Mapping):
             return ANY
-        if id(target) not in self._referred:
-            return self._object(target, (words[0], reference.rpartition("/")[2]), root)
-        return self._referred[id(target)]
+        if id(target) in self._referred:
+            return self._referred[id(target)]
+        place, _, name = reference.rpartition("/")
+        same = self._same_definition(place, name, words[0], root)
+        known = self._defined.get(same)
+        if known is not None:
+            return known
+        made = self._object(target, (words[0], name), root)
+        if same:
+            self._defined[same] = made
+        return made
+
+    def _same_definition(self, place: str, name: str, service: str, root: Any) -> str:
+        """Return what two definitions have in common that are one; empty for what refers to more than definitions.
+
+        Every schema of a service has definitions of its own, and most are the same.
+        """
+        definitions = root.get(place[2:]) if isinstance(root, Mapping) else None
+        if place[2:] not in DEFINITIONS or not isinstance(definitions, Mapping):
+            return ""
+        if id(definitions) not in self._written:
+            text = JSON.encode(definitions).decode()
+            alone = all(found.startswith(f"{place}/") for found in _REFERENCE.findall(text))
+            self._written[id(definitions)] = text if alone else ""
+        text = self._written[id(definitions)]
+        return f"{service} {name} {text}" if text else ""
 
     def _literals(self, values: list[Any]) -> str:
         """Return the type of values that are listed."""
@@ -244,7 +274,10 @@ def _field(name: str, key: str, expression: str, required: bool) -> list[str]:
     if required:
         head = f"    {name}: {expression}"
     else:
-        head = f"    {name}: {expression} | msgspec.UnsetType"
+        # None stands last.
+        known = expression.removesuffix("None").removesuffix(" | ")
+        parts = [*([known] if known else []), "msgspec.UnsetType", *(["None"] if known != expression else [])]
+        head = f"    {name}: {' | '.join(parts)}"
         if not options:
             return [f"{head} = msgspec.UNSET"]
         options.append("default=msgspec.UNSET")

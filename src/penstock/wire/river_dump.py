@@ -89,7 +89,8 @@ def line(data: bytes, secrets: bool = False) -> str:
     known = control in CONTROLS
     words = [str(control) if known else "DATA", f"stream={_plain(message.stream_id)}"]
     words += [name.lower() for bit, name in FLAGS.items() if flags & bit]
-    if control in HANDSHAKES:
+    if control in HANDSHAKES[:2]:
+        # These have no numbers.
         words += [f"from={_plain(message.from_)}", f"to={_plain(message.to)}"]
     else:
         words += [f"seq={message.seq}", f"ack={message.ack}"]
