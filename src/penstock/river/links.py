@@ -32,7 +32,6 @@ class Links(Inbound):
             return
         self._link = HANDSHAKING
         self.link_wanted = True
-        self._deframer = MessageDeframer(self._settings.max_frame_bytes)
         self._outbox.clear()
         self._outbox.write(self._control(request(self.session_id, self._sequence, self._metadata, self._codec)))
         self._timers.set(Timer.FIRST_FRAME, now + self._settings.handshake_timeout)
@@ -166,6 +165,8 @@ class Links(Inbound):
     def _suspend(self, now: float) -> None:
         """Go on without a link: what is sent now waits."""
         self._link = DOWN
+        # What is left of the old link's bytes is no part of the next one's.
+        self._deframer = MessageDeframer(self._settings.max_frame_bytes)
         self._outbox.clear()
         for timer in (Timer.FIRST_FRAME, Timer.KEEPALIVE, Timer.SILENCE):
             self._timers.stop(timer)
