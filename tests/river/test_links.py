@@ -44,6 +44,34 @@ def test_a_gap_or_an_impossible_acknowledgement_closes_the_link_and_keeps_the_se
     assert body_of(answer)["status"]["ok"]
 
 
+def test_what_came_behind_a_gap_is_no_part_of_the_next_link(raw: Raw) -> None:
+    behind = [
+        raw.encode({"streamId": name, "controlFlags": 10, "payload": {}, "seq": seq, **ADD})
+        for seq, name in ((1, "b"), (2, "c"), (3, "d"))
+    ]
+    raw.feed(b"".join(map(framed, behind)))
+    raw.session.link_down(raw.now, None)
+    raw.link()
+    raw.shake()
+    raw.say("a", 10, {}, seq=0, **ADD)
+    assert raw.session.sequence.ack == 1 and raw.session.link_wanted
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_a_link_that_breaks_within_a_message_leaves_nothing_of_it(codec: str) -> None:
+    raw = Raw(codec)
+    raw.shake()
+    whole = framed(raw.encode({"streamId": "a", "controlFlags": 10, "payload": {}, **ADD}))
+    for part in range(1, len(whole)):
+        raw.feed(whole[:part])
+        raw.session.link_down(raw.now, None)
+        raw.link()
+        (answer,) = raw.shake()
+        assert body_of(answer, codec)["status"]["ok"]
+    raw.feed(whole)
+    assert raw.session.sequence.ack == 1 and not any(isinstance(event, Closed) for event in raw.events)
+
+
 def test_messages_are_for_us_and_from_our_peer(raw: Raw) -> None:
     assert raw.say("a", 10, {}, to="SOMEONE", **ADD) == []
     assert not any(isinstance(event, Requested) for event in raw.events)
