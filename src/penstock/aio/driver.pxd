@@ -9,6 +9,7 @@ cdef int EARLY
 cdef class Driver(Flow):
     cdef object __weakref__
     cdef public object over
+    cdef public bint lasting
     cdef public bint usable
     cdef public bint spent
     cdef public object changed

@@ -45,7 +45,8 @@ class Driver(Flow):
 
     Attributes:
         error: Why the session is over, unless this side closed it.
-        usable: Whoever makes connections anew has found that streams may be opened.
+        lasting: There is somebody who makes connections anew, and says by `usable` when streams may be opened.
+        usable: They may.
         spent: The peer takes no new streams: the session is over, or those that are open may still end.
         changed: Called when that is over, which may be long before a dead network lets go of its link, and when the
             session has another link; None: nobody wants to know.
@@ -63,6 +64,7 @@ class Driver(Flow):
         "_unlinked",
         "changed",
         "error",
+        "lasting",
         "lessees",
         "over",
         "spent",
@@ -79,6 +81,7 @@ class Driver(Flow):
     ) -> None:
         super().__init__(session, settings, service, name)
         self.error: Exception | None = None
+        self.lasting = False
         self.usable = False
         self.spent = False
         self.changed: Callable[[Driver], None] | None = None

@@ -6,15 +6,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 from ..errors import ConnectError, PenstockError, SessionClosed, SessionError
-from ..kinds import Kind
-from ..payload import Payload
 from .dialer import Dialer
 from .driver import Driver
 from .peer import Peer
-from .pump import Source
 from .reconnect import Reconnect
 from .streams import LateStream, Stream, Wanted
 
@@ -188,11 +185,6 @@ class LastingPeer(Peer):
             driver.detach()
         Peer.detach(self)
 
-    async def _ask(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
-        if not self.free:
-            await self.ready()
-        return await Peer._ask(self, kind, route, payload, routed, outgoing)
-
     def _stream(self, wanted: Wanted) -> Stream:
         return LateStream(self.ready, self._dialer.settings, wanted)
 
@@ -217,6 +209,7 @@ class LastingPeer(Peer):
         """Begin a session, which has no link yet."""
         self._now = self._dialer.driver()
         self._now.changed = self._driver_changed
+        self._now.lasting = True
         self._made = inf
         # Peer's own methods speak with the driver that it was made with.
         super().__init__(self._now)

@@ -92,12 +92,18 @@ class Peer(Asking):
 
     # What is asked for.
 
+    async def ready(self) -> Driver:
+        """Return the driver of the connection once it takes output; to be used at once."""
+        if self._driver.paused:
+            await self._driver.writable()
+        return self._driver
+
     async def _ask(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
         driver = self._driver
         if routed:
             route = ""
-        if driver.paused:
-            await driver.writable()
+        if driver.paused or (driver.lasting and not driver.usable):
+            driver = await self.ready()
         try:
             stream_id = driver.session.open(kind, route, payload, 1)
         except SessionClosed as error:

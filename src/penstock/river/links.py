@@ -199,8 +199,6 @@ class Links(Inbound):
     def _suspend(self, now: float) -> None:
         """Go on without a link: what is sent now waits."""
         self._link = DOWN
-        # What is left of the old link's bytes is no part of the next one's.
-        self._deframer = MessageDeframer(self._settings.max_frame_bytes)
         self._outbox.clear()
         # A message of which a part has come comes again.
         self._deframer = deframer(self._max_frame_bytes)
