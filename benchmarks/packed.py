@@ -28,7 +28,7 @@ def measure(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table
                 Runner(one, worker, None, "copy" if one is COPY else "session") for one, worker in workers.items()
             ]
             title = "packed numbers from reads to record batches, without a network"
-            yield Table("packed", title, "elements", in_turns(runners, seconds, rounds))
+            yield Table("packed", title, "kB", in_turns(runners, seconds, rounds))
         if "packed-tcp" in scenarios:
             runners = []
             for one in (OURS, ASYNCIO, PLAIN, BARE):
@@ -37,4 +37,4 @@ def measure(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table
             copier = stack.enter_context(Worker(COPY, NO_ADDRESS))
             runners.append(Runner(COPY, copier, None, "copy"))
             title = "packed numbers over loopback TCP, from record batches to record batches"
-            yield Table("packed-tcp", title, "elements", in_turns(runners, seconds, rounds))
+            yield Table("packed-tcp", title, "kB", in_turns(runners, seconds, rounds))

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from .ours_packed import READ_BYTES, WIDTH
+from .ours_packed import KB, READ_BYTES, WIDTH
 
 WRITE_BYTES = 60_000
 
@@ -56,9 +56,9 @@ class Client(asyncio.BufferedProtocol):
             self.done.set_result(None)
 
     async def batches(self, count: int) -> None:
-        """Receive the bytes of `count` elements."""
+        """Receive `count` kB."""
         self.done = asyncio.get_running_loop().create_future()
-        self.left = count * WIDTH
+        self.left = count * KB * WIDTH
         self.transport.write(self.left.to_bytes(8, "big"))  # type: ignore[attr-defined]
         await self.done
 
