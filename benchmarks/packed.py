@@ -13,6 +13,7 @@ from .rounds import Runner, in_turns
 OURS = Variant("Penstock", "ours_packed")
 ASYNCIO = Variant("Penstock, asyncio's loop", "ours_packed", loop="asyncio")
 PLAIN = Variant("Penstock, plain build", "ours_packed", plain=True)
+BARE = Variant("bytes alone", "bare_tcp")
 COPY = Variant("memcpy", "ours_packed")
 
 SCENARIOS = ("packed", "packed-tcp")
@@ -27,13 +28,13 @@ def measure(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table
                 Runner(one, worker, None, "copy" if one is COPY else "session") for one, worker in workers.items()
             ]
             title = "packed numbers from reads to record batches, without a network"
-            yield Table("packed", title, "elements", in_turns(runners, seconds, rounds))
+            yield Table("packed", title, "kB", in_turns(runners, seconds, rounds))
         if "packed-tcp" in scenarios:
             runners = []
-            for one in (OURS, ASYNCIO, PLAIN):
+            for one in (OURS, ASYNCIO, PLAIN, BARE):
                 server = stack.enter_context(Worker(one))
                 runners.append(Runner(one, stack.enter_context(Worker(one, server.ready)), server, "batches"))
             copier = stack.enter_context(Worker(COPY, NO_ADDRESS))
             runners.append(Runner(COPY, copier, None, "copy"))
             title = "packed numbers over loopback TCP, from record batches to record batches"
-            yield Table("packed-tcp", title, "elements", in_turns(runners, seconds, rounds))
+            yield Table("packed-tcp", title, "kB", in_turns(runners, seconds, rounds))

@@ -22,17 +22,19 @@ READ_BYTES = 131_072
 PACKED = 7_500
 """Elements of one onNextPacked: what our own sender makes of them."""
 SETTINGS = Settings(element_sizes=(("numbers", WIDTH),))
+KB = 125
+"""Elements of 1,000 bytes, which is what is counted: one element is too little for a clock."""
 CREDIT = 1 << 20
+BATCH = pa.record_batch({"data": pa.array(range(BATCH_ROWS), pa.int64())})
 
 service = Service()
 
 
 @service.stream("numbers")
 def numbers(request: Payload) -> Iterator[pa.RecordBatch]:
-    batch = pa.record_batch({"data": pa.array(range(BATCH_ROWS), pa.int64())})
     left = int(request.data)
     while left > 0:
-        yield batch.slice(0, min(left, BATCH_ROWS))
+        yield BATCH.slice(0, min(left, BATCH_ROWS))
         left -= BATCH_ROWS
 
 
@@ -51,7 +53,8 @@ class Alone:
         self.rows = 64 * PACKED
 
     async def session(self, count: int) -> None:
-        """Take reads of `count` elements and more, and make record batches of them."""
+        """Take reads of `count` kB and more, and make record batches of them."""
+        wanted = count * KB
         session = ReactiveStreamsSession.client(SETTINGS, Payload())
         session.link_up(0.0)
         session.receive(b"\x02\0\0", 0.0)
@@ -60,7 +63,7 @@ class Alone:
         session.take_events()
         builder = ColumnBuilder()
         got = 0
-        for _ in range(-(-count // self.rows)):
+        for _ in range(-(-wanted // self.rows)):
             for read in self.reads:
                 session.receive(read, 0.0)
                 for event in session.take_events():
@@ -68,12 +71,12 @@ class Alone:
                 if len(builder) + READ_BYTES // WIDTH > BATCH_ROWS:
                     got += builder.finish().num_rows
         got += builder.finish().num_rows
-        assert got >= count, f"{got} of {count} elements"
+        assert got >= wanted, f"{got} of {wanted} elements"
 
     async def copy(self, count: int) -> None:
         """Copy the same reads to one place after another."""
         batch = bytearray(BATCH_ROWS * WIDTH)
-        for _ in range(-(-count // self.rows)):
+        for _ in range(-(-count * KB // self.rows)):
             at = 0
             for read in self.reads:
                 if at + len(read) > len(batch):
@@ -90,12 +93,13 @@ class Client(Alone):
         self.peer = peer
 
     async def batches(self, count: int) -> None:
-        """Receive `count` elements as record batches."""
+        """Receive `count` kB of elements as record batches."""
+        wanted = count * KB
         got = 0
-        async with self.peer.stream("numbers", b"%d" % count, credit=CREDIT) as stream:
+        async with self.peer.stream("numbers", b"%d" % wanted, credit=CREDIT) as stream:
             async for batch in stream.batches():
                 got += batch.num_rows
-        assert got == count, f"{got} of {count} elements"
+        assert got == wanted, f"{got} of {wanted} elements"
 
 
 @asynccontextmanager

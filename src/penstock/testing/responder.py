@@ -35,7 +35,6 @@ class RawPublisher(RawEnd):
     Attributes:
         streams: What was asked for on the connection.
         granted: How many items of the first of these were asked for, each time.
-        canceled: It was canceled.
         connections: How many came; only the first is taken.
 
     """
@@ -47,7 +46,7 @@ class RawPublisher(RawEnd):
         self._acceptors: list[Acceptor] = []
         self.streams: list[Requested] = []
         self.granted: list[int] = []
-        self.canceled = False
+        self._canceled = False
         self.connections = 0
 
     async def __aenter__(self) -> Self:
@@ -75,6 +74,16 @@ class RawPublisher(RawEnd):
         """The stream that was asked for."""
         return self.streams[0].stream_id
 
+    @property
+    def canceled(self) -> bool:
+        """Whether the first of these was canceled.
+
+        Where messages are numbered and acknowledged, the speaker alone can tell: the ear has said nothing that a
+        subscriber might acknowledge.
+        """
+        told = (event.stream_id for event in self.spoken if isinstance(event, Canceled))
+        return self._canceled or (bool(self.streams) and self.stream_id in told)
+
     def _accept(self, address: str) -> RawPublisher | None:
         # One connection is what is checked; a second one has no business here.
         self.connections += 1
@@ -95,6 +104,8 @@ class RawPublisher(RawEnd):
             self.speaker, self.ear = (each.receive(data, self.loop.time()) for each in self._acceptors)
         except ProtocolError as error:
             self.error = error
+        for session in self._sessions():
+            session.ask_kinds(lambda route: Kind.STREAM)
         self._after()
         self._news.set()
 
@@ -108,7 +119,7 @@ class RawPublisher(RawEnd):
         elif isinstance(event, CreditGranted):
             self.granted.append(event.count)
         elif isinstance(event, Canceled):
-            self.canceled = True
+            self._canceled = True
 
     async def subscribed(self) -> None:
         """Wait until somebody asks for a stream.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
-from ..errors import ApplicationError
+from ..errors import ApplicationError, LocalError
 from ..payload import Payload
 from .ends import PATIENCE
 from .responder import RawPublisher
@@ -26,6 +26,7 @@ MOST_ITEMS: Final = 2_000
 """Items of one check at most, however great the demand is."""
 LATE_ITEMS: Final = 8
 """Items under way when a subscriber cancels."""
+EMPTY_VALUE: Final = b"null"
 LARGE_BYTES: Final = 300_000
 """An item that is more than one read."""
 
@@ -118,7 +119,10 @@ async def _sent(publisher: RawPublisher, items: list[Payload]) -> None:
 
 
 async def _consumed(publisher: RawPublisher, client: _Run, items: list[Payload]) -> None:
-    result = await client.result(publisher)
+    _same(await client.result(publisher), items)
+
+
+def _same(result: list[bytes] | Exception, items: list[Payload]) -> None:
     require(
         result == [item.data for item in items], f"the subscriber got something else than was sent: {result!r:.200}"
     )
@@ -199,10 +203,18 @@ async def _subscribes_once(publisher: RawPublisher, client: _Run) -> None:
 
 async def _takes_any_item(publisher: RawPublisher, client: _Run) -> None:
     await client.subscribe(publisher)
-    items = [Payload(), Payload(b"x" * LARGE_BYTES), Payload(b"\0")]
-    await _sent(publisher, items)
+    sent: list[Payload] = []
+    for item in (Payload(), Payload(b'"%s"' % (b"x" * LARGE_BYTES)), Payload(b"\0"), Payload(b"0")):
+        # A protocol with a codec carries no others than that can write.
+        with suppress(LocalError):
+            await _sent(publisher, [item])
+            sent.append(item)
     publisher.write(publisher.complete())
-    await _consumed(publisher, client, items)
+    result = await client.result(publisher)
+    # A protocol whose items are values has none that is empty.
+    if isinstance(result, list) and result[:1] == [EMPTY_VALUE]:
+        result[0] = b""
+    _same(result, sent)
 
 
 _CHECKS: Final[dict[str, Check]] = {
