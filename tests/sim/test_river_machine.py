@@ -299,8 +299,10 @@ class Machine(RuleBasedStateMachine):
         self.settle()
         for _ in range(2):
             for side in SIDES:
-                for call in self.open_at(side):
+                # What was given up may still be taken where it has come.
+                for call in self.calls:
                     self.sessions[side].request(call.names[side], 10_000)
+                for call in self.open_at(side):
                     if not call.ways[side].closed:
                         call.ways[side].closed = True
                         if side == "server" and call.kind in (Kind.CALL, Kind.UPLOAD):

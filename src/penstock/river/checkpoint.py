@@ -59,7 +59,7 @@ class StreamState(msgspec.Struct, array_like=True):
     @classmethod
     def of(cls, stream: RiverStream, ack: int) -> StreamState:
         """Return the state of `stream`, in a session that expects the message `ack` next."""
-        heard = stream.held_seqs[0] if stream.held_seqs else ack
+        heard = stream.held_seqs[0] if stream.held_seqs else max(ack, stream.heard)
         # An end that is held comes again.
         inbound = OPEN if stream.held else stream.inbound
         return cls(stream.number, stream.name, stream.kind, inbound, stream.outbound, stream.granted, heard)
