@@ -63,6 +63,9 @@ class Inbound(Connection):
         done = bool(flags & CLOSE) or stream.kind in (Kind.CALL, Kind.UPLOAD)
         if done:
             stream.inbound = DONE
+            if not flags & CLOSE:
+                # The procedure is of another kind, and would go on.
+                self._post(stream.name, CANCEL, refusal(self._codec, CANCELED, "one answer was asked for"))
         self._deliver(stream, ItemReceived(stream.number, Payload(bytes(result.payload)), done))
 
     def _failed(self, stream: RiverStream, flags: int, error: Exception) -> None:
