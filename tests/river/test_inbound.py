@@ -241,3 +241,13 @@ def test_v1_1_who_closes_a_subscription_wants_no_more(old: Raw) -> None:
     old.session.request(2, 1)
     old.said()
     assert isinstance(old.events[-1], Completed)
+
+
+def test_a_call_of_a_procedure_that_goes_on_cancels_it() -> None:
+    duo = Duo()
+    number = duo.client.open(Kind.CALL, "demo.count", duo.payload({}), 1)
+    duo.drive()
+    duo.server.send(1, duo.payload(1))
+    duo.drive()
+    assert duo.items("client", number) == [1]
+    assert duo.of("server", "Canceled") and duo.client.open_streams == duo.server.open_streams == 0

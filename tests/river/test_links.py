@@ -7,6 +7,7 @@ from penstock.events import Closed, Established, Requested, Unlinked
 from penstock.kinds import Kind
 from penstock.payload import Payload
 from penstock.river.identity import Identity
+from penstock.river.links import HANG_UPS
 from penstock.river.session import RiverSession
 from penstock.settings import Settings
 from penstock.wire.river_framing import framed
@@ -213,10 +214,12 @@ def test_servers_open_nothing() -> None:
         duo.server.open(Kind.CALL, "demo.add", Payload(), 1)
 
 
-def test_a_server_that_hangs_up_on_the_first_handshake_is_not_asked_again() -> None:
+def test_a_server_that_hangs_up_on_every_first_handshake_is_not_asked_again() -> None:
     client = RiverSession.client(Settings(), Identity(), b"", RANDOM)
-    client.link_up(0.0)
-    client.link_down(0.1, None)
+    for attempt in range(HANG_UPS):
+        assert client.link_wanted
+        client.link_up(attempt)
+        client.link_down(attempt + 0.1, None)
     (closed,) = client.take_events()
     assert isinstance(closed, Closed) and isinstance(closed.error, LinkLost)
     assert "both sides must have one codec, ours is json" in str(closed.error)

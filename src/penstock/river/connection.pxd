@@ -11,7 +11,7 @@ cdef int ACK, CANCEL, CLOSE, DONE, PREFIX_BYTES
 
 cdef class Connection:
     cdef object _settings
-    cdef object _codec
+    cdef readonly object _codec
     cdef bint _is_json
     cdef bint _is_client
     cdef bint _unconfirmed
@@ -26,6 +26,7 @@ cdef class Connection:
     cdef readonly int _state
     cdef readonly int _link
     cdef bint _established
+    cdef int _hung_up
     cdef bint _asking
     cdef bint _renewed
     cdef public object renew

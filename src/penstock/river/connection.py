@@ -89,6 +89,8 @@ class Connection:
         self._state = OPENED
         self._link = DOWN
         self._established = False
+        # Links that broke before our first handshake was answered.
+        self._hung_up = 0
         # Our client is asked for its metadata; and what it said last came so: to that there is no answer.
         self._asking = False
         self._renewed = False

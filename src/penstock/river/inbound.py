@@ -61,6 +61,9 @@ class Inbound(Rehandshakes):
         done = bool(flags & CLOSE) or not stream.answers_items
         if done:
             stream.inbound = DONE
+            if not flags & CLOSE:
+                # The procedure is of another kind, and would go on.
+                self._post(stream.encoded, CANCEL, refusal(self._codec, CANCELED, "one answer was asked for"))
         self._item(stream, ItemReceived(stream.number, Payload(body), done))
 
     def _result(self, stream: RiverStream, message: Message) -> bytes | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Final
 
 from msgspec import UNSET
 
@@ -27,6 +28,9 @@ from .inbound import Inbound
 
 __all__ = ["Links"]
 
+HANG_UPS: Final = 5
+"""First handshakes without an answer, after which it is no accident: as many as River's retry budget has tries."""
+
 
 class Links(Inbound):
     """A session with its links, but without verbs."""
@@ -49,12 +53,12 @@ class Links(Inbound):
         if self._state == CLOSED:
             return
         if self._link == HANDSHAKING and not self._established:
-            # Trying again changes nothing, and there is nothing yet to go on with.
-            codec = self._codec.name
-            self._finish(
-                LinkLost(f"{self.peer} hung up on our handshake; both sides must have one codec, ours is {codec}")
-            )
-            return
+            self._hung_up += 1
+            if self._hung_up == HANG_UPS:
+                codec = self._codec.name
+                text = f"{self.peer} hung up on our handshake {HANG_UPS} times"
+                self._finish(LinkLost(f"{text}; both sides must have one codec, ours is {codec}"))
+                return
         self._suspend(now)
         self.link_wanted = True
         if self._state == DRAINING and not self._streams:
