@@ -21,6 +21,7 @@ __all__ = [
     "client_session",
     "data_mime",
     "own_data_mime",
+    "river_mime",
 ]
 
 PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams", "river")
