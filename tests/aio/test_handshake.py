@@ -161,10 +161,10 @@ async def test_a_validator_has_its_time() -> None:
         finally:
             canceled.set()
 
-    async with penstock.serve(
-        service(), RIVER, acceptor=handshake(Token, hang), settings=Settings(acceptor_timeout=0.02)
-    ) as server:
-        settings = Settings(session_grace=0.1)
+    # Nothing else ends it.
+    patient = Settings(acceptor_timeout=0.02, heartbeat_interval=600.0)
+    async with penstock.serve(service(), RIVER, acceptor=handshake(Token, hang), settings=patient) as server:
+        settings = Settings(session_grace=0.1, handshake_timeout=600.0, heartbeat_interval=600.0)
         with pytest.raises(SessionError):
             await penstock.connect(server.urls[0], setup=GOOD, confirm=True, settings=settings)
         await canceled.wait()

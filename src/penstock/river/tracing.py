@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ..errors import LocalError
 
-__all__ = ["metadata_of", "tracing_of"]
+__all__ = ["MAX_CHARACTERS", "metadata_of", "tracing_of"]
 
 MAX_CHARACTERS: Final = 8_192
 """Of one field. W3C Trace Context: 55 make a traceparent, and 512 of a tracestate should be passed on."""
