@@ -29,6 +29,9 @@ from .streams import LateStream, Stream, Wanted
 
 __all__ = ["Balancer", "balance"]
 
+# Members of an enumeration cost a look-up each time.
+_CALL = Kind.CALL
+
 HALF_LIFE: Final = 5.0
 """Seconds: long enough for many answers of a quiet service, short enough to see that a node is well again."""
 REJECTIONS: Final = 5
@@ -222,7 +225,7 @@ class Balancer(Asking):
         while True:
             node = await self._pick(refused)
             answer = node.peer._ask(kind, route, payload, routed, outgoing)
-            if kind is not Kind.CALL:
+            if kind is not _CALL:
                 return await answer
             try:
                 return await self._timed(node, answer)

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["InterceptedPeer"]
 
 
+# Members of an enumeration cost a look-up each time.
+_FIRE = Kind.FIRE
+
+
 class InterceptedPeer(Peer):
     """Asks another peer for things, through interceptors.
 
@@ -93,7 +97,7 @@ class InterceptedPeer(Peer):
     async def _ask(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
         request = self._request(kind, route, payload, routed, outgoing)
         result = await chain(self._interceptors, self._last)(request)
-        if kind is Kind.FIRE:
+        if kind is _FIRE:
             return None
         if not isinstance(result, Payload):
             what = type(result).__name__
