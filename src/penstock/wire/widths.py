@@ -11,7 +11,7 @@ from typing import Final
 from ..errors import LocalError
 from ..payload import MAX_RUN_BYTES, PayloadRun, fixed_run
 
-__all__ = ["WidthRows", "ends_of"]
+__all__ = ["SHARED_ROWS", "WidthRows", "ends_of"]
 
 SHARED_ROWS: Final = 1 << 18
 """Rows of one width whose ends are kept for all batches: 1 MiB, and four times what a batch has by default."""
