@@ -62,7 +62,7 @@ class Settings:
     """Metadata of one item."""
     max_metadata_entries: int = 256
     """Entries of one composite metadata."""
-    max_streams: int = 1_000
+    max_streams: int = 4_096
     """Streams that the peer may have open at once."""
     max_open_rate: int = 0
     """Streams that the peer may open in a second, with twice as many in a burst; 0: as many as it likes,

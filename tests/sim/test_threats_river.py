@@ -364,5 +364,5 @@ def test_a_length_that_lies_is_refused_before_anything_is_read(length: bytes) ->
     assert peak_of(attack) < 64 * KIB
     assert isinstance(raw.events[-1], Closed)
     fresh = Raw()
-    with pytest.raises(FrameError, match="announced"):
+    with pytest.raises(FrameError, match="the length says"):
         fresh.acceptor.receive(length, 0.0)

@@ -83,6 +83,7 @@ class Service:
         for interceptor in interceptors:
             self.intercept(interceptor)
         self._handlers: dict[int, dict[str, Handler]] = {kind: {} for kind in Kind}
+        self._kinds: dict[str, Kind] = {}
         self._push: Callable[[bytes], None] | None = None
 
     def call(
@@ -228,10 +229,7 @@ class Service:
 
     def kind_of(self, route: str) -> Kind | None:
         """Return the kind of the handler of that route, for protocols whose requests do not say it; FIRE is none."""
-        for kind in (Kind.CALL, Kind.STREAM, Kind.UPLOAD, Kind.CHANNEL):
-            if route in self._handlers[kind]:
-                return kind
-        return None
+        return self._kinds.get(route)
 
     def pushed(self, metadata: bytes) -> None:
         """Hand pushed metadata to the push handler; without one it is ignored."""
@@ -275,6 +273,9 @@ class Service:
             if taken is not None:
                 raise LocalError(f"{taken.name} is registered already; choose another route")
             self._handlers[kind][route] = self._handler(function, kind, route, given)
+            if kind != Kind.FIRE:
+                # Of several, the one with the least items.
+                self._kinds[route] = min(kind, self._kinds.get(route, kind))
             return function
 
         return decorate

@@ -155,7 +155,8 @@ class Inbound(Rehandshakes):
         route = f"{service}.{procedure}"
         done = bool(flags & CLOSE)
         kind = self._kind_of(route) or (Kind.CALL if done else Kind.CHANNEL)
-        stream = self._streams.open(name, self._codec.encoded(name), kind, DONE if done else OPEN, OPEN)
+        encoded = message.encoded or self._codec.encoded(name)
+        stream = self._streams.open(name, encoded, kind, DONE if done else OPEN, OPEN)
         sends_items = stream.sends_items
         self._events.append(
             Requested(

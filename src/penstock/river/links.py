@@ -113,7 +113,7 @@ class Links(Inbound):
     def _decoded(self, deframer: Deframer) -> Message:
         """Return the message that the deframer stands at."""
         buffer, start, end = deframer.buffer, deframer.start, deframer.end
-        message = scan(buffer, start, end, self._is_json, self._is_client)
+        message = scan(buffer, start, end, self._is_json, self._is_client, self.peer, self.us)
         if message is None:
             message = self._codec.decode(buffer[start:end])
         return message

@@ -19,6 +19,6 @@ cdef class RiverSession(Checkpoints):
     @cython.locals(room=Py_ssize_t)
     cpdef credit(self, stream_id)
     @cython.locals(data=bytes)
-    cpdef bytes _body(self, Payload payload, bytes nothing)
+    cdef bytes _body(self, Payload payload)
     cdef RiverStream _sending(self, stream_id)
     cdef _done(self, RiverStream stream)

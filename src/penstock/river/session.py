@@ -160,16 +160,13 @@ class RiverSession(Checkpoints):
             raise UnsupportedKind("River has no way to carry fire; use a call")
         if credit < 1 and (kind == _STREAM or kind == _CHANNEL):
             raise LocalError(f"{kind.name.lower()} needs a credit of at least 1, not {credit}")
-        service, dot, procedure = route.rpartition(".")
-        if not dot or not service or not procedure:
-            raise LocalError(f"the route {route!r} names no procedure; River's are service.procedure")
-        body = self._body(payload, self._codec.empty)
-        tracing = tracing_of(payload.metadata)
+        body = self._body(payload)
+        tracing = None if payload.metadata is None else tracing_of(payload.metadata)
         if self._sequence.room == 0:
             self._opening = True
             raise LeaseMissing(f"{self.peer} has not acknowledged what was sent before; wait until it has")
         name = self._new_id()
-        encoded = self._codec.encoded(name)
+        encoded = self._writer.name(name)
         closed = done or (kind != _UPLOAD and kind != _CHANNEL)
         # River, RPC and Subscription; the reference opens both with the closed bit.
         self._post(encoded, OPENS | CLOSE if closed else OPENS, body, False, route, tracing)
@@ -191,10 +188,11 @@ class RiverSession(Checkpoints):
         if not done and self._sequence.room == 0:
             self._starved.add(stream_id)
             raise CreditExceeded(f"stream {stream_id}: the peer has not acknowledged enough; wait for CreditGranted")
-        body = self._body(payload, self._codec.empty if self._is_client else self._codec.null)
+        body = self._body(payload)
         self._post(stream.encoded, CLOSE if done else 0, body, not self._is_client)
         if done:
             self._done(stream)
+            return 0
         return self.credit(stream_id)
 
     def send_run(self, stream_id: int, run: PayloadRun, start: int = 0) -> int:
@@ -313,14 +311,14 @@ class RiverSession(Checkpoints):
         if self._sessions is not None:
             self._sessions.forget(self)
 
-    def _body(self, payload: Payload, nothing: bytes) -> bytes:
-        """Return the body that `payload` travels as; no data at all is `nothing`."""
+    def _body(self, payload: Payload) -> bytes:
+        """Return the body that `payload` travels as; no data at all is an object without fields, or null."""
         if payload.metadata is not None:
             # A handler may send back the request, trace and all; there is no room for that.
             tracing_of(payload.metadata)
         data = payload.data
         if not data:
-            return nothing
+            return self._codec.empty if self._is_client else self._codec.null
         return data if is_body(data, self._is_json) else self._codec.body(data)
 
     def _sending(self, stream_id: int) -> RiverStream:

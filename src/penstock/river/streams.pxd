@@ -8,6 +8,7 @@ cdef int _STREAM, _UPLOAD, _CHANNEL
 
 @cython.final
 @cython.freelist(256)
+@cython.no_gc
 cdef class RiverStream:
     cdef public object number
     cdef public str name

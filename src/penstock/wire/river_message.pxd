@@ -3,6 +3,7 @@ cimport cython
 
 @cython.final
 @cython.freelist(64)
+@cython.no_gc
 cdef class Message:
     cdef public str id
     cdef public str from_
@@ -10,6 +11,7 @@ cdef class Message:
     cdef public long long seq
     cdef public long long ack
     cdef public str stream_id
+    cdef public bytes encoded
     cdef public long long control_flags
     cdef public bytes payload
     cdef public bytes well

@@ -17,6 +17,7 @@ class Message:
         seq: Its number.
         ack: The number of the message that its sender expects next.
         stream_id: The stream that it belongs to.
+        encoded: The same, as it travelled, where that was seen at once.
         control_flags: Any of `ACK`, `OPEN`, `CANCEL` and `CLOSE` of :mod:`penstock.wire.river`.
         payload: The body, as it travels.
         well: What a result that is well holds, where that was seen at once. `payload` is empty then.
@@ -29,6 +30,7 @@ class Message:
     __slots__ = (
         "ack",
         "control_flags",
+        "encoded",
         "from_",
         "id",
         "payload",
@@ -63,6 +65,7 @@ class Message:
         self.stream_id = stream_id
         self.control_flags = control_flags
         self.payload = payload
+        self.encoded = b""
         self.well: bytes | None = None
         self.service_name = service_name
         self.procedure_name = procedure_name

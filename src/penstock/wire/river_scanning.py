@@ -7,7 +7,9 @@ from .river_message import Message
 __all__ = ["is_body", "scan"]
 
 
-def scan(buffer: bytes, start: int, end: int, json: bool, results: bool) -> Message | None:
+def scan(
+    buffer: bytes, start: int, end: int, json: bool, results: bool, from_: str = "", to: str = ""
+) -> Message | None:
     """Return the message that ``buffer[start:end]`` is, if it is one that can be read without any doubt.
 
     Args:
@@ -16,6 +18,8 @@ def scan(buffer: bytes, start: int, end: int, json: bool, results: bool) -> Mess
         end: Where it ends.
         json: It is JSON, else MessagePack.
         results: A body is looked into: the one of a result that is well becomes `Message.well`.
+        from_: Whom it is from, probably: no other string is made of that.
+        to: Whom it is for, probably.
 
     Returns:
         None leaves it to :meth:`penstock.wire.river.RiverCodec.decode`, which reads all that is allowed, and says what

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.unicode cimport PyUnicode_DecodeUTF8
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
@@ -46,10 +46,14 @@ cdef struct Span:
 cdef struct Envelope:
     Span text[12]
     int64_t number[12]
+    # Where the stream's name begins with whatever is before its text.
+    Py_ssize_t name
     int seen
 
 
-cpdef Message scan(bytes buffer, Py_ssize_t start, Py_ssize_t end, bint json, bint results):
+cpdef Message scan(
+    bytes buffer, Py_ssize_t start, Py_ssize_t end, bint json, bint results, str from_="", str to=""
+):
     cdef Bytes p = <Bytes>PyBytes_AS_STRING(buffer)
     cdef Envelope found
     found.seen = 0
@@ -61,8 +65,8 @@ cpdef Message scan(bytes buffer, Py_ssize_t start, Py_ssize_t end, bint json, bi
     cdef Span body = found.text[PAYLOAD], well
     try:
         message.id = _text(p, found.text[ID])
-        message.from_ = _text(p, found.text[FROM])
-        message.to = _text(p, found.text[TO])
+        message.from_ = _known(p, found.text[FROM], from_)
+        message.to = _known(p, found.text[TO], to)
         message.stream_id = _text(p, found.text[STREAM])
         if found.seen & 1 << SERVICE:
             message.service_name = _text(p, found.text[SERVICE])
@@ -72,6 +76,7 @@ cpdef Message scan(bytes buffer, Py_ssize_t start, Py_ssize_t end, bint json, bi
             message.tracing = (FROM_JSON if json else FROM_MSGPACK)(_cut(p, found.text[TRACING]))
     except (UnicodeDecodeError, msgspec.DecodeError):
         return None
+    message.encoded = _cut(p, Span(found.name, found.text[STREAM].end + (1 if json else 0)))
     message.seq = found.number[SEQ]
     message.ack = found.number[ACK]
     message.control_flags = found.number[FLAGS]
@@ -108,6 +113,15 @@ cdef inline bint _is_ascii(Bytes p, Py_ssize_t end) noexcept nogil:
 
 cdef inline str _text(Bytes p, Span span):
     return PyUnicode_DecodeUTF8(<const char*>p + span.start, span.end - span.start, NULL)
+
+
+cdef inline str _known(Bytes p, Span span, str known):
+    """Return the text, which is `known` in nearly all messages."""
+    cdef Py_ssize_t size
+    cdef const char* text = PyUnicode_AsUTF8AndSize(known, &size)
+    if size == span.end - span.start and memcmp(text, p + span.start, size) == 0:
+        return known
+    return _text(p, span)
 
 
 cdef inline bytes _cut(Bytes p, Span span):
@@ -186,6 +200,8 @@ cdef bint _json_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, Envelope* found
         else:
             if p[at] != c'"':
                 return False
+            if field == STREAM:
+                found.name = at
             start = at + 1
             at = _json_plain(p, start, end)
             if at < 0 or at - start > MAX_ID:
@@ -373,6 +389,8 @@ cdef bint _msgpack_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, Envelope* fo
         elif field == SEQ or field == ACK or field == FLAGS:
             at = _msgpack_whole(p, at, end, &found.number[field])
         else:
+            if field == STREAM:
+                found.name = at
             found.text[field] = _msgpack_string(p, at, end)
             at = found.text[field].end
             if at - found.text[field].start > MAX_ID:

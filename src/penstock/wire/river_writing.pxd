@@ -15,6 +15,7 @@ cdef class Writer:
     cdef tuple _fixed
 
     cpdef str new_id(self)
+    cpdef bytes name(self, str own)
     cpdef bytes message(
         self, long long seq, long long ack, bytes name, int flags, bytes body, bint well=*, str route=*,
         dict tracing=*,

@@ -49,6 +49,11 @@ class Writer:
         self._made += 1
         return f"{self._tag}{self._made:x}"
 
+    def name(self, own: str) -> bytes:
+        """Return an id that :meth:`new_id` gave as messages have it."""
+        ascii_id = own.encode()
+        return b'"%b"' % ascii_id if self._is_json else b"%c%b" % (0xA0 | len(ascii_id), ascii_id)
+
     def message(
         self,
         seq: int,
@@ -73,7 +78,7 @@ class Writer:
             tracing: What it says of the caller's trace.
 
         Raises:
-            LocalError: It cannot be encoded, or is longer than its length can say.
+            LocalError: It cannot be encoded, or is longer than its length can say; or the route names no procedure.
 
         """
         more = self._more(route, tracing) if route or tracing is not None else b""
@@ -108,6 +113,8 @@ class Writer:
             more = self._routes.get(route, b"")
             if not more:
                 service, _, procedure = route.rpartition(".")
+                if not service or not procedure:
+                    raise LocalError(f"the route {route!r} names no procedure; River's are service.procedure")
                 more = self._field("serviceName", service) + self._field("procedureName", procedure)
                 if len(self._routes) >= MAX_ROUTES:
                     self._routes.clear()

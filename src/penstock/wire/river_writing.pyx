@@ -49,6 +49,10 @@ cdef class Writer:
         self._made += 1
         return f"{self._tag}{self._made:x}"
 
+    cpdef bytes name(self, str own):
+        cdef bytes ascii_id = own.encode()
+        return b'"' + ascii_id + b'"' if self._is_json else bytes((0xA0 | len(ascii_id),)) + ascii_id
+
     cpdef bytes message(
         self,
         long long seq,
@@ -115,6 +119,8 @@ cdef class Writer:
             more = self._routes.get(route, b"")
             if not more:
                 service, _, procedure = route.rpartition(".")
+                if not service or not procedure:
+                    raise LocalError(f"the route {route!r} names no procedure; River's are service.procedure")
                 more = self._field("serviceName", service) + self._field("procedureName", procedure)
                 if len(self._routes) >= MAX_ROUTES:
                     self._routes.clear()
