@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterable
-from functools import partial
+from functools import lru_cache, partial
+from types import GeneratorType
 from typing import Any, Final
 
 from ..connection import Connection
@@ -68,7 +69,9 @@ class TypedHandler(Handler):
     def _answer(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
         form, arguments = self._arguments(connection, payload, items)
         result = self._written(*arguments)
-        return self._awaited(form, result) if inspect.isawaitable(result) else self._encoded(form, result)
+        if _may_be_awaited(type(result)) and inspect.isawaitable(result):
+            return self._awaited(form, result)
+        return self._encoded(form, result)
 
     async def _answer_later(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
         form, arguments = self._arguments(connection, payload, items)
@@ -141,6 +144,12 @@ class TypedHandler(Handler):
 
 def _unbound(*arguments: Any) -> Any:
     raise LocalError("a typed handler is called through Service.find of a connection: bind it first")
+
+
+@lru_cache(maxsize=1_024)
+def _may_be_awaited(cls: type) -> bool:
+    """Return whether `isawaitable`, which takes long, is to look at what is of this class."""
+    return issubclass(cls, (Awaitable, GeneratorType))
 
 
 def _is_rows(item: Any) -> bool:
