@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Hashable, Iterable
 from functools import lru_cache, partial
 from types import GeneratorType
 from typing import Any, Final
@@ -147,9 +147,9 @@ def _unbound(*arguments: Any) -> Any:
 
 
 @lru_cache(maxsize=1_024)
-def _may_be_awaited(cls: type) -> bool:
+def _may_be_awaited(cls: Hashable) -> bool:
     """Return whether `isawaitable`, which takes long, is to look at what is of this class."""
-    return issubclass(cls, (Awaitable, GeneratorType))
+    return isinstance(cls, type) and issubclass(cls, (Awaitable, GeneratorType))
 
 
 def _is_rows(item: Any) -> bool:
