@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Hashable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterable
 from functools import lru_cache, partial
 from types import GeneratorType
 from typing import Any, Final
@@ -69,7 +69,8 @@ class TypedHandler(Handler):
     def _answer(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
         form, arguments = self._arguments(connection, payload, items)
         result = self._written(*arguments)
-        if _may_be_awaited(type(result)) and inspect.isawaitable(result):
+        cls: Any = type(result)
+        if _may_be_awaited(cls) and inspect.isawaitable(result):
             return self._awaited(form, result)
         return self._encoded(form, result)
 
@@ -147,9 +148,9 @@ def _unbound(*arguments: Any) -> Any:
 
 
 @lru_cache(maxsize=1_024)
-def _may_be_awaited(cls: Hashable) -> bool:
+def _may_be_awaited(cls: type) -> bool:
     """Return whether `isawaitable`, which takes long, is to look at what is of this class."""
-    return isinstance(cls, type) and issubclass(cls, (Awaitable, GeneratorType))
+    return issubclass(cls, (Awaitable, GeneratorType))
 
 
 def _is_rows(item: Any) -> bool:
