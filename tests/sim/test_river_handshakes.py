@@ -15,7 +15,8 @@ import penstock
 from penstock import Payload, Reconnect, ResumeRejected, Service, Settings, Setup, SetupRejected, handshake
 from penstock.events import Closed, Requested
 from penstock.kinds import Kind
-from penstock.wire.river import CODECS, Message
+from penstock.wire.river import CODECS
+from penstock.wire.river_message import Message
 from penstock.wire.river_values import decode_value, encode_value
 from tests.river.peers import Duo, Raw, body_of
 from tests.waiting import until

@@ -25,7 +25,8 @@ from penstock import (
     Setup,
     SetupRejected,
 )  # fmt: skip
-from penstock.wire.river import CODECS, Message
+from penstock.wire.river import CODECS
+from penstock.wire.river_message import Message
 from penstock.wire.river_values import decode_value
 from tests.river.peers import recorded, transcript, transcripts
 

@@ -21,7 +21,7 @@ from penstock.payload import Payload
 from penstock.river.accept import RiverAcceptor
 from penstock.river.identity import Identity
 from penstock.river.sessions import Sessions
-from penstock.wire.river import Message
+from penstock.wire.river_message import Message
 from penstock.wire.river_values import decode_value
 from tests.river.peers import Duo
 

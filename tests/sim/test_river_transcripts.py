@@ -19,8 +19,9 @@ from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.river.sessions import Sessions
 from penstock.settings import Settings
-from penstock.wire.river import CODECS, Message
+from penstock.wire.river import CODECS
 from penstock.wire.river_framing import framed
+from penstock.wire.river_message import Message
 from penstock.wire.river_values import decode_value, encode_value
 from tests.river.peers import messages, recorded, transcript, transcripts
 

@@ -18,8 +18,8 @@ from penstock.river.accept import RiverAcceptor
 from penstock.river.identity import Identity
 from penstock.river.sessions import Sessions
 from penstock.settings import Settings
-from penstock.wire.river import Message
 from penstock.wire.river_framing import framed
+from penstock.wire.river_message import Message
 from penstock.wire.river_values import encode_value
 from tests.river.peers import Duo, Raw, body_of
 
