@@ -147,7 +147,7 @@ class Hand:
     async def heard(self) -> Any:
         size = int.from_bytes(await self.reader.readexactly(4), "big")
         message = CODECS["json"].decode(await self.reader.readexactly(size))
-        return decode_value(bytes(message.payload), "json")
+        return decode_value(message.payload, "json")
 
     async def close(self) -> None:
         self.writer.close()
@@ -277,7 +277,7 @@ async def refusing(statuses: Iterator[dict[str, object]]) -> AsyncIterator[tuple
             message = CODECS["json"].decode(
                 await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
             )
-            shake = decode_value(bytes(message.payload), "json")
+            shake = decode_value(message.payload, "json")
             shakes.append(shake)
             status = next(statuses)
             if status["ok"]:

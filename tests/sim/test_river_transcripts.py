@@ -47,7 +47,7 @@ ACKS_LATER = {"22-transparent-reconnect.msgpack"}
 
 def comparable(message: Message, codec: str) -> dict[str, Any]:
     """Return what must be equal of a message."""
-    body = decode_value(bytes(message.payload), codec)
+    body = decode_value(message.payload, codec)
     if isinstance(body, dict):
         if body.get("ok") is False:
             body = {"code": body["payload"]["code"], "extras": body["payload"].get("extras")}
@@ -146,7 +146,7 @@ class Replay:
             if later["dir"] == self.ours and later["kind"] == "frame" and later["conn"] > event["conn"]:
                 message = CODECS[self.codec].decode(recorded(later))
                 made_now = message.ack == self.session.sequence.ack and message.seq == self.session.sequence.seq
-                body = decode_value(bytes(message.payload), self.codec)
+                body = decode_value(message.payload, self.codec)
                 if made_now and body.get("type") not in ("ACK", "HANDSHAKE_REQ", "HANDSHAKE_RESP"):
                     self.act(message)
         self.session.take_output()
@@ -220,7 +220,7 @@ class Server(Replay):
     def act(self, message: Message) -> None:
         session = self.session
         stream = session._streams.named(message.stream_id)
-        body = decode_value(bytes(message.payload), self.codec)
+        body = decode_value(message.payload, self.codec)
         if message.control_flags == 1:
             self.now = session.next_timer()
             session.handle_timer(self.now)
@@ -267,7 +267,7 @@ class Client(Replay):
         if first is None:
             self.session = None
             return
-        asked = decode_value(bytes(first.payload), self.codec)
+        asked = decode_value(first.payload, self.codec)
         if self.session is None or self.session.session_id != asked["sessionId"]:
             metadata = encode_value(asked["metadata"], self.codec) if "metadata" in asked else b""
             self.session = _Named(
@@ -283,8 +283,8 @@ class Client(Replay):
     def act(self, message: Message) -> None:
         session = self.session
         name = message.stream_id
-        body = decode_value(bytes(message.payload), self.codec)
-        flags = int(message.control_flags)
+        body = decode_value(message.payload, self.codec)
+        flags = message.control_flags
         if flags & 2:
             route = f"{message.service_name}.{message.procedure_name}"
             # What is opened half may be an upload as well: they begin alike.

@@ -167,7 +167,7 @@ async def test_with_a_whole_server(codec: str) -> None:
         async def heard() -> tuple[str, int, Any]:
             size = int.from_bytes(await reader.readexactly(4), "big")
             message = CODECS[codec].decode(await reader.readexactly(size))
-            return message.stream_id, int(message.control_flags), decode_value(bytes(message.payload), codec)
+            return message.stream_id, message.control_flags, decode_value(message.payload, codec)
 
         state = {"expectedSessionState": {"nextExpectedSeq": 0}}
         say("hs", 0, {"type": "HANDSHAKE_REQ", "protocolVersion": "v1.1", "sessionId": "s", **state})

@@ -302,7 +302,7 @@ def test_heartbeats_are_answered_by_clients_alone() -> None:
     seen: list[str] = []
 
     def note(message: Message, direction: str) -> str:
-        seen.extend([direction] * (int(message.control_flags) & 1))
+        seen.extend([direction] * (message.control_flags & 1))
         return ""
 
     duo.lose = note

@@ -49,7 +49,7 @@ def test_messages_come_back(codec: str) -> None:
     message = Message("i", "f", "t", 5, 6, "s", 10, body, "service", "procedure")
     data = CODECS[codec].encode(message)
     again = CODECS[codec].decode(data)
-    assert bytes(again.payload) == body
+    assert again.payload == body
     assert (again.seq, again.ack, again.service_name, again.procedure_name) == (5, 6, "service", "procedure")
     # What is not there is left out, and never null.
     assert b"tracing" not in data
