@@ -46,14 +46,16 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is a coroutine function in an event loop of its own, for a minute at most."""
+    """Run a test that is a coroutine function in an event loop of its own, for a minute at most, slow ones for five."""
     test = pyfuncitem.obj
     if not inspect.iscoroutinefunction(test):
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}
 
+    slow = pyfuncitem.get_closest_marker("slow") is not None
+
     async def run() -> None:
-        async with asyncio.timeout(ASYNC_TEST_SECONDS):
+        async with asyncio.timeout(ASYNC_TEST_SECONDS * (5 if slow else 1)):
             await test(**arguments)
 
     asyncio.run(run())

@@ -173,7 +173,7 @@ class Connection:
         flags: int,
         body: bytes,
         well: bool = False,
-        route: str = "",
+        route: str | None = None,
         tracing: dict[str, Any] | None = None,
     ) -> None:
         """Send a message of a stream, whose name is encoded, at once or when there is a link.

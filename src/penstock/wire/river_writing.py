@@ -62,7 +62,7 @@ class Writer:
         flags: int,
         body: bytes,
         well: bool = False,
-        route: str = "",
+        route: str | None = None,
         tracing: dict[str, Any] | None = None,
     ) -> bytes:
         """Return a message with its length before it.
@@ -81,7 +81,7 @@ class Writer:
             LocalError: It cannot be encoded, or is longer than its length can say; or the route names no procedure.
 
         """
-        more = self._more(route, tracing) if route or tracing is not None else b""
+        more = self._more(route, tracing) if route is not None or tracing is not None else b""
         before = self._before if well else b""
         after = self._after if well else b""
         if self._is_json:
@@ -92,7 +92,7 @@ class Writer:
             )  # fmt: skip
         else:
             after += more
-            fields = FIELDS + (2 if route else 0) + (tracing is not None)
+            fields = FIELDS + (2 if route is not None else 0) + (tracing is not None)
             head = self._packed(fields, seq, ack, name, flags)
         size = len(head) + len(before) + len(body) + len(after)
         if size >> 32:
@@ -106,10 +106,10 @@ class Writer:
             0x80 | fields, 0xA0 | len(own), own, self._from_to, _packed_number(seq), _packed_number(ack), name, flags,
         )  # fmt: skip
 
-    def _more(self, route: str, tracing: dict[str, Any] | None) -> bytes:
+    def _more(self, route: str | None, tracing: dict[str, Any] | None) -> bytes:
         """Return the fields behind the body."""
         more = b""
-        if route:
+        if route is not None:
             more = self._routes.get(route, b"")
             if not more:
                 service, _, procedure = route.rpartition(".")

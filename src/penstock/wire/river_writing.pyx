@@ -61,16 +61,16 @@ cdef class Writer:
         int flags,
         bytes body,
         bint well=False,
-        str route="",
+        str route=None,
         dict tracing=None,
     ):
-        cdef bytes more = self._more(route, tracing) if route or tracing is not None else b""
+        cdef bytes more = self._more(route, tracing) if route is not None or tracing is not None else b""
         cdef bytes before = self._before if well else b""
         cdef bytes after = self._after if well else b""
         cdef tuple fixed = self._fixed
         cdef bytes first = <bytes>fixed[0]
         cdef Number number, numbered, acked, flagged
-        cdef int fields = FIELDS + (2 if route else 0) + (1 if tracing is not None else 0)
+        cdef int fields = FIELDS + (2 if route is not None else 0) + (1 if tracing is not None else 0)
         self._made += 1
         _hexadecimal(&number, self._made)
         if self._is_json:
@@ -115,7 +115,7 @@ cdef class Writer:
 
     cdef bytes _more(self, str route, dict tracing):
         cdef bytes more = b""
-        if route:
+        if route is not None:
             more = self._routes.get(route, b"")
             if not more:
                 service, _, procedure = route.rpartition(".")
