@@ -197,7 +197,7 @@ class Connection:
 
     def _new_deframer(self, limit: int) -> Deframer:
         codec = self._codec
-        return Deframer(codec.prefix_bytes, limit, codec.header_bytes, codec.counts_itself)
+        return Deframer(codec.prefix_bytes, limit, codec.header_bytes, codec.counts_itself or None)
 
     # Leases.
 

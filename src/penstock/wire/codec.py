@@ -21,13 +21,13 @@ class Codec:
     Attributes:
         prefix_bytes: Bytes of the length prefix, as :class:`~penstock.wire.framing.Deframer` has them.
         header_bytes: Bytes of the header that every frame begins with.
-        counts_itself: Whether the length counts its own bytes; None: as the document says of one of its width.
+        counts_itself: The length counts its own bytes, which none of the documents says of one of this width.
 
     """
 
     __slots__ = ("header_bytes", "prefix_bytes")
 
-    counts_itself: bool | None = None
+    counts_itself = False
 
     def __init__(self, prefix_bytes: int, header_bytes: int) -> None:
         self.prefix_bytes = prefix_bytes

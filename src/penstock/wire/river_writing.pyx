@@ -95,8 +95,8 @@ cdef class Writer:
             to[index] = <char>(size >> 8 * (PREFIX_BYTES - 1 - index) & 0xFF)
         to = _put(to + PREFIX_BYTES, first)
         if not self._is_json:
-            to[-PyBytes_GET_SIZE(first)] = <char>(0x80 | fields)
-            to[-1] = <char>(0xA0 | (PyBytes_GET_SIZE(self._tag_bytes) + number.size))
+            (to - PyBytes_GET_SIZE(first))[0] = <char>(0x80 | fields)
+            (to - 1)[0] = <char>(0xA0 | (PyBytes_GET_SIZE(self._tag_bytes) + number.size))
         to = _put_number(_put(to, self._tag_bytes), &number)
         to = _put_number(_put(to, self._from_to), &numbered)
         to = _put_number(_put(to, <bytes>fixed[1]), &acked)
