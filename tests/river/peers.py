@@ -115,6 +115,14 @@ class Raw:
         return self.feed(framed(self.encode(fields)))
 
 
+def shaken(codec: str) -> Raw:
+    """Return a client that is written by hand, whose handshake was answered."""
+    raw = Raw(codec)
+    raw.shake()
+    raw.events.clear()
+    return raw
+
+
 class Duo:
     """A client's session and a server's.
 
@@ -262,6 +270,7 @@ __all__ = [
     "messages",
     "msgspec",
     "recorded",
+    "shaken",
     "split",
     "transcript",
     "transcripts",

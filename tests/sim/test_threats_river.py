@@ -21,7 +21,7 @@ from penstock.settings import Settings
 from penstock.wire.river_framing import framed
 from penstock.wire.river_message import Message
 from penstock.wire.river_values import encode_value
-from tests.river.peers import Duo, Raw, body_of
+from tests.river.peers import Duo, Raw, body_of, shaken
 
 KIB = 1024
 ADD = {"serviceName": "demo", "procedureName": "add"}
@@ -32,10 +32,7 @@ CODECS = ["json", "msgpack"]
 
 @pytest.fixture(params=CODECS)
 def raw(request: pytest.FixtureRequest) -> Raw:
-    raw = Raw(request.param)
-    raw.shake()
-    raw.events.clear()
-    return raw
+    return shaken(request.param)
 
 
 def invalid(said: list[Message], codec: str) -> bool:

@@ -8,7 +8,7 @@ from penstock.errors import FrameError
 from penstock.events import Closed
 from penstock.wire.river_framing import framed
 from penstock.wire.river_message import Message
-from tests.river.peers import Raw, body_of
+from tests.river.peers import Raw, body_of, shaken
 
 ADD = {"serviceName": "demo", "procedureName": "add"}
 ECHO = {"serviceName": "demo", "procedureName": "echo"}
@@ -17,10 +17,7 @@ CODECS = ["json", "msgpack"]
 
 @pytest.fixture(params=CODECS)
 def raw(request: pytest.FixtureRequest) -> Raw:
-    raw = Raw(request.param)
-    raw.shake()
-    raw.events.clear()
-    return raw
+    return shaken(request.param)
 
 
 def code(said: list[Message], codec: str) -> str | None:

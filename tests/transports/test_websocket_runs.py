@@ -104,3 +104,13 @@ def test_each_frame_has_a_key_of_its_own(build: Build) -> None:
     runs = build.module("penstock.transports.websocket_runs")
     written, _ = runs.write_run(b"\0\0\4\0\0\0\0" * 50, 3, True)
     assert build.name == "plain" or len({written[at + 2 : at + 6] for at in range(0, len(written), 10)}) > 40
+
+
+def test_no_argument_makes_it_read_elsewhere_or_for_ever(build: Build) -> None:
+    runs = build.module("penstock.transports.websocket_runs")
+    with pytest.raises(IndexError):
+        runs.read_run(b"\x82\x00", -1, False, 10, 0)
+    assert runs.read_run(b"\x82\x00", 5, False, 10, 0) == (b"", 5)
+    for width in (0, 5):
+        with pytest.raises(ValueError, match="1 to 4"):
+            runs.write_run(b"\0\0\0", width, False)

@@ -62,7 +62,7 @@ def check(build: Build, data: bytes, codec: str, results: bool = False) -> bool:
     found = scan(b"??" + data + b"?", 2, 2 + len(data), codec == "json", results)
     if found is None:
         return False
-    slow = known._decode_any(data)
+    slow = known.decode_any(data)
     assert [getattr(found, name) for name in FIELDS] == [getattr(slow, name) for name in FIELDS]
     if found.well is None:
         assert found.payload == slow.payload
@@ -151,3 +151,13 @@ def test_usual_bodies_pass(build: Build) -> None:
     expected = build.name == "compiled"
     assert is_body(b'{"n":[1,-2.5,"x",true,null]}', True) is expected
     assert is_body(msgspec.msgpack.encode({"n": [1, -2.5, "x", True, None, b"\xff"]}), False) is expected
+
+
+def test_nothing_outside_of_the_buffer_is_read(build: Build) -> None:
+    scan = build.module("penstock.wire.river_scanning").scan
+    for start, end in ((-1, 2), (0, 3)):
+        with pytest.raises(IndexError):
+            scan(b"{}", start, end, True, False)
+    with pytest.raises(TypeError):
+        scan(None, 0, 2, True, False)
+    assert scan(b"{}", 2, 0, True, False) is None

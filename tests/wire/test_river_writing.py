@@ -85,3 +85,11 @@ def test_what_cannot_be_encoded_is_refused(build: Build, codec: str) -> None:
         writer(build, codec, us="\ud800")
     with pytest.raises(error, match="cannot be encoded"):
         writer(build, codec).message(0, 0, known.encoded("s"), 0, known.null, False, "a.\ud800")
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_is_missing_is_refused(build: Build, codec: str) -> None:
+    known = build.module("penstock.wire.river").CODECS[codec]
+    for name, body in ((None, b"1"), (known.encoded("s"), None)):
+        with pytest.raises(TypeError):
+            writer(build, codec).message(0, 0, name, 0, body)

@@ -6,7 +6,7 @@ from ..wire.river_message cimport Message
 from .rehandshake cimport Rehandshakes
 from .streams cimport RiverStream
 
-cdef int CANCEL, CLOSE, OPENS, DONE, OPEN, CLOSE_BYTES, ITEM_BYTES
+cdef int CANCEL, CLOSE, OPENS, DONE, OPEN, ITEM_BYTES
 cdef str REHANDSHAKE
 
 

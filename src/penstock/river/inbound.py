@@ -9,7 +9,7 @@ from ..errors import FrameError, ProtocolError
 from ..events import Canceled, Completed, Event, Failed, ItemReceived, Requested
 from ..kinds import Kind
 from ..payload import Payload
-from ..wire.river import CANCEL, CLOSE, CLOSE_BYTES
+from ..wire.river import CANCEL, CLOSE
 from ..wire.river import OPEN as OPENS
 from ..wire.river_message import Message
 from .handshake import REHANDSHAKE, is_rehandshake, rehandshake
@@ -234,8 +234,7 @@ class Inbound(Rehandshakes):
 
     def _is_close(self, message: Message) -> bool:
         """Whether the payload is a ControlClose, which no user must see."""
+        if message.well is not None:
+            return False
         body = message.payload
-        if body == self._close:
-            return True
-        # Most bodies are longer, or shorter, than any way to write it.
-        return len(self._close) <= len(body) <= CLOSE_BYTES and bool(self._codec.is_close(body))
+        return body == self._close or bool(self._codec.is_close(body))

@@ -115,7 +115,7 @@ class Links(Inbound):
         buffer, start, end = deframer.buffer, deframer.start, deframer.end
         message = scan(buffer, start, end, self._is_json, self._is_client, self.peer, self.us)
         if message is None:
-            message = self._codec.decode(buffer[start:end])
+            message = self._codec.decode_any(buffer[start:end])
         return message
 
     def _message(self, message: Message, size: int, now: float) -> None:

@@ -23,6 +23,8 @@ def read_run(data: bytes, at: int, masked: bool, max_bytes: int, width: int) -> 
         The messages, joined; and where the first frame begins that was not taken.
 
     """
+    if at < 0:
+        raise IndexError(f"no frame begins at byte {at}")
     return b"", at
 
 
@@ -39,4 +41,6 @@ def write_run(data: bytes, width: int, masking: bool) -> tuple[bytes, int]:
         that it is better handed on by itself.
 
     """
+    if not 1 <= width <= 4:
+        raise ValueError(f"a length has 1 to 4 bytes, not {width}")
     return b"", 0

@@ -28,6 +28,8 @@ cdef struct Frame:
 
 
 def read_run(bytes data not None, Py_ssize_t at, bint masked, Py_ssize_t max_bytes, int width):
+    if at < 0:
+        raise IndexError(f"no frame begins at byte {at}")
     cdef Bytes p = <Bytes>PyBytes_AS_STRING(data)
     cdef Py_ssize_t first = at, size = len(data), total = 0
     cdef Frame frame = _whole(p, at, size, masked, max_bytes)
@@ -56,6 +58,8 @@ def read_run(bytes data not None, Py_ssize_t at, bint masked, Py_ssize_t max_byt
 
 
 def write_run(bytes data not None, int width, bint masking):
+    if not 1 <= width <= 4:
+        raise ValueError(f"a length has 1 to 4 bytes, not {width}")
     cdef Bytes p = <Bytes>PyBytes_AS_STRING(data), keys = NULL
     cdef Py_ssize_t size = len(data), at = 0, total = 0, count = 0, length
     while True:

@@ -22,7 +22,6 @@ __all__ = [
     "ACK",
     "CANCEL",
     "CLOSE",
-    "CLOSE_BYTES",
     "CODECS",
     "MAX_ID",
     "MAX_NUMBER",
@@ -168,9 +167,15 @@ class RiverCodec:
 
         """
         end = len(data) if end is None else end
-        return river_scanning.scan(data, start, end, self.is_json, results) or self._decode_any(data[start:end])
+        return river_scanning.scan(data, start, end, self.is_json, results) or self.decode_any(data[start:end])
 
-    def _decode_any(self, data: bytes) -> Message:
+    def decode_any(self, data: bytes) -> Message:
+        """Return the message that `data` is, by the general way, which tells what is wrong with what is none.
+
+        Raises:
+            FrameError: It is none.
+
+        """
         self._check_depth(data)
         envelope = self.value(data, _Envelope)
         self._check_names(data, envelope)
@@ -218,6 +223,7 @@ class RiverCodec:
 
     def is_close(self, body: bytes) -> bool:
         """Whether a body is a ControlClose: ``{type: "CLOSE"}``."""
+        # Most bodies are longer, or shorter, than any way to write it.
         if not len(self.close) <= len(body) <= CLOSE_BYTES:
             return False
         try:

@@ -22,10 +22,15 @@ def scan(
         to: Whom it is for, probably.
 
     Returns:
-        None leaves it to :meth:`penstock.wire.river.RiverCodec.decode`, which reads all that is allowed, and says what
-        is wrong with all that is not. The plain build has no faster way than that one.
+        None leaves it to :meth:`penstock.wire.river.RiverCodec.decode_any`, which reads all that is allowed, and says
+        what is wrong with all that is not. The plain build has no faster way than that one.
+
+    Raises:
+        IndexError: The buffer is shorter.
 
     """
+    if start < 0 or end > len(buffer):
+        raise IndexError(f"bytes {start} to {end} of {len(buffer)}")
     return None
 
 

@@ -54,8 +54,10 @@ cdef struct Envelope:
 cpdef Message scan(
     bytes buffer, Py_ssize_t start, Py_ssize_t end, bint json, bint results, str from_="", str to=""
 ):
-    cdef Bytes p = <Bytes>PyBytes_AS_STRING(buffer)
     cdef Envelope found
+    if start < 0 or end > len(buffer):
+        raise IndexError(f"bytes {start} to {end} of {len(buffer)}")
+    cdef Bytes p = <Bytes>PyBytes_AS_STRING(buffer)
     found.seen = 0
     if not (_json_envelope(p, start, end, &found) if json else _msgpack_envelope(p, start, end, &found)):
         return None

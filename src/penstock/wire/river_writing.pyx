@@ -64,6 +64,8 @@ cdef class Writer:
         str route=None,
         dict tracing=None,
     ):
+        if name is None or body is None:
+            raise TypeError("the name of the stream and the body are bytes")
         cdef bytes more = self._more(route, tracing) if route is not None or tracing is not None else b""
         cdef bytes before = self._before if well else b""
         cdef bytes after = self._after if well else b""
