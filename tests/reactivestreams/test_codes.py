@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from penstock import ApplicationError, Canceled, Rejected
-from penstock.reactivestreams.codes import error_of, fitting, shown, text_of
+from penstock.reactivestreams.codes import error_of, fitting, text_of
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_words_of_a_peer_steer_no_terminal() -> None:
     # THREATS 18.
     error = error_of(b"[0x301] \x1b[2J\xc2\x9b red")
     assert (error.message, error.data) == ("\\x1b[2J\\x9b red", b"\x1b[2J\xc2\x9b red")
-    assert shown(b"a\tb\nc\x07") == "a\tb\nc\\x07"
+    assert error_of(b"a\tb\nc\x07").message == "a\tb\nc\\x07"
 
 
 def test_a_text_is_cut_between_characters() -> None:

@@ -66,3 +66,9 @@ def test_what_cannot_travel_is_refused_here() -> None:
         failure_of(CODECS["json"], ApplicationError("A", "m", b"{"))
     with pytest.raises(LocalError):
         refusal(CODECS["json"], "A", "\udc80")
+
+
+def test_a_peers_words_steer_no_terminal() -> None:
+    codec = CODECS["json"]
+    error = error_of(codec, Raw(b'{"code":"ODD","message":"a\\u001b[2J\\u009b"}'))
+    assert error.message == "a\\x1b[2J\\x9b"

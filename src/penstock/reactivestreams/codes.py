@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ..core.texts import shown
 from ..errors import ApplicationError, Canceled, Rejected
 
-__all__ = ["error_of", "fitting", "shown", "text_of"]
+__all__ = ["error_of", "fitting", "text_of"]
 
 APPLICATION_ERROR: Final = 0x201
 """The code of errors of which nothing but a text is known."""
@@ -16,7 +17,6 @@ HANDLER_FAILED: Final = "the handler failed"
 
 # docs/reference/rs-0.md, Publisher and errors.
 _CODED: Final = re.compile(r"\[0x([0-9A-Fa-f]{1,8})\](?: (.*))?", re.DOTALL)
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _CLASSES: Final[dict[int, type[ApplicationError]]] = {0x202: Rejected, 0x203: Canceled}
 
 
@@ -40,19 +40,11 @@ def fitting(text: str, max_bytes: int) -> bytes:
     return octets if len(octets) <= max_bytes else octets[:max_bytes].decode(errors="ignore").encode()
 
 
-def shown(text: bytes) -> str:
-    """Return a peer's words, which are UTF-8, with escapes for control characters but tabs and line feeds.
-
-    They must not steer terminals (THREATS 18).
-    """
-    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text.decode())
-
-
 def error_of(text: bytes) -> ApplicationError:
     """Return the exception that onError stands for: with the code that its text begins with, else with 0x201."""
     coded = _CODED.fullmatch(text.decode())
     if coded is None:
-        return ApplicationError(APPLICATION_ERROR, shown(text), text)
+        return ApplicationError(APPLICATION_ERROR, shown(text.decode()), text)
     code = int(coded[1], 16)
     message = (coded[2] or "").encode()
-    return _CLASSES.get(code, ApplicationError)(code, shown(message), message)
+    return _CLASSES.get(code, ApplicationError)(code, shown(message.decode()), message)

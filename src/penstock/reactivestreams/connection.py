@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from ..core.texts import shown
 from ..core.timers import Timer, TimerTable
 from ..errors import (
     KeepaliveTimeout,
@@ -23,7 +24,7 @@ from ..payload import Payload
 from ..settings import Settings
 from ..wire.reactivestreams import Items, Message, Type
 from ..wire.reactivestreams_decoder import Decoder
-from .codes import fitting, shown
+from .codes import fitting
 from .hello import METADATA, agreed, check_version, hello, ours
 from .inbound import Inbound
 from .outbound import Outbound
@@ -232,7 +233,7 @@ class Connection:
         if self._state == LEAVING:
             self._finish(None)
             return
-        reason = shown(message.octets)
+        reason = shown(message.octets.decode())
         if self._is_client and not self._greeted:
             self._finish(SetupRejected(f"the server refused us: {reason}"))
             return

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import UNSET
 
+from ..core.texts import shown
 from ..core.timers import Timer
 from ..errors import (
     KeepaliveTimeout,
@@ -170,7 +171,8 @@ class Links(Inbound):
                 self._establish()
             return
         code = "" if status.code is UNSET else str(status.code)
-        text = f"{self.peer} refused the handshake: {code} {status.reason or ''}"
+        reason = "" if status.reason is UNSET else shown(str(status.reason))
+        text = f"{self.peer} refused the handshake: {shown(code)} {reason}"
         if status.ok or code == MISMATCH:
             # River, Client: the server has lost the state of this session.
             self._finish(ResumeRejected(text, code or None))

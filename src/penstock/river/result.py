@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType, to_builtins
 
+from ..core.texts import shown
 from ..errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
 from ..wire.river import CANCEL, CLOSE, RiverCodec
 from ..wire.river_values import encode_value
@@ -67,11 +68,8 @@ def error_of(codec: RiverCodec, body: Raw) -> ApplicationError:
         return ApplicationError(UNCAUGHT, f"the server failed it, and its error is none of River's: {error.message}")
     extras = failure.extra if failure.extras is UNSET else failure.extras
     data = bytes(extras) if isinstance(extras, Raw) else None
-    if failure.code == CANCELED:
-        return Canceled(failure.code, failure.message, data)
-    if failure.code == INVALID:
-        return Invalid(failure.code, failure.message, data)
-    return ApplicationError(failure.code, failure.message, data)
+    cls = {CANCELED: Canceled, INVALID: Invalid}.get(failure.code, ApplicationError)
+    return cls(failure.code, shown(failure.message), data)
 
 
 def failure_of(codec: RiverCodec, error: Exception) -> tuple[int, bytes]:

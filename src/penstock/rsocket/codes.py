@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from enum import IntEnum
 from typing import Final
 
+from ..core.texts import shown
 from ..errors import ApplicationError, Canceled, Invalid, Rejected
 
 __all__ = ["HANDLER_FAILED", "SETUP_CODES", "Code", "error_of", "name_of", "text_of", "wire_of"]
@@ -35,8 +35,6 @@ SETUP_CODES: Final = frozenset({Code.INVALID_SETUP, Code.UNSUPPORTED_SETUP, Code
 STREAM_CODES: Final = frozenset({Code.APPLICATION_ERROR, Code.REJECTED, Code.CANCELED, Code.INVALID})
 RESERVED_CODE: Final = 0xFFFFFFFF
 
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
 _CLASSES: Final[dict[int, type[ApplicationError]]] = {
     Code.REJECTED: Rejected,
     Code.CANCELED: Canceled,
@@ -54,18 +52,13 @@ def name_of(code: int) -> str:
 
 def text_of(data: bytes) -> str:
     """Return a peer's words as they may be shown: it must not steer terminals, nor forge logs by line breaks."""
-    return _shown(data).replace("\n", "\\n")
-
-
-def _shown(data: bytes) -> str:
-    """Return text in which control characters but tabs and line feeds are escapes (THREATS 18)."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", data.decode("utf-8", "replace"))
+    return shown(data.decode("utf-8", "replace")).replace("\n", "\\n")
 
 
 def error_of(code: int, data: bytes, metadata: bytes | None = None) -> ApplicationError:
     """Return the exception that a stream's ERROR stands for. Unknown codes stay numbers."""
     # RSocket 1.0, ERROR Frame: the data SHOULD be UTF-8; what is not is shown replaced, and kept raw.
-    return _CLASSES.get(code, ApplicationError)(code, _shown(data), data, metadata)
+    return _CLASSES.get(code, ApplicationError)(code, shown(data.decode("utf-8", "replace")), data, metadata)
 
 
 def wire_of(error: Exception, first_application_code: int = 0x301) -> tuple[int, bytes, bytes | None]:
