@@ -31,6 +31,7 @@ MAX_GAPS_BYTES = 1 << 28
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _MAX_TIME = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_MAX_POSITION = (1 << 63) - 1
 _DIGEST_BYTES = 64
 
 
@@ -147,9 +148,13 @@ def _row(gap: Gap) -> _Row:
 
 
 def _gap(row: _Row) -> Gap:
-    if row.position < 0 or not 0 <= row.time <= _MAX_TIME or not 0 <= (row.previous or 0) <= _MAX_TIME:
+    if (
+        not 0 <= row.position <= _MAX_POSITION
+        or not 0 <= row.time <= _MAX_TIME
+        or not 0 <= (row.previous or 0) <= _MAX_TIME
+    ):
         raise ValueError("a number is out of range")
-    if row.lost is not None and not 0 <= row.lost[0] < row.lost[1]:
+    if row.lost is not None and not 0 <= row.lost[0] < row.lost[1] <= _MAX_POSITION:
         raise ValueError("a range ends before it starts")
     previous = None if row.previous is None else _EPOCH + row.previous * _MICROSECOND
     return Gap(row.position, _EPOCH + row.time * _MICROSECOND, row.reason, previous, row.lost)
