@@ -103,6 +103,9 @@ class Dialer:
         self.connection = connection = self._new_connection()
         driver = self._watchers.driver(session, self.settings, self._service, connection, resumption.unlinked)
         resumption.driver = driver
+        if self._checkpoint is not None:
+            # The link may bring items as soon as it is open, before whoever waits for it runs again.
+            driver.restore()
         return driver
 
     async def open(self, driver: Driver) -> None:

@@ -349,10 +349,10 @@ class Collector:
         self._renew_after(log, RENEWAL)
         if checkpoint is not None:
             peer.commit()
-            # What that asked for may have been here: the next checkpoint covers it, so it has to be taken before.
-            await asyncio.sleep(0)
         elif grant:
             stream.grant(grant)
+        # What that asked for may have been here: the next checkpoint covers it, so it has to be taken before.
+        await asyncio.sleep(0)
 
     def _resize(self, rows: int, size: int) -> None:
         """Fit the window to how large items are."""
