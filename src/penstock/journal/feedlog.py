@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from ..errors import JournalError, JournalLocked
+from ..errors import JournalCorrupt, JournalLocked
 from . import secret as secrets
 from .disk import disk_errors, make_folder
 from .identity import Request
@@ -226,8 +226,9 @@ class FeedLog:
         try:
             return msgspec.msgpack.decode(state, type=State)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-            raise JournalError(
-                f"{self._folder}: the collector's state cannot be read ({error}); it was not written by a collector"
+            raise JournalCorrupt(
+                f"{self._folder}: the collector's state in log {self._place.source!r} was not written by a collector "
+                f"({error}); choose another source name"
             ) from None
 
     def _keep(self, secret: Secret, state: State) -> None:
