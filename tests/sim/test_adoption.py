@@ -37,6 +37,7 @@ class Publisher:
         self.session: Any = None
         self.acceptor: Any = None
         self.stream = 0
+        self.secret = b""
 
     def link(self) -> None:
         """Lose the link, and take another one."""
@@ -60,6 +61,7 @@ class Publisher:
 
     def checkpoint(self, client: Any) -> tuple[bytes, int]:
         """Let a first process open the stream, and keep a checkpoint; return that, and the stream's number there."""
+        self.secret = client.secret
         self.link()
         client.link_up(0.0)
         kind = self.build.module("penstock.kinds").Kind.STREAM
@@ -106,7 +108,11 @@ def resumed(publisher: Publisher, monkeypatch: pytest.MonkeyPatch, checkpoint: b
 
     monkeypatch.setattr(build.module("penstock.aio.dialer").transports, "connect", connect)
     connecting = build.module("penstock.aio.client").connect(
-        publisher.url, settings=publisher.settings, checkpoint=checkpoint, reconnect=False
+        publisher.url,
+        settings=publisher.settings,
+        checkpoint=checkpoint,
+        secret=publisher.secret,
+        reconnect=False,
     )
     return connecting, links
 
@@ -115,6 +121,14 @@ def first_process(publisher: Publisher) -> tuple[bytes, int]:
     dialects = publisher.build.module("penstock.dialects")
     client = dialects.client_session(publisher.protocol, publisher.settings, random=b"t" * 16, **publisher.options)
     return publisher.checkpoint(client)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_checkpoint_does_not_hold_its_secret(build: Build, place: str) -> None:
+    publisher = Publisher(build, PLACES[place])
+    checkpoint, _ = first_process(publisher)
+    assert len(publisher.secret) >= 16
+    assert publisher.secret not in checkpoint
 
 
 @pytest.mark.parametrize("how", ENDS)

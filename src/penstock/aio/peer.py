@@ -66,6 +66,11 @@ class Peer(Asking):
 
     # For the collector, which resumes sessions across processes.
 
+    @property
+    def secret(self) -> bytes:
+        """What another process needs, beside a checkpoint, to resume this session; see `Session.secret`."""
+        return self._driver.session.secret
+
     def checkpoint(self, stream: Stream, count: int) -> bytes | None:
         """Return what another process needs to resume this session; see `Session.checkpoint`.
 
