@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
 from ..errors import JournalCorrupt, LocalError
+from . import gaps
 from .disk import disk_errors, make_folder, replace_file
-from .layout import COMMITTED, Extent, bytes_between, check_name, segment_name
+from .layout import COMMITTED, Extent, bytes_between, check_name, segment_name, source_of
+from .reader import JournalReader
 from .storage import LogFolder
 
 __all__ = ["DEFAULT_READER", "DEFAULT_RETAIN_BYTES", "commit", "commits", "forget", "trim"]
@@ -76,7 +79,7 @@ def trim(
 
     A segment goes when all its rows are below what every reader has committed, less `retain_rows`, and when at
     least `retain_bytes` of later segments are below that position too. The last segment never goes, because it
-    tells where the log ends.
+    tells where the log ends. Gaps outlive their segments: they are kept in a file of their own.
 
     Args:
         folder: The log's.
@@ -104,13 +107,28 @@ def _delete(folder: Path, committed: int, retain_rows: int, retain_bytes: int) -
     """Delete the segments that are free, and return the position of the first row that is left."""
     segments = LogFolder.local(folder).segments()
     extents = [Extent(first, end, size) for (first, size), (end, _) in pairwise(segments)]
+    free = []
     while extents:
         oldest = extents.pop(0)
         if oldest.end > committed - retain_rows or bytes_between(extents, oldest.end, committed) < retain_bytes:
-            return oldest.first
+            break
+        free.append(oldest)
+    if free:
+        # Durable before the first segment goes; a crash in between only leaves gaps that are known twice.
+        gaps.add(folder, _recorded(folder, free[-1].end))
+    for extent in free:
         with disk_errors(folder, "be trimmed"):
-            (folder / segment_name(oldest.first)).unlink(missing_ok=True)
-    return segments[-1][0] if segments else 0
+            (folder / segment_name(extent.first)).unlink(missing_ok=True)
+    return free[-1].end if free else segments[0][0] if segments else 0
+
+
+def _recorded(folder: Path, end: int) -> list[gaps.Gap]:
+    """Return the gaps in the segments before a position. A damaged segment counts as one: it may have held some."""
+    try:
+        return JournalReader(folder.parent, source_of(folder.name) or folder.name).gaps(0, end + 1)
+    except JournalCorrupt as error:
+        reason = f"a damaged segment was trimmed, and gaps that it recorded are unknown: {error}"
+        return [gaps.Gap(end, datetime.now(UTC), reason)]
 
 
 def _read(path: Path) -> int | None:
