@@ -212,6 +212,10 @@ class Collector:
                 await self._refused(log, str(error))
             except ResumeRejected as error:
                 await self._lost(log, str(error))
+            except LocalError as error:
+                if log.state.checkpoint is None:
+                    raise
+                await self._lost(log, f"the session cannot be restored: {error}")
             except Canceled as error:
                 # Its process has ended, and the next one cannot go on with the stream.
                 await self._lost(log, f"the publisher gave the stream up: {error}")

@@ -56,7 +56,7 @@ class Gap:
 
 
 def merge(*groups: Iterable[Gap]) -> list[Gap]:
-    """Return all gaps once, in the order of their positions, whatever the clock did. Of a gap that is there twice, the first one counts."""
+    """Return all gaps once, by position, whatever the clock did. Of a gap that is there twice, the first counts."""
     found: dict[tuple[int, datetime, str, tuple[int, int] | None], Gap] = {}
     for group in groups:
         for gap in group:

@@ -167,7 +167,8 @@ class JournalReader:
         """Return the losses just before the rows from `start` to before `end`.
 
         So consecutive ranges report each loss once. Without `start` those of trimmed segments are included, and
-        without `end` those behind which no row was written yet. It looks through the headers of all segments of the range.
+        without `end` those behind which no row was written yet. It looks through the headers of all segments of the
+        range.
         """
         first = 0 if start is None else start
         behind = self.end + 1 if end is None else end
