@@ -42,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("impatient")
 DRAFT = URL.replace("rsocket", "reactivesocket-0.2")
 OLDEST = URL.replace("rsocket", "reactivesocket-0.0")
 RESUMING = [(URL, ROUTE), (DRAFT, ROUTE), (RIVER, RIVER_ROUTE)]
-ALL = [*RESUMING, (OLDEST, ROUTE), (URL.replace("rsocket", "reactive-streams-io"), ROUTE)]
+ALL = [*RESUMING, (OLDEST, ROUTE), (URL.replace("rsocket", "reactive-streams"), ROUTE)]
 
 
 @pytest.fixture(autouse=True)
@@ -227,8 +227,9 @@ async def test_a_quiet_stream_makes_a_log_when_nobody_has_refused_it(
     monkeypatch.setattr(collect, "FIRST_RENEWAL", 0.0)
     for settings in (Settings(), NO_RESUME):
         journal = tmp_path / str(settings.resume_timeout)
+        path = log_folder(journal, ROUTE) / IDENTITY
         async with Publisher(asyncio.Event()).serve(settings), collecting(collector(journal)):
-            await until(lambda path=log_folder(journal, ROUTE) / IDENTITY: path.exists())
+            await until(path.exists)
 
 
 # Whatever is lost is a gap.
@@ -333,7 +334,7 @@ async def test_a_route_that_is_gone_adds_no_gap_at_each_try(tmp_path: Path) -> N
 
 
 async def test_a_publisher_that_gives_up_before_the_first_item_is_asked_again(tmp_path: Path) -> None:
-    publisher = Publisher(penstock.errors.Canceled("restarting"))
+    publisher = Publisher(penstock.errors.Canceled(0x203, "restarting"))
     async with publisher.serve(), collecting(collector(tmp_path)) as task:
         await until(lambda: publisher.began >= 3)
         publisher.steps = numbered(7, 10)

@@ -24,7 +24,7 @@ from .secret import Secret
 from .storage import LogFolder
 from .writer import JournalWriter
 
-__all__ = ["FeedLog", "State"]
+__all__ = ["NOT_RESUMED", "NO_TOKEN", "FeedLog", "Place", "State"]
 
 NOT_RESUMED = "the collector was stopped, and the publisher resumes no sessions"
 NO_TOKEN = "the collector was stopped, and the token of its session is gone from _secret"
