@@ -124,11 +124,12 @@ def _delete(folder: Path, committed: int, retain_rows: int, retain_bytes: int) -
 
 def _recorded(folder: Path, end: int) -> list[gaps.Gap]:
     """Return the gaps in the segments before a position. A damaged segment counts as one: it may have held some."""
-    try:
-        return JournalReader(folder.parent, source_of(folder.name) or folder.name).gaps(0, end + 1)
-    except JournalCorrupt as error:
-        reason = f"a damaged segment was trimmed, and gaps that it recorded are unknown: {error}"
-        return [gaps.Gap(end, datetime.now(UTC), reason)]
+    reader = JournalReader(folder.parent, source_of(folder.name) or folder.name)
+    found = reader.gaps(0, end + 1)
+    for first, behind in reader.damage(None, end):
+        reason = f"positions {first} to {behind - 1} were damaged when they were trimmed: gaps among them are unknown"
+        found.append(gaps.Gap(behind, datetime.now(UTC), reason))
+    return found
 
 
 def _read(path: Path) -> int | None:
