@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 
 from ..errors import JournalCorrupt, LocalError
-from . import gaps
 from .disk import disk_errors, make_folder, replace_file
-from .layout import COMMITTED, Extent, bytes_between, check_name, segment_name, source_of
-from .reader import JournalReader
-from .storage import LogFolder
+from .layout import COMMITTED, check_name
+from .trimming import delete_free
 
 __all__ = ["DEFAULT_READER", "DEFAULT_RETAIN_BYTES", "commit", "commits", "forget", "trim"]
 
@@ -98,38 +94,9 @@ def trim(
     positions = commits(folder)
     positions[check_name(reader, "reader")] = max(position, positions.get(reader, 0))
     # Deleted before it is recorded: on a full disk this makes the room for the record.
-    first = _delete(folder, min(positions.values()), retain_rows, retain_bytes)
+    first = delete_free(folder, min(positions.values()), retain_rows, retain_bytes)
     commit(folder, reader, position)
     return first
-
-
-def _delete(folder: Path, committed: int, retain_rows: int, retain_bytes: int) -> int:
-    """Delete the segments that are free, and return the position of the first row that is left."""
-    segments = LogFolder.local(folder).segments()
-    extents = [Extent(first, end, size) for (first, size), (end, _) in pairwise(segments)]
-    free = []
-    while extents:
-        oldest = extents.pop(0)
-        if oldest.end > committed - retain_rows or bytes_between(extents, oldest.end, committed) < retain_bytes:
-            break
-        free.append(oldest)
-    if free:
-        # Durable before the first segment goes; a crash in between only leaves gaps that are known twice.
-        gaps.add(folder, _recorded(folder, free[-1].end))
-    for extent in free:
-        with disk_errors(folder, "be trimmed"):
-            (folder / segment_name(extent.first)).unlink(missing_ok=True)
-    return free[-1].end if free else segments[0][0] if segments else 0
-
-
-def _recorded(folder: Path, end: int) -> list[gaps.Gap]:
-    """Return the gaps in the segments before a position. A damaged segment counts as one: it may have held some."""
-    reader = JournalReader(folder.parent, source_of(folder.name) or folder.name)
-    found = reader.gaps(0, end + 1)
-    for first, behind in reader.damage(None, end):
-        reason = f"positions {first} to {behind - 1} were damaged when they were trimmed: gaps among them are unknown"
-        found.append(gaps.Gap(behind, datetime.now(UTC), reason))
-    return found
 
 
 def _read(path: Path) -> int | None:
