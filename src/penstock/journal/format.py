@@ -38,6 +38,7 @@ __all__ = [
     "genesis",
     "preamble",
     "preamble_bytes",
+    "preamble_log",
     "scan",
     "tabulate",
 ]
@@ -307,6 +308,19 @@ def preamble_bytes(content: pa.Buffer, log: str) -> int:
     if content.size >= len(expected) and bytes(content.slice(0, len(expected))) == expected:
         return len(expected)
     # Another implementation may write the same schema in other bytes.
+    size, found = preamble_log(content)
+    if found != log:
+        raise Malformed(f"it belongs to another log, {found[:64]!r}", 0, 0)
+    return size
+
+
+def preamble_log(content: pa.Buffer) -> tuple[int, str]:
+    """Return where a segment's first batch starts, and the UUID of its log.
+
+    Raises:
+        Malformed: The segment does not begin with our schema.
+
+    """
     size, schema = _schema(content)
     try:
         found = msgspec.json.decode((schema.metadata or {}).get(_KEY.encode(), b"{}"), type=_Origin)
@@ -314,9 +328,7 @@ def preamble_bytes(content: pa.Buffer, log: str) -> int:
         raise Malformed(f"its schema does not say whose it is: {error}", 0, 0) from None
     if found.penstock != FORMAT:
         raise Malformed(f"it has format {found.penstock}, and the log has format {FORMAT}", 0, 0)
-    if found.log != log:
-        raise Malformed(f"it belongs to another log, {found.log[:64]!r}", 0, 0)
-    return size
+    return size, found.log
 
 
 class _Origin(msgspec.Struct):

@@ -16,10 +16,11 @@ from .disk import disk_errors, make_folder, replace_file
 from .layout import COMMITTED, check_name
 from .trimming import delete_free
 
-__all__ = ["DEFAULT_READER", "DEFAULT_RETAIN_BYTES", "commit", "commits", "forget", "trim"]
+__all__ = ["DEFAULT_READER", "DEFAULT_RETAIN_BYTES", "commit", "commits", "forget", "is_damaged", "trim"]
 
 DEFAULT_READER = "default"
 
+_MAX_COMMIT_BYTES = 64
 DEFAULT_RETAIN_BYTES = 64 * 1024 * 1024
 """What stays below the committed position, so that an operator can take back a reader's last steps.
 
@@ -99,11 +100,20 @@ def trim(
     return first
 
 
+def is_damaged(path: Path) -> bool:
+    """Return whether a file in `_committed` holds no position."""
+    try:
+        _read(path)
+    except JournalCorrupt:
+        return True
+    return False
+
+
 def _read(path: Path) -> int | None:
     try:
         text = path.read_bytes()
     except FileNotFoundError:
         return None
-    if not text.strip().isdigit():
+    if len(text) > _MAX_COMMIT_BYTES or not text.strip().isdigit():
         raise JournalCorrupt(f"{path}: holds no position; remove the file if that reader may start again")
     return int(text)

@@ -19,6 +19,7 @@ BODY_DIFFERS = "the checksum of its body is another"
 
 _PREFIX_BYTES = 8
 _UNSIGNED = struct.Struct("<I").unpack_from
+_SHORT = struct.Struct("<H").unpack_from
 _SIGNED = struct.Struct("<i").unpack_from
 _MESSAGE_VTABLE = struct.Struct("<5H").unpack_from
 _BATCH_VTABLE = struct.Struct("<6H").unpack_from
@@ -42,7 +43,7 @@ def decode(message: pa.Buffer) -> pa.RecordBatch:
         raise _malformed(f"Arrow cannot read it: {error}") from None
 
 
-def check(message: pa.Buffer, header_bytes: int, rows: int, checksum: bytes) -> pa.RecordBatch:
+def check(message: pa.Buffer, header_bytes: int, rows: int, checksum: bytes | bytearray) -> pa.RecordBatch:
     """Return the rows of a batch, once its body is what was written, and every row of it can be looked at.
 
     It takes one pass over the body, and one over the offsets.
@@ -82,7 +83,9 @@ def _compressed(header: memoryview) -> bool:
         slot = _MESSAGE_VTABLE(header, _vtable(header, table))[4]
         batch = table + slot + _UNSIGNED(header, table + slot)[0]
         vtable = _vtable(header, batch)
-        return _UNSIGNED(header, vtable)[0] & 0xFFFF >= _BATCH_VTABLE_BYTES and _BATCH_VTABLE(header, vtable)[5] != 0
+        if _SHORT(header, vtable)[0] < _BATCH_VTABLE_BYTES:
+            return False
+        return bool(_BATCH_VTABLE(header, vtable)[5])
     except (ValueError, struct.error) as error:
         raise _malformed(f"its header is not sound: {error}") from None
 
