@@ -49,7 +49,8 @@ def test_tail_needs_one_log(penstock: Penstock, tmp_path: Path) -> None:
 def test_verify_counts_what_is_sound(penstock: Penstock, tmp_path: Path) -> None:
     fill(tmp_path, "a", 3)
     result = penstock("journal", "verify", str(tmp_path))
-    assert (result.code, result.out) == (0, b"a: 3 rows from 0 to 3 are sound; 0 gaps\n")
+    assert result.code == 0
+    assert result.out.startswith(b"a: 3 rows from 0 to 3 are sound; 0 gaps; head ")
 
 
 def test_verify_finds_damage(penstock: Penstock, tmp_path: Path) -> None:

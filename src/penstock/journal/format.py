@@ -264,7 +264,8 @@ def _ramp(length: int) -> pa.Int64Array:
 
 def _repeated(stream: str, rows: int) -> pa.StringArray:
     capacity = max(1_024, 1 << rows.bit_length())
-    if capacity * len(stream) > _MAX_REPEATED_CHARS:
+    # Of an array of none Arrow writes all that the slice was cut from.
+    if not rows or capacity * len(stream) > _MAX_REPEATED_CHARS:
         return pa.repeat(pa.scalar(stream, pa.string()), rows)
     return _repetition(stream, capacity).slice(0, rows)
 

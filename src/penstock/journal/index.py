@@ -243,7 +243,9 @@ class Index:
 
         """
         for damage in self.damage:
-            if damage.first == damage.end and start <= damage.first <= end and not accepted(damage.first, damage.first):
+            at = damage.first
+            within = start <= at < end or at == end == self.end
+            if at == damage.end and within and not accepted(at, at):
                 raise damage.error(self.name)
         for at in self._range(start, end):
             first, behind = self._bounds(at)

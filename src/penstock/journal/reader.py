@@ -301,7 +301,8 @@ class JournalReader:
         return [
             (index, following)
             for index, following in zip(self._indexes, ends, strict=False)
-            if index.first < end and (following is None or following > start)
+            if (index.first < end or (start < end == index.end and following is None))
+            and (following is None or following > start)
         ]
 
     def _content(self, index: Index, start: int, end: int, following: int | None) -> pa.Buffer:
