@@ -116,12 +116,9 @@ def swap(log: Log, folder: Path, data: st.DataObject) -> list[Entry]:
     before, after = octets(folder, first, early), octets(folder, second, late)
     splice(folder, second, late.offset, late.end_offset, before)
     splice(folder, first, early.offset, early.end_offset, after)
-    # In one file, what is between them has lost its order, too.
-    return [
-        early,
-        late,
-        *(each for each in log.of(first) if first == second and early.offset < each.offset < late.offset),
-    ]
+    # In one file, and with lengths that differ, what is between them has lost its order, too.
+    same = first == second
+    return [early, late, *(each for each in log.of(first) if same and early.offset < each.offset < late.offset)]
 
 
 def duplicate(log: Log, folder: Path, data: st.DataObject) -> list[Entry]:

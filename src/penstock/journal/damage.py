@@ -179,7 +179,7 @@ def _between(
         if entry.position > position:
             moved = True
             yield Damage(position, entry.position, why)
-        elif entry.offset != offset or digest not in (None, entry.note.prev):
+        elif (entry.offset != offset and not moved) or digest not in (None, entry.note.prev):
             moved = True
             yield Damage(position, position, why)
         position, offset, digest = entry.end, entry.end_offset, entry.digest
