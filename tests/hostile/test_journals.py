@@ -241,12 +241,12 @@ def test_small_files_with_any_bytes(tmp_path: Path) -> None:
 def test_marks_that_lie(tmp_path: Path) -> None:
     # THREATS 98
     for number, lie in enumerate(
-        Mark(segment, offset, end, head)
-        for segment in (0, 3, 1 << 62)
+        Mark(first, offset, end, head)
+        for first in (0, 3, 1 << 62)
         for offset in (0, 1, 500, 1 << 62)
-        for end in (segment, 8, 1 << 62)
+        for end in (first, 8, 1 << 62)
         for head in ("00" * 32, None)
-        if segment <= end
+        if first <= end
     ):
         path = tmp_path / str(number)
         folder = write(path, 5, 3)
@@ -257,7 +257,7 @@ def test_marks_that_lie(tmp_path: Path) -> None:
         except DataLost:
             raise AssertionError(f"{lie} loses data silently") from None
         except JournalError as error:
-            assert isinstance(error, JournalCorrupt), error  # noqa: PT017
+            assert isinstance(error, JournalCorrupt), error
 
 
 def test_a_segment_full_of_beginnings_takes_no_time_and_no_memory(tmp_path: Path) -> None:

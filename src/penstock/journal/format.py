@@ -23,6 +23,7 @@ import xxhash
 from ..errors import JournalCorrupt, LocalError
 
 __all__ = [
+    "BODY_DIFFERS",
     "FORMAT",
     "ITEMS",
     "NO_ITEMS",
@@ -42,6 +43,8 @@ __all__ = [
     "scan",
     "tabulate",
 ]
+
+BODY_DIFFERS = "the checksum of its body is another"
 
 FORMAT = 2
 """The version of the format."""
@@ -353,7 +356,7 @@ def _schema(content: pa.Buffer) -> tuple[int, pa.Schema]:
 
 
 def scan(content: pa.Buffer, offset: int, limit: int, position: int, head: str | None) -> Iterator[Entry]:
-    """Yield the batches that lie wholly between two offsets of a segment; bodies are not looked at.
+    """Yield the batches that lie wholly between two offsets of a segment; bodies with rows are not looked at.
 
     Args:
         content: The segment.
@@ -375,6 +378,8 @@ def scan(content: pa.Buffer, offset: int, limit: int, position: int, head: str |
             raise Malformed(f"a batch of position {entry.position} is in its place", offset, position)
         if head is not None and entry.note.prev != head:
             raise Malformed("the batch before it is not the one that it was written after", offset, position)
+        if not entry.note.rows and not body_is_sound(content, entry):
+            raise Malformed(BODY_DIFFERS, offset, position)
         yield entry
         offset = entry.end_offset
         position = entry.end

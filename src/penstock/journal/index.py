@@ -31,7 +31,7 @@ def gap_of(entry: Entry) -> Gap | None:
     return Gap(note.position, _time(note.time), note.gap, previous)
 
 
-def first_prev(content: pa.Buffer | None, log: str) -> str | None:
+def first_prev(content: pa.Buffer | None, first: int, log: str) -> str | None:
     """Return what the first batch of a segment names as the batch before it; None if that cannot be told."""
     if content is None:
         return None
@@ -39,7 +39,7 @@ def first_prev(content: pa.Buffer | None, log: str) -> str | None:
         entry = entry_at(memoryview(content), preamble_bytes(content, log), content.size, 0)
     except Malformed:
         return None
-    return entry.note.prev if entry else None
+    return entry.note.prev if entry is not None and entry.position == first else None
 
 
 def _time(microseconds: int) -> datetime:
@@ -90,7 +90,7 @@ class Index:
         self.damage: list[Damage] = []
         """Which positions are not what was written, as far as headers tell."""
         # Of each batch that has rows, its first position, where it starts, the bytes of its header and of all of it,
-        # when it was appended, the checksum of its body, and whether that was checked: a worker may read a batch often. No objects.
+        # when it was appended, the checksum of its body, and whether that was checked. Numbers, no objects.
         self._starts = array("q")
         self._offsets = array("q")
         self._headers = array("q")

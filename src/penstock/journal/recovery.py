@@ -8,10 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from .damage import Damage, Promise
-from .format import Malformed, body_is_sound, entry_at, genesis, preamble, preamble_bytes
+from .format import BODY_DIFFERS, Malformed, body_is_sound, entry_at, genesis, preamble, preamble_bytes
 from .index import Index
 from .mark import Mark
-from .rows import BODY_DIFFERS
 from .storage import LogFolder
 from .survey import survey
 
@@ -125,7 +124,7 @@ def _grow(index: Index, content: pa.Buffer, mark: Mark | None) -> int:
     if index.damage:
         return max(0, int(content.size) - index.offset)
     end = index.end
-    if why and (mark is None or _behind(index.first, mark) and index.last is None):
+    if why and (mark is None or (_behind(index.first, mark) and index.last is None)):
         # Nothing tells a torn tail from damage; and a segment gets its name when its first batch is durable.
         index.rebuild(content, Promise(), why)
         index.damage = index.damage or [Damage(end, index.end, why)]

@@ -12,11 +12,9 @@ from array import array
 import pyarrow as pa
 import xxhash
 
-from .format import SCHEMA, Malformed
+from .format import BODY_DIFFERS, SCHEMA, Malformed
 
-__all__ = ["BODY_DIFFERS", "check", "decode"]
-
-BODY_DIFFERS = "the checksum of its body is another"
+__all__ = ["check", "decode"]
 
 _PREFIX_BYTES = 8
 _UNSIGNED = struct.Struct("<I").unpack_from
