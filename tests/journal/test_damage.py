@@ -186,7 +186,7 @@ def whole_log_is_refused(path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-@settings(max_examples=200)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_damage_is_found_and_reaches_no_further(
     tmp_path_factory: pytest.TempPathFactory, log: Log, fault: object, data: st.DataObject
