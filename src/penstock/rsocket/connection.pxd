@@ -33,6 +33,9 @@ cdef class Connection:
     cdef Deframer _deframer
     cdef long long _received
     cdef long long _reported
+    cdef bint _unheard
+    cdef bint _begins_again
+    cdef object _refusal
     cdef object _promised
     cdef public bint link_wanted
     cdef public bytes identity

@@ -267,6 +267,7 @@ class RSocketSession(Links):
     def restore_from(self, checkpoint: Checkpoint) -> None:
         """Take the state of `checkpoint` over, instead of a set-up."""
         self._state = OPENED
+        self._unheard = False
         self._received = self._reported = checkpoint.received
         prefix_bytes = self._codec.prefix_bytes
         replay = Replay(self._settings.resume_bytes, prefix_bytes, checkpoint.sent)
