@@ -189,6 +189,10 @@ class Session(Protocol):
         """Return the streams that this side opened and that are still open."""
 
     @abstractmethod
+    def is_ours(self, stream_id: int) -> bool:
+        """Return whether a stream of that number is one that this side opens, be it open or not."""
+
+    @abstractmethod
     def push(self, metadata: bytes, stream_id: int = 0) -> None:
         """Send metadata that belongs to the whole connection, or to a stream, in order with its items.
 

@@ -7,7 +7,7 @@ import logging
 from typing import Final
 
 from ..errors import LimitExceeded
-from ..session import Session
+from ..session import Kept, Session
 from ..settings import Settings
 from ..transports import Link
 from .admission import Gate
@@ -42,6 +42,7 @@ class Flow(Exchanges):
         link: The link, while there is one.
         closed: The session is over.
         gate: Holds what happens until the set-up is accepted; None: nothing does.
+        kept: The session, where it holds what happens until that is durable; None: it does not.
 
     """
 
@@ -54,6 +55,7 @@ class Flow(Exchanges):
         "_waiters",
         "closed",
         "gate",
+        "kept",
         "link",
         "name",
     )
@@ -64,6 +66,7 @@ class Flow(Exchanges):
         self.link: Link | None = None
         self.closed = False
         self.gate: Gate | None = None
+        self.kept: Kept | None = None
         # Why nobody should send: the link has no room, or the disk is behind.
         self._choked = False
         self._crowded = False

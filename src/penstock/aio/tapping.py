@@ -27,6 +27,7 @@ UNTOUCHED: Final = (
     "confirm",
     "credit",
     "handle_timer",
+    "is_ours",
     "link_down",
     "link_up",
     "next_timer",

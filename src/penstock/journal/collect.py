@@ -33,6 +33,7 @@ from ..errors import (
     JournalError,
     LinkError,
     LocalError,
+    OwnerMissing,
     PeerClosed,
     PenstockError,
     ResumeRejected,
@@ -200,6 +201,9 @@ class Collector:
                     self._state = State(begun=True)
                 except ResumeRejected as error:
                     await self._lost(writer, str(error))
+                except OwnerMissing as error:
+                    await self._lost(writer, str(error))
+                    await self._again_after(error, backoff)
                 except Canceled as error:
                     # Its process has ended, and the next one cannot go on with the stream.
                     await self._lost(writer, f"the publisher gave the stream up: {error}")

@@ -150,6 +150,10 @@ class ReactiveStreamsSession(Connection):
         """Return the streams that this side opened and that are still open."""
         return [subscription.id for subscription in self._inbound.subscriptions.all()]
 
+    def is_ours(self, stream_id: int) -> bool:
+        """Return whether a stream of that number is one that this side opens."""
+        return stream_id > 0
+
     def push(self, metadata: bytes, stream_id: int = 0) -> None:
         """Refuse: there is no such thing."""
         raise UnsupportedKind("reactive-streams has no way to push metadata")

@@ -285,6 +285,10 @@ class RiverSession(Checkpoints):
         """Return the numbers of the streams that this side opened and that are still open."""
         return [stream.number for stream in self._streams.all()] if self._is_client else []
 
+    def is_ours(self, stream_id: int) -> bool:
+        """Return whether this side opens streams: clients alone do."""
+        return self._is_client
+
     def push(self, metadata: bytes, stream_id: int = 0) -> None:
         """Push nothing: River has no such thing."""
         raise UnsupportedKind("River has no way to push metadata")

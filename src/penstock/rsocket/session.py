@@ -290,6 +290,10 @@ class RSocketSession(Links):
         """Return the numbers of the streams that this side opened and that are still open."""
         return [stream.id for stream in self._streams.all() if stream.ours]
 
+    def is_ours(self, stream_id: int) -> bool:
+        """Return whether a stream of that number is one that this side opens."""
+        return not self._streams.may_be_theirs(stream_id)
+
     def _sending(self, stream_id: int) -> Stream:
         stream = self._streams.get(stream_id)
         if stream is None or stream.outbound != OPEN:
