@@ -30,6 +30,7 @@ UNTOUCHED: Final = (
     "link_down",
     "link_up",
     "next_timer",
+    "progressed",
     "push",
     "request",
     "streams",

@@ -93,6 +93,10 @@ class Links(Connection):
             self._abort(error, Code.CONNECTION_ERROR)
         self._after()
 
+    def progressed(self, now: float) -> None:
+        """Output that had waited has left the link: the peer's answers may be behind it."""
+        self._keepalive.heard = now
+
     def next_timer(self) -> float | None:
         """Return when to call `handle_timer`, or None. It may be early, never late."""
         return self._timers.next()
