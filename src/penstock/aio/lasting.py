@@ -22,6 +22,7 @@ logger = logging.getLogger("penstock.aio")
 HELD: Final = 1.0
 """Seconds after which a connection was a success. Some proxies accept one and drop it at once when there is no
 server behind them: such a try has failed."""
+EXHAUSTED: Final = "the retry budget is used up; reset_budget() lets it be tried again"
 LAST_WORDS: Final = 1.0
 """Seconds that a task which is canceled gets."""
 
@@ -150,6 +151,9 @@ class LastingPeer(Peer):
             if not driver.usable:
                 await self._another()
             elif driver.paused:
+                if driver.link is None and self._backoff.exhausted:
+                    # The session lives, and nobody looks for a link: it would be waited for in vain.
+                    raise ConnectError(f"{driver.name}: {EXHAUSTED}")
                 await driver.writable()
             else:
                 return driver
@@ -197,7 +201,7 @@ class LastingPeer(Peer):
         if policy.new_calls == "fail":
             raise ConnectError(f"there is no connection at the moment ({why}); another one is being made")
         if self._backoff.spent:
-            raise ConnectError(f"the retry budget is used up ({why}); reset_budget() lets it be tried again")
+            raise ConnectError(f"{EXHAUSTED} ({why})")
         try:
             async with asyncio.timeout(policy.wait_timeout):
                 await self._known.wait()
