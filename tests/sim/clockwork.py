@@ -109,6 +109,12 @@ def run(main: Coroutine[Any, Any, T], seed: int = 0, late: float = 0.0, limit: f
         return runner.run(limited())
 
 
+async def passing(condition: Callable[[], bool], step: float = 0.05) -> None:
+    """Let time pass, in steps, until `condition` holds."""
+    while not condition():  # noqa: ASYNC110  # Time costs nothing here.
+        await asyncio.sleep(step)
+
+
 class Network:
     """Where links are made.
 

@@ -14,7 +14,7 @@ from penstock import ConnectError, Payload, Service, Settings
 from penstock.errors import ApplicationError
 from penstock.journal import Journal
 from penstock.journal.collect import Collector
-from tests.sim.clockwork import Network, network, run
+from tests.sim.clockwork import Network, network, passing, run
 from tests.sim.links import Road
 
 PATIENT = Settings(session_grace=60.0, resume=True)
@@ -43,8 +43,7 @@ async def flapping(net: Network, cuts: int, pause: float) -> None:
     for _ in range(cuts):
         before = net.made
         net.cut()
-        while net.made == before:
-            await asyncio.sleep(0.01)
+        await passing(lambda: net.made > before, 0.01)  # noqa: B023
         await asyncio.sleep(pause)
 
 
@@ -93,12 +92,10 @@ def test_a_collector_records_no_gap_for_a_short_outage(protocol: str, trouble: s
         async with penstock.serve(items(600, 0.1), url, settings=PATIENT):
             collector = Collector(url, "demo.numbers", tmp_path, settings=PATIENT, data=b"{}")
             task = asyncio.create_task(collector.run())
-            while collector.progress.rows < 20:
-                await asyncio.sleep(0.1)
+            await passing(lambda: collector.progress.rows >= 20)
             await TROUBLES[trouble](net)
             back, rows = loop.time(), collector.progress.rows
-            while collector.progress.rows == rows:
-                await asyncio.sleep(0.05)
+            await passing(lambda: collector.progress.rows > rows)
             waited = loop.time() - back
             await task
             return collector.progress.gaps, waited
@@ -117,7 +114,10 @@ def test_an_ordinary_river_client_stops_at_its_budget() -> None:
 
     async def main(net: Network) -> None:
         loop = asyncio.get_running_loop()
-        async with penstock.serve(items(1, 0.0), url, settings=PATIENT), penstock.connect(url, settings=PATIENT) as peer:
+        async with (
+            penstock.serve(items(1, 0.0), url, settings=PATIENT),
+            penstock.connect(url, settings=PATIENT) as peer,
+        ):
             await peer.call("demo.echo", b"1")
             outage = asyncio.create_task(net.outage(20.0))
             await asyncio.sleep(15.0)

@@ -9,10 +9,8 @@ import pytest
 
 import penstock
 from penstock import Payload, Service, Settings
-from penstock.errors import ApplicationError
-from penstock.kinds import Kind
 from tests.sim.clockwork import network, run
-from tests.sim.links import Line, Road
+from tests.sim.links import Road
 
 MIB = 1024 * 1024
 SLOW = 100_000.0

@@ -13,7 +13,7 @@ FIRST: Final = 0.1
 LONGEST: Final = 10.0
 """Seconds: a person who watches waits no longer."""
 RESUME_LONGEST: Final = 1.0
-"""Seconds, while a session waits for a link: it lives for a limited time, and goes on soon after the network is back."""
+"""Seconds, while a session waits for a link: it must go on soon after the network is back."""
 FACTOR: Final = 2.0
 """Seven tries from the first time to the longest."""
 JITTER: Final = 0.5

@@ -6,12 +6,6 @@ import socket
 import struct
 from typing import Any, Final
 
-try:
-    from fcntl import ioctl
-    from termios import TIOCOUTQ
-except ImportError:  # Windows has neither.
-    ioctl = None  # type: ignore[assignment]
-
 __all__ = ["taken"]
 
 TCP_INFO: Final[int | None] = getattr(socket, "TCP_INFO", None)
@@ -29,14 +23,16 @@ def taken(connection: Any) -> tuple[int, int | None]:
     """
     try:
         return _queued(connection), _confirmed(connection)
-    except (OSError, AttributeError):
-        # No socket, none that has this, or one that is closed.
+    except (OSError, ValueError, AttributeError, ImportError):
+        # No socket, one that is closed, or a system that does not tell.
         return 0, None
 
 
 def _queued(connection: Any) -> int:
-    if ioctl is None:
-        return 0
+    # Windows has neither.
+    from fcntl import ioctl
+    from termios import TIOCOUTQ
+
     return int(_int.unpack(ioctl(connection.fileno(), TIOCOUTQ, bytes(_int.size)))[0])
 
 
