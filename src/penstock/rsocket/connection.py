@@ -109,6 +109,10 @@ class Connection:
         self._reported = -1
         # The position, the stream and the request that the last checkpoint covers, until it is committed.
         self._promised: tuple[int, int, int] | None = None
+        # When the link came up, what the peer had received then, and what links have been lost since it has more.
+        self._linked_at = 0.0
+        self._worn_at = -1
+        self._wear = 0
         self.link_wanted = True
         self.identity = b""
         if token is not None:
