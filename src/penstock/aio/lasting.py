@@ -22,7 +22,6 @@ logger = logging.getLogger("penstock.aio")
 HELD: Final = 1.0
 """Seconds after which a connection was a success. Some proxies accept one and drop it at once when there is no
 server behind them: such a try has failed."""
-EXHAUSTED: Final = "the retry budget is used up; reset_budget() lets it be tried again"
 LAST_WORDS: Final = 1.0
 """Seconds that a task which is canceled gets."""
 
@@ -153,7 +152,7 @@ class LastingPeer(Peer):
             elif driver.paused:
                 if driver.link is None and self._backoff.exhausted:
                     # The session lives, and nobody looks for a link: it would be waited for in vain.
-                    raise ConnectError(f"{driver.name}: {EXHAUSTED}")
+                    raise self._exhausted(self.trouble or f"{driver.name}: the connection broke")
                 await driver.writable()
             else:
                 return driver
@@ -201,13 +200,17 @@ class LastingPeer(Peer):
         if policy.new_calls == "fail":
             raise ConnectError(f"there is no connection at the moment ({why}); another one is being made")
         if self._backoff.spent:
-            raise ConnectError(f"{EXHAUSTED} ({why})")
+            raise self._exhausted(why)
         try:
             async with asyncio.timeout(policy.wait_timeout):
                 await self._known.wait()
         except TimeoutError:
             why = self.trouble or why
             raise ConnectError(f"there was no connection for wait_timeout ({policy.wait_timeout} s): {why}") from None
+
+    def _exhausted(self, why: object) -> ConnectError:
+        """Return what is raised when there are no tries left."""
+        return ConnectError(f"the retry budget is used up ({why}); reset_budget() lets it be tried again")
 
     def _renew(self) -> None:
         """Begin a session, which has no link yet."""
