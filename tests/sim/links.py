@@ -131,6 +131,7 @@ class Line:
         client, server: The sessions; the server's is there after its first handshake.
         client_events, server_events: What they said.
         links: How many there were.
+        hangs: The server's process hangs: its system takes what comes, and nobody reads it.
         now: The time.
 
     """
@@ -155,6 +156,7 @@ class Line:
         self.client_events: list[Any] = []
         self.server_events: list[Any] = []
         self.links = 0
+        self.hangs = False
         self._due = self.now
         self._linked = False
         self.client = client_session(protocol, replace(Settings(), **(client or {})), random=bytes(range(16)))
@@ -171,6 +173,7 @@ class Line:
     def run(self, seconds: float, done: Callable[[], bool] = lambda: False) -> bool:
         """Let time pass, until `done` at most; return whether it is."""
         end = self.now + seconds
+        self._flush()
         while not done():
             when = self._next()
             if when > end:
@@ -185,7 +188,9 @@ class Line:
         return [event for event in getattr(self, f"{side}_events") if type(event).__name__ == name]
 
     def _next(self) -> float:
-        whens = [self.client.next_timer(), None if self.server is None else self.server.next_timer()]
+        whens = [self.client.next_timer()]
+        if self.server is not None and not self.hangs:
+            whens.append(self.server.next_timer())
         if self._linked:
             whens += [self._left.out.next(), self._right.out.next()]
         elif self.client.link_wanted:
@@ -195,7 +200,7 @@ class Line:
     def _step(self) -> None:
         if not self._linked and self.client.link_wanted and self._due <= self.now:
             self._open()
-        for side in (self._left, self._right):
+        for side in (self._left,) if self.hangs else (self._left, self._right):
             if side.session is not None and (side.session.next_timer() or inf) <= self.now:
                 if self._linked:
                     side.look(self.now)
@@ -229,6 +234,8 @@ class Line:
                     return
 
     def _to_server(self, data: bytes) -> None:
+        if self.hangs:
+            return
         if self._acceptor is None:
             self.server.receive(data, self.now)
             return

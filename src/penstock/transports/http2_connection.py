@@ -93,7 +93,7 @@ class Connection:
         return None if self._socket is None else self._socket.get_extra_info(name)
 
     def progress(self, link: StreamLink) -> tuple[int, int]:
-        """Return what waits in the socket, which all links share, and a number that grows as the peer's system takes it."""
+        """Return what waits in the socket, which all links share, and a number that grows as the peer takes it."""
         return (0, 0) if self._socket is None else self._socket.progress()
 
     # What the socket tells; see penstock.transports.base.Receiver.
