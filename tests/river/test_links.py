@@ -280,15 +280,16 @@ def test_a_client_that_hears_nothing_says_nothing() -> None:
     assert duo.client.take_output() == []
 
 
-@pytest.mark.parametrize(("lived", "links"), [(1.0, 8), (0.9, 64)])
-def test_links_that_bring_no_acknowledgement_wear_a_session_out(lived: float, links: int) -> None:
+@pytest.mark.parametrize(("moved", "links"), [(True, 8), (False, 128)])
+def test_links_that_bring_no_acknowledgement_wear_a_session_out(moved: bool, links: int) -> None:
     # THREATS 91
     duo = Duo()
 
     def lose(message: Message, direction: str) -> str:
         if message.service_name is None:
             return ""
-        duo.now += lived
+        if moved:
+            duo.client.progressed(duo.now)
         return "before"
 
     duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 1, "b": "x" * 10_000}))
@@ -314,3 +315,23 @@ def test_an_acknowledgement_makes_up_for_what_was_lost() -> None:
         duo.advance(2.0)
         duo.lose = lose
     assert not duo.of("client", "Closed") and len(duo.of("server", "Requested")) == 30
+
+
+def test_links_that_lived_wear_nothing_out() -> None:
+    # A collector that waits for its disk, or for its readers, acknowledges nothing for a long time.
+    duo = Duo(session_grace=60.0)
+    number = duo.client.open(Kind.STREAM, "demo.count", Payload(), 1)
+    duo.drive()
+    duo.server.send(number, duo.payload("x"))
+    duo.drive()
+    assert duo.client.checkpoint(number, 0) is not None
+    duo.client.commit()
+    duo.server.send(number, duo.payload("y"))
+    duo.advance(1.5)
+    first = duo.server.sequence.first
+    for _ in range(200):
+        duo.advance(1.5)
+        duo.cut()
+        duo.link()
+    assert duo.server.sequence.first == first < duo.server.sequence.seq
+    assert not duo.of("server", "Closed") and not duo.of("client", "Closed")

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tests.sim.clockwork import Network, network, passing, run
 from tests.sim.links import Road
 
 PATIENT = Settings(session_grace=60.0, resume=True)
+WATCHFUL = replace(PATIENT, heartbeat_interval=0.5, keepalive_interval=0.5, keepalive_lifetime=5.0)
 SECONDS = 3.0
 """Within so many of the link's return things go on."""
 
@@ -147,8 +149,8 @@ def test_a_message_that_is_cut_again_and_again_ends_its_session(protocol: str, s
 
     async def main() -> BaseException | None:
         async with (
-            penstock.serve(items(1, 0.0), url, settings=PATIENT),
-            penstock.connect(url, settings=PATIENT, reconnect=False) as peer,
+            penstock.serve(items(1, 0.0), url, settings=WATCHFUL),
+            penstock.connect(url, settings=WATCHFUL, reconnect=False) as peer,
         ):
             with pytest.raises((ApplicationError, penstock.LinkLost)) as failed:
                 await peer.call("demo.echo", large)

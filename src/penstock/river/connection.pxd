@@ -40,6 +40,7 @@ cdef class Connection:
     cdef double _look_after
     cdef long long _worn_at
     cdef int _wear
+    cdef double _moved_at
     cdef readonly list _events
     cdef Outbox _outbox
     cdef object _timers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any, Final
 
 from ..core.halves import DONE
@@ -109,6 +110,7 @@ class Connection:
         self._look_after = min(settings.heartbeat_interval, limit / 2)
         # The oldest message that is not acknowledged, and what links have been lost since it was sent.
         self._worn_at = -1
+        self._moved_at = -inf
         self._wear = 0
         self._events: list[Event] = []
         self._outbox = Outbox()

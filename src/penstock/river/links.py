@@ -29,10 +29,11 @@ from .inbound import Inbound
 
 __all__ = ["Links"]
 
-WORN_OUT: Final = 64
-"""Links in a row, none of which brings an acknowledgement of the same message, after which the session ends."""
-WEIGHT: Final = 8
-"""For how many of them one counts that lived for a heartbeat: it had the time, so eight such links are enough."""
+WORN_OUT: Final = 128
+"""Links in a row, each lost within a heartbeat, after which a session ends if its oldest message was not acknowledged.
+Those that lived longer do not count: a collector that waits for its readers acknowledges nothing for a long time."""
+WEIGHT: Final = 16
+"""For how many of them one counts that was lost while large output moved: eight such links are enough."""
 
 HANG_UPS: Final = 5
 """First handshakes without an answer, after which it is no accident: as many as River's retry budget has tries."""
@@ -91,7 +92,7 @@ class Links(Inbound):
 
     def progressed(self, now: float) -> None:
         """Output that had waited has left the link: the peer's answers may be behind it."""
-        self._heard = self._looked = now
+        self._heard = self._looked = self._moved_at = now
 
     def next_timer(self) -> float | None:
         """Return when to call `handle_timer`, or None. It may be early, never late."""
@@ -259,15 +260,18 @@ class Links(Inbound):
         self._worn_out()
 
     def _count_cut(self, now: float) -> None:
-        """Count a link that is lost, unless it brought an acknowledgement of what was sent first."""
+        """Count a link that is lost, unless it brought an acknowledgement of the oldest message."""
         sequence = self._sequence
         first = sequence.first
         if first != self._worn_at:
             self._worn_at = first
             self._wear = 0
         if first < sequence.seq:
-            lived = self.linked_at is not None and now - self.linked_at >= self._settings.heartbeat_interval
-            self._wear += WEIGHT if lived else 1
+            interval = self._settings.heartbeat_interval
+            if now - self._moved_at <= interval * self._settings.heartbeats_until_dead:
+                self._wear += WEIGHT
+            elif self.linked_at is None or now - self.linked_at < interval:
+                self._wear += 1
 
     def _worn_out(self) -> bool:
         """End a session whose links cannot carry what it has to send. Return whether it is over."""

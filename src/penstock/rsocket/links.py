@@ -23,11 +23,12 @@ from .setup import setup_frame
 
 __all__ = ["Links"]
 
-WORN_OUT: Final = 64
-"""Links in a row, over none of which the peer gets any more, after which the session ends."""
-WEIGHT: Final = 8
-"""For how many of them one counts that lived for `LIVED` seconds: it had the time, so eight such links are enough."""
-LIVED: Final = 1.0
+WORN_OUT: Final = 128
+"""Links in a row, each lost within `BRIEF` seconds, after which a session ends if the peer has received no more. Those
+that lived longer do not count: a collector that waits for its readers confirms nothing for a long time."""
+WEIGHT: Final = 16
+"""For how many of them one counts that was lost while large output moved: eight such links are enough."""
+BRIEF: Final = 1.0
 
 # The state of the link.
 DOWN: Final = 0
@@ -107,7 +108,7 @@ class Links(Connection):
 
     def progressed(self, now: float) -> None:
         """Output that had waited has left the link: the peer's answers may be behind it."""
-        self._keepalive.heard = now
+        self._keepalive.heard = self._moved_at = now
 
     def next_timer(self) -> float | None:
         """Return when to call `handle_timer`, or None. It may be early, never late."""
@@ -219,7 +220,10 @@ class Links(Connection):
         """Count a link that is lost, if the peer lacked something when it came up."""
         replay = self._outbound.replay
         if self._link == UP and replay is not None and 0 <= self._worn_at < replay.end:
-            self._wear += WEIGHT if now - self._linked_at >= LIVED else 1
+            if now - self._moved_at <= self._settings.keepalive_interval:
+                self._wear += WEIGHT
+            elif now - self._linked_at < BRIEF:
+                self._wear += 1
 
     def _suspend(self) -> None:
         """Go on without a link: what is sent now waits in the replay."""
