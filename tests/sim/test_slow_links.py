@@ -58,3 +58,18 @@ def test_a_large_message_arrives_over_a_slow_link(
     with network(lambda number: (Road(SLOW, 0.05, buffer), Road(SLOW, 0.05, buffer))) as net:
         answer = run(main(), limit=200.0)
     assert (len(answer.data), calls, net.made) == (answer_bytes + 2, [request_bytes + 2], 1)
+
+
+def test_an_idle_timeout_waits_for_output_that_moves() -> None:
+    # THREATS 91: reactive-streams has no heartbeats; a server hears nothing of a client that receives a large item.
+    calls: list[int] = []
+    url, settings = "reactive-streams+memory://slow", Settings(idle_timeout=2.0)
+
+    async def main() -> Any:
+        async with penstock.serve(service_of(MIB, calls), url, settings=settings):
+            async with penstock.connect(url, settings=settings) as peer:
+                return await peer.call("demo.large", body(10))
+
+    with network(lambda number: (Road(SLOW, 0.05), Road(SLOW, 0.05))) as net:
+        answer = run(main(), limit=200.0)
+    assert (len(answer.data), net.made) == (MIB + 2, 1)
