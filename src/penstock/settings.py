@@ -55,7 +55,8 @@ class Settings:
     max_reassembly_bytes: int = 128 * MIB
     """Unfinished items of a connection together."""
     max_process_reassembly_bytes: int = 1024 * MIB
-    """Unfinished items of all connections of this process together; whoever adds to more loses its oldest one."""
+    """Unfinished items of all connections of this process together; beyond it, the connection that adds a fragment
+    loses its oldest item. In reactive-streams-io, either limit ends the connection."""
     reassembly_timeout: float = 60.0
     """How long one item may take from its first fragment to its last."""
     max_metadata_bytes: int = 1 * MIB

@@ -322,6 +322,11 @@ class Inbound:
             if size and len(payload.data) != size:
                 raise ProtocolError(f"an element in parts has {len(payload.data)} bytes, and {size} were announced")
             self._deliver(subscription, payload)
+            return
+        excess = self.reassembly.excess()
+        if excess is not None:
+            # THREATS 101. There is no way to give up one element, and the peer has overstepped for the connection.
+            raise excess[1]
 
     def _begin_element(self, subscription: Subscription, message: Message, now: float) -> int:
         """Take the first part of an element, which uses one of the demand; return the element's number here."""
