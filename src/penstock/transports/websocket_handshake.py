@@ -199,6 +199,10 @@ class ServerHandshake:
             )
         return True
 
+    def unavailable(self) -> bytes:
+        """Return the answer of a server that is closing, to a request of which not all has come."""
+        return self._protocol.reject(503, "The server is closing.\n").serialize()
+
     def _response(self, head: bytes) -> Response:
         self._protocol.receive_data(head)
         requests = self._protocol.events_received()
