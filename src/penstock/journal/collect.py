@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from ..aio.backoff import Backoff
+from ..aio.backoff import Backoff, resuming
 from ..aio.client import connect
 from ..aio.peer import Peer
 from ..aio.streams import Stream
@@ -182,7 +182,7 @@ class Collector:
         """
         with JournalWriter.open(self._journal, self._source, budget_bytes=self._budget_bytes) as writer:
             await self._recall(writer)
-            backoff = Backoff()
+            backoff = resuming()
             connected = self._state.begun
             while not self._state.done:
                 try:

@@ -34,6 +34,10 @@ cdef class Connection:
     cdef long long _received
     cdef long long _reported
     cdef object _promised
+    cdef double _linked_at
+    cdef double _moved_at
+    cdef long long _worn_at
+    cdef int _wear
     cdef public bint link_wanted
     cdef public bytes identity
 
