@@ -35,6 +35,7 @@
       * :exc:`KeepaliveTimeout`: the peer fell silent.
 
     * :exc:`LimitExceeded`: the peer ran into one of our limits.
+    * :exc:`OwnerMissing`: an event of a stream found nobody to receive it.
 
   * :exc:`JournalError`: the journal cannot be read or written.
 
@@ -69,6 +70,7 @@ __all__ = [
     "LinkLost",
     "LocalError",
     "Mismatch",
+    "OwnerMissing",
     "PeerClosed",
     "PenstockError",
     "ProtocolError",
@@ -267,6 +269,10 @@ class KeepaliveTimeout(LinkError):
 
 class LimitExceeded(SessionError):
     """The peer ran into one of the limits in :class:`penstock.Settings`."""
+
+
+class OwnerMissing(SessionError):
+    """An event of a stream found nobody to receive it: a defect of this side. The session ends rather than lose it."""
 
 
 class JournalError(PenstockError):

@@ -76,6 +76,9 @@ class FakeSession:
     def close(self, now: float, error: Exception | None = None) -> None:
         self.told.append(("close", error))
 
+    def is_ours(self, stream_id: int) -> bool:
+        return stream_id % 2 == 1
+
     # What streams say.
 
     def send(self, stream_id: int, payload: Any, done: bool = False) -> int:
@@ -144,6 +147,7 @@ class FakeDriver:
         self.paused = False
         self.outbound: dict[int, Any] = {}
         self.inbound: dict[int, Any] = {}
+        self.left: set[int] = set()
         self.tasks: set[asyncio.Future[Any]] = set()
         self.failed: list[tuple[BaseException, str]] = []
         self.ended: list[Any] = []

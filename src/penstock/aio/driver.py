@@ -8,7 +8,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from ..errors import SessionError
+from ..errors import OwnerMissing, SessionError
 from ..events import Closed, Draining, Established, Event, LeaseGranted, Unlinked
 from ..kinds import Kind
 from ..session import Session
@@ -160,6 +160,8 @@ class Driver(Flow):
         while happened:
             self.dispatch(happened if self.gate is None else self.gate.pass_through(happened))
             happened = session.take_events()
+        if self.left and not self.withholds():
+            self.left.clear()
         self.write()
         self._flushing = False
         if session.full:
@@ -169,6 +171,10 @@ class Driver(Flow):
         if not session.link_wanted and self.link is not None:
             self.link.close()
         self._set_timer()
+
+    def withholds(self) -> bool:
+        """Return whether events are held back that have happened: until the set-up is accepted, or they are durable."""
+        return self.gate is not None or (self.kept is not None and not self.kept.settled)
 
     # Time.
 
@@ -195,6 +201,8 @@ class Driver(Flow):
         if isinstance(event, Closed):
             self.closed = True
             self.error = event.error
+            if isinstance(event.error, OwnerMissing):
+                logger.error("%s: %s", self.name, event.error)
             self.lessees.closed()
             self._confirmed(event.error)
             if self._timer is not None:

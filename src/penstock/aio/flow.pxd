@@ -6,6 +6,7 @@ cdef class Flow(Exchanges):
     cdef public object link
     cdef public bint closed
     cdef public object gate
+    cdef public object kept
     cdef bint _choked
     cdef bint _crowded
     cdef list _waiters

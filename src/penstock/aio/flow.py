@@ -7,7 +7,7 @@ import logging
 from typing import Final
 
 from ..errors import LimitExceeded
-from ..session import Session
+from ..session import Kept, Session
 from ..settings import Settings
 from ..transports import Link
 from .admission import Gate
@@ -45,6 +45,7 @@ class Flow(Exchanges):
         link: The link, while there is one.
         closed: The session is over.
         gate: Holds what happens until the set-up is accepted; None: nothing does.
+        kept: The session, where it holds what happens until that is durable; None: it does not.
 
     """
 
@@ -59,6 +60,7 @@ class Flow(Exchanges):
         "_waiters",
         "closed",
         "gate",
+        "kept",
         "link",
         "name",
     )
@@ -69,6 +71,7 @@ class Flow(Exchanges):
         self.link: Link | None = None
         self.closed = False
         self.gate: Gate | None = None
+        self.kept: Kept | None = None
         # Why nobody should send: the link has no room, or the disk is behind.
         self._choked = False
         self._crowded = False

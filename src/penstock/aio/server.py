@@ -255,6 +255,7 @@ class Server:
             self._drivers[session] = driver
             if self._folder is not None and isinstance(session, Kept):
                 session.watch(driver.disk_waits)
+                driver.kept = session
             driver.over.add_done_callback(lambda _: self._ended(session, arrival.address))
         else:
             # The session that this link takes over counts already.

@@ -205,16 +205,15 @@ class Stream(Items):
         return self._items() if self._entered else self._items_until_left()
 
     @classmethod
-    def adopted(cls, driver: Driver, stream_id: int) -> Stream:
-        """Return the stream of that number, which another process opened, for the one that takes it over.
+    def adopted(cls, inbound: Inbound) -> Stream:
+        """Return a stream that another process opened, for the one that takes it over.
 
         Args:
-            driver: The connection, whose session was resumed.
-            stream_id: Its number. It asks for nothing by itself: :meth:`grant` does.
+            inbound: Its receiving half. It asks for nothing by itself: :meth:`grant` does.
 
         """
-        stream = cls(driver, Wanted(Kind.STREAM, "", Payload(), credit=1, manual=True))
-        stream._inbound = driver.inbound[stream_id] = Inbound(driver, stream_id, 1, 1, True)
+        stream = cls(inbound.driver, Wanted(Kind.STREAM, "", Payload(), credit=1, manual=True))
+        stream._inbound = inbound
         return stream
 
     @property

@@ -27,6 +27,7 @@ UNTOUCHED: Final = (
     "confirm",
     "credit",
     "handle_timer",
+    "is_ours",
     "link_down",
     "link_up",
     "next_timer",
@@ -130,6 +131,11 @@ class TappedSession:
     def full(self) -> bool:
         """See :class:`penstock.session.Session`."""
         return self._session.full
+
+    @property
+    def secret(self) -> bytes:
+        """See :class:`penstock.session.Session`."""
+        return self._session.secret
 
     @property
     def open_streams(self) -> int:

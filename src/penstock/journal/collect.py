@@ -33,6 +33,7 @@ from ..errors import (
     JournalError,
     LinkError,
     LocalError,
+    OwnerMissing,
     PeerClosed,
     PenstockError,
     ResumeRejected,
@@ -79,6 +80,7 @@ class State(msgspec.Struct, array_like=True):
         begun: A stream was opened: what a new one may have missed is a gap.
         done: The publisher completed the stream.
         outstanding: Items that were asked for and have not come.
+        secret: Of the checkpoint's session.
 
     """
 
@@ -86,6 +88,7 @@ class State(msgspec.Struct, array_like=True):
     begun: bool = False
     done: bool = False
     outstanding: int = 0
+    secret: bytes = b""
 
 
 class Progress(msgspec.Struct):
@@ -198,6 +201,9 @@ class Collector:
                     self._state = State(begun=True)
                 except ResumeRejected as error:
                     await self._lost(writer, str(error))
+                except OwnerMissing as error:
+                    await self._lost(writer, str(error))
+                    await self._again_after(error, backoff)
                 except Canceled as error:
                     # Its process has ended, and the next one cannot go on with the stream.
                     await self._lost(writer, f"the publisher gave the stream up: {error}")
@@ -243,7 +249,12 @@ class Collector:
         while checkpoint is None and not self._room(writer):  # noqa: ASYNC110
             await asyncio.sleep(RETRY)
         async with connect(
-            self._url, settings=self._settings, ssl=self._ssl, checkpoint=checkpoint, reconnect=False
+            self._url,
+            settings=self._settings,
+            ssl=self._ssl,
+            checkpoint=checkpoint,
+            secret=self._state.secret,
+            reconnect=False,
         ) as peer:
             try:
                 stream = await self._stream(writer, peer, resumed=checkpoint is not None)
@@ -322,15 +333,16 @@ class Collector:
             await asyncio.sleep(LINGER)
             return
         self._outstanding += grant - rows
-        self._state = State(checkpoint, True, stream.over and stream.error is None, self._outstanding)
+        done = stream.over and stream.error is None
+        self._state = State(checkpoint, True, done, self._outstanding, b"" if checkpoint is None else peer.secret)
         await self._append(writer, builder.finish() if rows else NO_ITEMS)
         self._renew_after(RENEWAL)
         if checkpoint is not None:
             peer.commit()
-            # What that asked for may have been here: the next checkpoint covers it, so it has to be taken before.
-            await asyncio.sleep(0)
         elif grant:
             stream.grant(grant)
+        # What that asked for may have been here: the next checkpoint covers it, so it has to be taken before.
+        await asyncio.sleep(0)
 
     def _resize(self, rows: int, size: int) -> None:
         """Fit the window to how large items are."""

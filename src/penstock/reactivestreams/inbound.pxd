@@ -24,6 +24,8 @@ cdef class Inbound:
     cdef dict _handlers
     cdef readonly Subscriptions subscriptions
     cdef readonly dict publications
+    cdef readonly dict published
+    cdef object _last_id
     cdef public bint draining
     cdef readonly object reassembly
 

@@ -51,6 +51,7 @@ class Inbound:
     Attributes:
         subscriptions: Ours.
         publications: The peer's subscriptions, by its numbers.
+        published: The same, by what events call them.
         draining: No new streams of the peer's are taken.
         reassembly: Elements of which not all parts are here, each by a number of its own.
 
@@ -61,6 +62,7 @@ class Inbound:
         "_element_sizes",
         "_events",
         "_handlers",
+        "_last_id",
         "_late",
         "_opens",
         "_outbound",
@@ -70,6 +72,7 @@ class Inbound:
         "_stray",
         "draining",
         "publications",
+        "published",
         "reassembly",
         "subscriptions",
     )
@@ -88,6 +91,8 @@ class Inbound:
         self._annotated: Message | None = None
         self.subscriptions = Subscriptions()
         self.publications: dict[int, Publication] = {}
+        self.published: dict[int, Publication] = {}
+        self._last_id = 0
         self.draining = False
         self.reassembly = Reassembly(settings)
         self._handlers = {
@@ -162,11 +167,12 @@ class Inbound:
     def end_publication(self, publication: Publication) -> None:
         """Forget a subscription of the peer's."""
         self._late = min(self._late + CROSSING, MOST_LATE)
-        self.publications.pop(publication.subscriber, None)
+        if self.published.pop(publication.id, None) is not None:
+            del self.publications[publication.subscriber]
 
     def cancel(self, subscription: Subscription) -> None:
         """Tell the peer that we want no more, and forget the subscription."""
-        self._outbound.message(Message(Type.CANCEL, subscription.id))
+        self._outbound.message(Message(Type.CANCEL, subscription.number))
         self.end_subscription(subscription, add(subscription.granted, 2))
 
     def overdue(self, now: float) -> None:
@@ -208,8 +214,9 @@ class Inbound:
             self._outbound.message(Message(Type.ON_ERROR, subscriber, 0, text))
             self.stray(now)
             return
-        publication = Publication(subscriber, message.number, size, now)
-        self.publications[subscriber] = publication
+        self._last_id -= 1
+        publication = Publication(self._last_id, subscriber, message.number, size, now)
+        self.publications[subscriber] = self.published[self._last_id] = publication
         payload = Payload(data, metadata)
         self._events.append(Requested(publication.id, Kind.STREAM, route, payload, publication.credit, True))
 

@@ -33,6 +33,9 @@ cdef class Connection:
     cdef Deframer _deframer
     cdef long long _received
     cdef long long _reported
+    cdef bint _unheard
+    cdef bint _begins_again
+    cdef object _refusal
     cdef object _promised
     cdef double _linked_at
     cdef double _moved_at

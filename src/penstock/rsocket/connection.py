@@ -108,6 +108,11 @@ class Connection:
         # Positions: what we have received, and what of it we say is safe.
         self._received = 0
         self._reported = -1
+        # A client's set-up can be said again: nobody has answered it. The next link begins with it; and why a server has
+        # refused it, maybe because it had read the one before.
+        self._unheard = is_client and token is not None
+        self._begins_again = False
+        self._refusal: SetupRejected | None = None
         # The position, the stream and the request that the last checkpoint covers, until it is committed.
         self._promised: tuple[int, int, int] | None = None
         # When the link came up, and when much output left it last; what the peer had received when it came up, and what
@@ -130,6 +135,11 @@ class Connection:
 
     def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
         """Nothing: a request says what it is."""
+
+    @property
+    def secret(self) -> bytes:
+        """The session's token; empty where it has none."""
+        return self._token or b""
 
     @property
     def open_streams(self) -> int:
@@ -186,6 +196,8 @@ class Connection:
     def _establish(self) -> None:
         """Note that the server has accepted the set-up: it has said something."""
         self._established = True
+        self._unheard = False
+        self._timers.stop(Timer.EXPIRY)
         settings = self._settings
         metadata_mime = settings.metadata_mime or self._dialect.metadata_mime
         self._events.append(Established(Payload(), metadata_mime, settings.data_mime))
@@ -270,7 +282,7 @@ class Connection:
         if code in SETUP_CODES:
             # RSocket 1.0, Handling the Unexpected 9.7 and 9.8: they count for a client before it is established.
             if self._is_client and not self._established:
-                self._finish(SetupRejected(f"the server refused the set-up: {text}", code))
+                self._set_up_refused(SetupRejected(f"the server refused the set-up: {text}", code), now)
             else:
                 self._inbound.stray(now)
         elif code == Code.CONNECTION_CLOSE and self._streams:
@@ -285,6 +297,10 @@ class Connection:
         if self._token is None:
             return 0
         return self._received if self._reported < 0 else self._reported
+
+    def _set_up_refused(self, error: SetupRejected, now: float) -> None:
+        """End the session that a server refuses."""
+        self._finish(error)
 
     # Ends.
 

@@ -52,13 +52,8 @@ class Links(Connection):
         if not self._is_client:
             self._link = UP
             self._timers.set(Timer.FIRST_FRAME, now + settings.first_frame_timeout)
-        elif self._state == NEW:
-            self._state = OPENED
-            self._link = UP
-            self._outbound.linked = True
-            self._outbound.control(setup_frame(self._dialect, settings, self._setup, self._token))
-            self._start_keepalive(settings.keepalive_interval, settings.keepalive_lifetime, now)
-            self._grant(now)
+        elif self._state == NEW or (self._begins_again and self._state != CLOSED):
+            self._begin(now)
         elif self._token is not None and self._state != CLOSED:
             # RSocket 1.0, Resuming Operation: the client sends RESUME, and then nothing until it is answered.
             self._link = RESUMING
@@ -68,6 +63,22 @@ class Links(Connection):
             self._outbound.outbox.write(self._codec.frame(frame))
             self._start_keepalive(settings.keepalive_interval, settings.keepalive_lifetime, now)
             self._timers.stop(Timer.KEEPALIVE)
+
+    def _begin(self, now: float) -> None:
+        """Send SETUP, and after it all that was sent before anybody had answered the first one."""
+        settings = self._settings
+        self._state = max(self._state, OPENED)
+        self._begins_again = False
+        self._link = UP
+        self._outbound.linked = True
+        self._outbound.control(setup_frame(self._dialect, settings, self._setup, self._token))
+        self._start_keepalive(settings.keepalive_interval, settings.keepalive_lifetime, now)
+        if self._token is not None:
+            for piece in self._kept(0):
+                self._outbound.outbox.write(piece)
+            # Until the server is heard, nobody can tell whether it has read the set-up: so it is asked at once.
+            self._outbound.control(KeepaliveFrame(RESPOND, self._position()))
+        self._grant(now)
 
     def link_down(self, now: float, error: Exception | None) -> None:
         """The link is gone; `error` says why unless it ended in order."""
@@ -245,9 +256,35 @@ class Links(Connection):
             self._resumed(position, self._kept(position), now)
         elif isinstance(frame, ErrorFrame) and frame.stream_id == 0:
             text = f"{name_of(frame.code)}: {text_of(frame.data)}"
-            self._finish(ResumeRejected(f"the server did not resume the session: {text}", frame.code))
+            rejected = ResumeRejected(f"the server did not resume the session: {text}", frame.code)
+            if self._refusal is not None:
+                self._finish(self._refusal)
+            elif frame.code == Code.REJECTED_RESUME and self._can_begin_again():
+                # The link was lost before the server had read SETUP: no such session ever was.
+                self._begins_again = True
+                self._relink(rejected, now)
+            else:
+                self._finish(rejected)
         else:
             self._inbound.stray(now)
+
+    def _can_begin_again(self) -> bool:
+        """Return whether nothing was heard of the server, and all that was ever sent is still here."""
+        replay = self._outbound.replay
+        return self._unheard and replay is not None and replay.first == 0
+
+    def _set_up_refused(self, error: SetupRejected, now: float) -> None:
+        """End the session; but a server may refuse a set-up that is said again because it has read the first one."""
+        if Timer.EXPIRY in self._timers and self._refusal is None:
+            self._refusal = error
+            self._relink(error, now)
+        else:
+            self._finish(error)
+
+    def _relink(self, error: Exception, now: float) -> None:
+        """Give the link up, and try over another one."""
+        self.link_down(now, error)
+        self._events.append(Unlinked(error))
 
     def _kept(self, position: int) -> list[bytes]:
         """Return what the peer has not received yet. Raises ResumeRejected where it is not kept."""
@@ -271,6 +308,7 @@ class Links(Connection):
         outbound.linked = True
         self._link = UP
         self._established = True
+        self._unheard = False
         self._timers.stop(Timer.EXPIRY)
         self._inbound.reassembly.restart(now)
         self._start_keepalive(self._settings.keepalive_interval, self._settings.keepalive_lifetime, now)

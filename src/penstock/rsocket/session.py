@@ -226,7 +226,6 @@ class RSocketSession(Links):
         return encode_checkpoint(
             Checkpoint(
                 version=VERSION,
-                token=self._token,
                 received=self._received,
                 sent=replay.first,
                 retained=retained,
@@ -247,21 +246,28 @@ class RSocketSession(Links):
         self._outbound.control(KeepaliveFrame(RESPOND if self._is_client else 0, self._reported))
 
     @classmethod
-    def restore(cls, settings: Settings, data: bytes, dialect: Dialect = RSOCKET_1_0) -> RSocketSession:
+    def restore(cls, settings: Settings, data: bytes, secret: bytes, dialect: Dialect = RSOCKET_1_0) -> RSocketSession:
         """Return the client's session that `checkpoint` described; it resumes as soon as a link is up.
+
+        Args:
+            settings: Limits and timeouts.
+            data: What :meth:`checkpoint` returned.
+            secret: The session's :attr:`secret`.
+            dialect: The protocol version.
 
         Raises:
             LocalError: `data` is no checkpoint.
 
         """
         checkpoint = decode_checkpoint(data)
-        session = cls(settings, dialect, True, checkpoint.token, None, Payload())
+        session = cls(settings, dialect, True, secret, None, Payload())
         session.restore_from(checkpoint)
         return session
 
     def restore_from(self, checkpoint: Checkpoint) -> None:
         """Take the state of `checkpoint` over, instead of a set-up."""
         self._state = OPENED
+        self._unheard = False
         self._received = self._reported = checkpoint.received
         prefix_bytes = self._codec.prefix_bytes
         replay = Replay(self._settings.resume_bytes, prefix_bytes, checkpoint.sent)
@@ -283,6 +289,10 @@ class RSocketSession(Links):
     def streams(self) -> list[int]:
         """Return the numbers of the streams that this side opened and that are still open."""
         return [stream.id for stream in self._streams.all() if stream.ours]
+
+    def is_ours(self, stream_id: int) -> bool:
+        """Return whether a stream of that number is one that this side opens."""
+        return not self._streams.may_be_theirs(stream_id)
 
     def _sending(self, stream_id: int) -> Stream:
         stream = self._streams.get(stream_id)
