@@ -119,7 +119,7 @@ def test_no_message_of_a_publisher_that_has_ended_may_precede_the_next_subscribe
     # THREATS 101: a server that refuses with onError alone, from its second answer on.
     raw = unfenced(Kind.CALL)
     raw.say(b"\x06\x01\x00", end)
-    assert raw.session.open(Kind.CALL, "y", Payload()) == 1
+    assert raw.session.open(Kind.CALL, "y", Payload()) == 2
     raw.events()
     raw.heard()
     raw.say(octets)
@@ -130,7 +130,7 @@ def test_the_end_of_a_publisher_that_was_canceled_is_the_last_of_it() -> None:
     # THREATS 101: a call is canceled with its item; its onComplete crosses with that.
     raw = unfenced(Kind.CALL)
     raw.say(b"\x06\x01\x00", b"\x07\x01\x01a")
-    assert raw.session.open(Kind.CALL, "y", Payload()) == 1
+    assert raw.session.open(Kind.CALL, "y", Payload()) == 2
     raw.say(b"\x07\x01\x01b", b"\x08\x01")
     assert [type(event).__name__ for event in raw.events()] == ["ItemReceived"]
     raw.heard()
@@ -144,7 +144,7 @@ def test_late_messages_of_a_canceled_publisher_are_dropped(octets: bytes) -> Non
     raw = unfenced(Kind.STREAM)
     raw.say(b"\x06\x01\x00")
     raw.session.cancel(1)
-    assert raw.session.open(Kind.STREAM, "y", Payload(), 5) == 1
+    assert raw.session.open(Kind.STREAM, "y", Payload(), 5) == 2
     raw.say(octets)
     # The fence ends what is late.
     raw.say(b"\x06\x01\x00", b"\x07\x01\x01z")
@@ -157,7 +157,7 @@ def test_a_subscription_canceled_before_its_fence_may_still_be_heard_behind_it()
     raw = unfenced(Kind.STREAM)
     raw.session.cancel(1)
     raw.say(b"\x06\x01\x00")
-    assert raw.session.open(Kind.STREAM, "y", Payload(), 5) == 1
+    assert raw.session.open(Kind.STREAM, "y", Payload(), 5) == 2
     raw.say(b"\x07\x01\x01a", b"\x08\x01")
     assert raw.events() == [] and raw.session.link_wanted
 
