@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-
 from chaos.items import item
 from chaos.oracle import Verdict, judge_source
 from chaos.sources import Source
+
 from penstock.journal import Gap
 
 SOURCE = Source("a", "rsocket")
