@@ -8,7 +8,8 @@ import pytest
 
 from penstock import JournalCorrupt
 from penstock.journal.format import PREAMBLE, Note, encode, tabulate
-from penstock.journal.index import Gap, Index
+from penstock.journal.gaps import Gap
+from penstock.journal.index import Index
 from tests.journal.logs import items
 
 

@@ -5,27 +5,16 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
 from .format import Entry, Malformed, body_is_sound, corrupt, decode, preamble_bytes, scan
+from .gaps import Gap
 
-__all__ = ["Gap", "Index", "gap_of"]
+__all__ = ["Index", "gap_of"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A loss: the rows on both sides of it are there, but items between them never came, or came to nothing."""
-
-    position: int
-    """Of the first row behind it, be that written already or not."""
-    time: datetime
-    """When it was recorded."""
-    reason: str
 
 
 def gap_of(entry: Entry) -> Gap | None:

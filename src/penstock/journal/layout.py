@@ -5,6 +5,9 @@
     source=NAME/
         00000000000000000000.arrows     a segment, named by the position of its first row
         00000000000000524288.arrows
+        _log.json                       what the log is: its UUID, and the request that it collects
+        _secret                         what resumes the collector's session; never in a segment
+        _gaps                           gaps whose segments were trimmed
         _durable                        up to where the log is on the disk
         _lock                           who writes
         _committed/READER               up to where each reader has no further use for the rows
@@ -25,7 +28,10 @@ from ..errors import LocalError
 __all__ = [
     "COMMITTED",
     "DURABLE",
+    "GAPS",
+    "IDENTITY",
     "LOCK",
+    "SECRET",
     "Extent",
     "Mark",
     "bytes_between",
@@ -40,6 +46,9 @@ __all__ = [
 DURABLE = "_durable"
 LOCK = "_lock"
 COMMITTED = "_committed"
+IDENTITY = "_log.json"
+SECRET = "_secret"
+GAPS = "_gaps"
 
 _SOURCE = "source="
 _SUFFIX = ".arrows"

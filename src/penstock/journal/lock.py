@@ -13,7 +13,7 @@ from types import TracebackType
 import msgspec
 
 from ..errors import JournalLocked
-from .disk import disk_errors
+from .disk import disk_errors, open_private
 
 __all__ = ["Lock", "Owner"]
 
@@ -44,7 +44,7 @@ class Lock:
     def __init__(self, path: Path) -> None:
         self.path = path
         with disk_errors(path, "be locked"):
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._fd = open_private(path, os.O_RDWR)
             try:
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

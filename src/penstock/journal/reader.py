@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from ..errors import DataLost, JournalCorrupt, LocalError
 from .format import SCHEMA
-from .index import Gap, Index
+from .gaps import Gap
+from .index import Index
 from .layout import Extent, Mark, bytes_between
 from .storage import LogFolder
 

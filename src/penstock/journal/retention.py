@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from ..errors import JournalCorrupt, LocalError
-from .disk import disk_errors, replace_file
+from .disk import disk_errors, make_folder, replace_file
 from .layout import COMMITTED, Extent, bytes_between, check_name, segment_name
 from .storage import LogFolder
 
@@ -38,7 +38,7 @@ def commit(folder: Path, reader: str, position: int) -> int:
     if position < 0:
         raise LocalError(f"reader {reader!r} commits position {position}; positions start at 0")
     with disk_errors(path, "be written"):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         recorded = _read(path)
         if recorded is not None and position <= recorded:
             return recorded

@@ -11,7 +11,10 @@ import pyarrow as pa
 import pyarrow.fs
 
 from ..errors import JournalError
-from .layout import DURABLE, Mark, segment_name, segment_position, source_folder, source_of
+from .gaps import MAX_GAPS_BYTES, Gap
+from .gaps import decode as decode_gaps
+from .identity import MAX_IDENTITY_BYTES, Identity, decode
+from .layout import DURABLE, GAPS, IDENTITY, Mark, segment_name, segment_position, source_folder, source_of
 
 __all__ = ["LogFolder", "list_sources", "resolve"]
 
@@ -90,6 +93,36 @@ class LogFolder:
             try:
                 with self._filesystem.open_input_file(name) as file:
                     return file.read_buffer()
+            except FileNotFoundError:
+                return None
+
+    def identity(self) -> Identity | None:
+        """Return what the log is, or None if there is no such file.
+
+        Raises:
+            JournalCorrupt: The file is not what was written, or belongs to another version of the format.
+
+        """
+        data = self._small(IDENTITY, MAX_IDENTITY_BYTES)
+        return None if data is None else decode(data, f"{self.path}/{IDENTITY}")
+
+    def kept_gaps(self) -> list[Gap]:
+        """Return the gaps of segments that were trimmed, and of losses that were accepted, in order.
+
+        Raises:
+            JournalCorrupt: The file is damaged.
+
+        """
+        data = self._small(GAPS, MAX_GAPS_BYTES)
+        return [] if data is None else decode_gaps(data, f"{self.path}/{GAPS}")
+
+    def _small(self, file_name: str, limit: int) -> bytes | None:
+        """Return a file beside the segments, cut a byte behind `limit`; None if there is no such file."""
+        name = f"{self.path}/{file_name}"
+        with _errors(name):
+            try:
+                with self._filesystem.open_input_stream(name) as file:
+                    return bytes(file.read(limit + 1))
             except FileNotFoundError:
                 return None
 

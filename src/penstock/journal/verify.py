@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from .format import Entry, Malformed, body_is_sound, corrupt, preamble_bytes, scan
-from .index import Gap, gap_of
+from .gaps import Gap
+from .index import gap_of
 from .storage import LogFolder
 
 __all__ = ["Report", "verify"]

@@ -13,8 +13,9 @@ from types import TracebackType
 import pyarrow as pa
 
 from ..errors import JournalCorrupt, JournalError, LocalError
-from .disk import disk_errors, sync_folder, write_at
+from .disk import disk_errors, make_folder, open_private, sync_folder, write_at
 from .format import NO_ITEMS, PREAMBLE, Note, encode, tabulate
+from .identity import Identity, Request, create, load, without_identity
 from .layout import (
     COMMITTED,
     DURABLE,
@@ -60,6 +61,7 @@ class JournalWriter:
         segment_bytes: int,
         fsync: bool,
         clock: Callable[[], float],
+        lock: Lock | None = None,
     ) -> None:
         self._folder = folder
         self._budget = budget_bytes
@@ -74,11 +76,12 @@ class JournalWriter:
         self._segment: SegmentFile | None = None
         self._mark_fd = -1
         self._committed = 0
+        self._identity: Identity
         with disk_errors(folder, "be made"):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             if fsync:
                 sync_folder(folder.parent)
-        self._lock = Lock(folder / LOCK)
+        self._lock = lock or Lock(folder / LOCK)
 
     @classmethod
     def open(
@@ -86,28 +89,34 @@ class JournalWriter:
         path: str | os.PathLike[str],
         source: str,
         *,
+        request: Request | None = None,
         budget_bytes: int = DEFAULT_BUDGET_BYTES,
         segment_bytes: int = DEFAULT_SEGMENT_BYTES,
         fsync: bool = True,
         clock: Callable[[], float] = time.time,
+        lock: Lock | None = None,
     ) -> JournalWriter:
         """Open a log for writing; it is made if need be. What a crash left half written is cut off.
 
         Args:
             path: The journal's folder, on a disk of this machine or one that is mounted.
             source: The log's name in it: one a collector.
+            request: What the log collects. A new log records it; one that collects another request is refused.
+                None opens any log.
             budget_bytes: Bytes of rows that readers have not committed, beyond which there is no `room`.
             segment_bytes: When to begin another file; at most a quarter of the budget.
             fsync: Whether `append` waits for the disk. Without it rows survive the death of the process,
                 but not a power cut.
             clock: Says what time it is, in seconds since 1970.
+            lock: The log's, if the caller holds it already; the writer closes it.
 
         Returns:
             The writer, which is also a context manager. Look at its `state` and `position`, then append.
 
         Raises:
             JournalLocked: Somebody else writes to this log.
-            JournalCorrupt: Nobody can tell where the log ends.
+            JournalMismatch: The log collects another request.
+            JournalCorrupt: Nobody can tell where the log ends, or what it is.
             DiskFull: There is no room for an empty log.
             JournalError: The folder cannot be written to.
 
@@ -122,13 +131,27 @@ class JournalWriter:
             segment_bytes=segment_bytes,
             fsync=fsync,
             clock=clock,
+            lock=lock,
         )
         try:
+            writer._identify(request)
             writer._go_on(recover(writer._folder))
         except BaseException:
             writer.close()
             raise
         return writer
+
+    def _identify(self, request: Request | None) -> None:
+        """Make sure that the log collects `request`; a new one is given its identity, before anything else."""
+        identity = load(self._folder)
+        if identity is not None:
+            if request is not None:
+                request.check(identity, self._folder)
+        elif LogFolder.local(self._folder).segments():
+            raise without_identity(self._folder)
+        else:
+            identity = create(self._folder, request, fsync=self._fsync)
+        self._identity = identity
 
     def _go_on(self, tail: Tail | None) -> None:
         """Continue where recovery found the log's end, and make the disk agree with it."""
@@ -148,7 +171,7 @@ class JournalWriter:
             if tail is not None:
                 path = self._folder / segment_name(tail.first)
                 self._segment = SegmentFile.reopen(path, tail.size, fsync=self._fsync)
-            self._mark_fd = os.open(self._folder / DURABLE, os.O_WRONLY | os.O_CREAT, 0o644)
+            self._mark_fd = open_private(self._folder / DURABLE, os.O_WRONLY)
             self._publish(self._first, tail.size if tail else 0)
             if self._fsync:
                 os.fsync(self._mark_fd)
@@ -161,6 +184,11 @@ class JournalWriter:
     @property
     def _size(self) -> int:
         return self._segment.size if self._segment else 0
+
+    @property
+    def uuid(self) -> str:
+        """The log's: it is written once, when the log is created."""
+        return self._identity.uuid
 
     @property
     def position(self) -> int:
