@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -54,16 +55,23 @@ class Promises:
 def work(journal: Path, promises: Promises) -> None:
     """Open, append, record gaps, trim and close, several times over; an error of the disk is tried again."""
     for turn in range(ROUNDS):
-        with _patiently(lambda: JournalWriter.open(journal, SOURCE, segment_bytes=SEGMENT_BYTES)) as writer:
-            promises.end = max(promises.end, writer.position)
-            for number in range(BATCHES):
-                _append(writer, promises)
-                if number == turn:
-                    _patiently(lambda: writer.append_gap("test", _state(writer.position)))
-                    promises.gaps.append(writer.position)
-            _patiently(lambda: trim(log_folder(journal, SOURCE), promises.end - 12, reader=READER, retain_bytes=0))
-            promises.trimmed = promises.end - 12
-            writer.refresh()
+        writer = _patiently(lambda: JournalWriter.open(journal, SOURCE, segment_bytes=SEGMENT_BYTES))
+        promises.end = max(promises.end, writer.position)
+        for number in range(BATCHES):
+            _append(writer, promises)
+            if number == turn:
+                _record_gap(writer, promises)
+        promises.trimmed = promises.end - 12
+        _patiently(lambda: trim(log_folder(journal, SOURCE), promises.trimmed, reader=READER, retain_bytes=0))
+        writer.refresh()
+        # What an error leaves unsynced here is synced by the next writer.
+        with suppress(JournalError):
+            writer.close()
+
+
+def _record_gap(writer: JournalWriter, promises: Promises) -> None:
+    _patiently(lambda: writer.append_gap("test", _state(writer.position)))
+    promises.gaps.append(writer.position)
 
 
 def _append(writer: JournalWriter, promises: Promises) -> None:
@@ -89,6 +97,13 @@ def _patiently(call: Callable[[], T]) -> T:
 
 def broken_promises(journal: Path, promises: Promises) -> list[str]:
     """Return which promises a journal breaks that is opened after the power came back; a sentence each."""
+    try:
+        return _broken(journal, promises)
+    except JournalError as error:
+        return [f"{type(error).__name__}: {error}"]
+
+
+def _broken(journal: Path, promises: Promises) -> list[str]:
     if not (journal / f"source={SOURCE}").is_dir():
         return ["the log is gone"] if promises.end or promises.gaps else []
     broken: list[str] = []

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from ..errors import JournalCorrupt, LocalError
-from .disk import disk_errors, make_folder, replace_file
+from .disk import disk_errors, make_folder, replace_file, sync_folder
 from .layout import COMMITTED, Extent, bytes_between, check_name, segment_name
 from .storage import LogFolder
 
@@ -110,6 +110,8 @@ def _delete(folder: Path, committed: int, retain_rows: int, retain_bytes: int) -
             return oldest.first
         with disk_errors(folder, "be trimmed"):
             (folder / segment_name(oldest.first)).unlink(missing_ok=True)
+            # Else a power cut may bring this segment back, and not those behind it.
+            sync_folder(folder)
     return segments[-1][0] if segments else 0
 
 
