@@ -228,7 +228,7 @@ class Acceptor(Protocol):
         """Return when the peer must have said who it is."""
 
     farewell: bytes
-    """What to write before the link is closed after `receive` raised; often nothing."""
+    """What to write before the link is closed without a session, also where `receive` has raised; often nothing."""
 
     identity: bytes
     """Who the peer is, as far as its link proves it: a session is resumed by the same peer alone."""

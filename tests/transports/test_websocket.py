@@ -456,8 +456,9 @@ async def test_a_listener_that_is_closed_gives_up_handshakes_and_leaves_links_al
             late = await place.next()
             await until(lambda: bool(place.listener._handshakes))  # type: ignore[attr-defined]
             await place.listener.close()
-            assert await reader.read() == b""
-            await late.lost()
+            assert (await reader.read()).startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+            error = await late.lost()
+            assert isinstance(error, LinkLost) and "the server is closing" in str(error)
         client.link.write(prefixed(b"still here"))
         await server.has(prefixed(b"still here"))
         with pytest.raises(ConnectError, match="refused"):

@@ -20,11 +20,12 @@ cdef class Subscription:
 cdef class Subscriptions:
     cdef dict _table
     cdef list _free
+    cdef set _canceled
     cdef object _next
     cdef readonly Py_ssize_t live
 
     cpdef Subscription get(self, number)
-    cpdef end(self, Subscription subscription)
+    cpdef end(self, Subscription subscription, bint canceled=*)
     cdef _forget(self, number)
 
 

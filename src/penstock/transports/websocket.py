@@ -304,6 +304,14 @@ class _Accepted:
                 self._error = LinkLost("no WebSocket handshake")
             self._link.abort()
 
+    def decline(self) -> None:
+        """Answer that the server is closing, whether or not the request has begun."""
+        link = self._link
+        if link is not None and self._error is None:
+            self._error = LinkLost("the server is closing")
+            link.write(self._handshake.unavailable())
+            link.close()
+
     def _stop(self) -> None:
         self._handshakes.discard(self)
         if self._timer is not None:
@@ -330,7 +338,7 @@ class WebSocketListener:
         """Accept no more links, and give up those that are still in their handshake."""
         await self._listener.close()
         for accepted in list(self._handshakes):
-            accepted.give_up()
+            accepted.decline()
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
