@@ -154,7 +154,7 @@ def _gap(row: _Row) -> Gap:
         or not 0 <= (row.previous or 0) <= _MAX_TIME
     ):
         raise ValueError("a number is out of range")
-    if row.lost is not None and not 0 <= row.lost[0] < row.lost[1] <= _MAX_POSITION:
+    if row.lost is not None and not 0 <= row.lost[0] <= row.lost[1] <= _MAX_POSITION:
         raise ValueError("a range ends before it starts")
     previous = None if row.previous is None else _EPOCH + row.previous * _MICROSECOND
     return Gap(row.position, _EPOCH + row.time * _MICROSECOND, row.reason, previous, row.lost)
