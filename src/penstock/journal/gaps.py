@@ -56,12 +56,12 @@ class Gap:
 
 
 def merge(*groups: Iterable[Gap]) -> list[Gap]:
-    """Return all gaps once, in the order of their positions. Of a gap that is there twice, the first one counts."""
+    """Return all gaps once, by position, whatever the clock did. Of a gap that is there twice, the first counts."""
     found: dict[tuple[int, datetime, str, tuple[int, int] | None], Gap] = {}
     for group in groups:
         for gap in group:
             found.setdefault((gap.position, gap.time, gap.reason, gap.lost), gap)
-    return sorted(found.values(), key=lambda gap: (gap.position, gap.time))
+    return sorted(found.values(), key=lambda gap: gap.position)
 
 
 def add(folder: Path, gaps: Iterable[Gap]) -> None:

@@ -225,10 +225,11 @@ class JournalReader:
     def gaps(self, start: int | None = None, end: int | None = None) -> list[Gap]:
         """Return the losses just before the rows from `start` to before `end`.
 
-        So consecutive ranges report each loss once. Without `end` the losses are included behind which no row
-        was written yet. It looks through the headers of all segments of the range.
+        So consecutive ranges report each loss once. Without `start` those of trimmed segments are included, and
+        without `end` those behind which no row was written yet. It looks through the headers of all segments of the
+        range.
         """
-        first = self.first if start is None else start
+        first = 0 if start is None else start
         behind = self.end + 1 if end is None else end
         # A loss just before the first row of a segment was recorded at the end of the one before it.
         found = [index.gaps for index in self._indexed(first - 1, behind)]
