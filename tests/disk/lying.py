@@ -87,19 +87,19 @@ class LyingDisk:
         root: The folder; empty.
         cut_at: The step at which the power is cut, before the step has any effect; 0: never.
         fail_at: The step that fails, and with which `errno`; (0, 0): none.
-        syncs: Whether fsync does what it says.
+        lies_from: From this step on, fsync says that it has synced and has not; 0: it always does.
 
     Attributes:
         steps: How many there were.
 
     """
 
-    def __init__(self, root: Path, *, cut_at: int = 0, fail_at: tuple[int, int] = (0, 0), syncs: bool = True) -> None:
+    def __init__(self, root: Path, *, cut_at: int = 0, fail_at: tuple[int, int] = (0, 0), lies_from: int = 0) -> None:
         self.root = root
         self.steps = 0
         self._cut_at = cut_at
         self._fail_at = fail_at
-        self._syncs = syncs
+        self._lies_from = lies_from
         self._names: Names = {}
         self._synced_names: Names = {}
         self._renames: list[tuple[Path, Names]] = []
@@ -212,7 +212,7 @@ class LyingDisk:
             real(descriptor)
             return
         self._step()
-        if not self._syncs:
+        if 0 < self._lies_from <= self.steps:
             return
         if isinstance(opened, Inode):
             opened.sync()

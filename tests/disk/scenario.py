@@ -15,7 +15,7 @@ from penstock.journal import ITEMS, Journal, JournalWriter
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import trim
 
-__all__ = ["Promises", "broken_promises", "work"]
+__all__ = ["Promises", "broken_promises", "unnoticed", "work"]
 
 T = TypeVar("T")
 SOURCE = "s"
@@ -125,3 +125,27 @@ def _broken(journal: Path, promises: Promises) -> list[str]:
     if problems := Journal(journal).verify()[SOURCE].problems:
         broken.append(f"verify says: {problems}")
     return broken
+
+
+def unnoticed(journal: Path) -> list[str]:
+    """Return what is wrong with a log whose disk lied about fsync, and nobody notices; a sentence each.
+
+    A disk that lies can take durable rows away. Whatever survives must then be either refused, or a log that is
+    whole up to its end: never rows in the place of others, and never less than a mark that has survived tells.
+    """
+    if not (journal / f"source={SOURCE}").is_dir():
+        return []
+    report = Journal(journal).verify()[SOURCE]
+    try:
+        reader = Journal(journal).reader(SOURCE)
+        held = [value for batch in reader.read(reader.first, reader.end) for value in batch["data"].to_pylist()]
+    except JournalError as error:
+        return [] if report.problems else [f"verify finds the log sound, and reading says {error}"]
+    wrong = []
+    if held != [b"row %d" % number for number in range(reader.first, reader.end)]:
+        wrong.append("rows stand in the place of others")
+    # A writer may refuse what readers do not look at: it knows what lies behind the mark.
+    with suppress(JournalError), JournalWriter.open(journal, SOURCE) as writer:
+        if writer.position < reader.end:
+            wrong.append(f"the writer goes on at {writer.position}, and readers have seen rows up to {reader.end}")
+    return wrong

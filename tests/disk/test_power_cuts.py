@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from penstock.journal import Journal
 from tests.disk.lying import LyingDisk, PowerCut
-from tests.disk.scenario import Promises, broken_promises, work
+from tests.disk.scenario import Promises, broken_promises, unnoticed, work
 
 SEEDS = 4
 
@@ -53,3 +54,22 @@ def test_error_at_every_step_breaks_no_promise(number: int, tmp_path: Path) -> N
             work(folder / "journal", promises)
         found[step] = broken_promises(folder / "journal", promises)
     assert {step: broken for step, broken in found.items() if broken} == {}
+
+
+def test_disk_that_lies_about_fsync_never_passes_for_sound(tmp_path: Path) -> None:
+    steps = steps_of_the_work(tmp_path / "whole")
+    found, noticed = {}, 0
+    for step in range(10, steps + 1):
+        rng = random.Random(step)
+        before, after = tmp_path / f"before-{step}", tmp_path / f"after-{step}"
+        before.mkdir()
+        after.mkdir()
+        disk = LyingDisk(before, cut_at=step, lies_from=rng.randrange(1, step))
+        with disk.installed(), pytest.raises(PowerCut):
+            work(before / "journal", Promises())
+        disk.power_cut(after, rng)
+        found[step] = unnoticed(after / "journal")
+        noticed += (after / "journal" / "source=s").is_dir() and bool(Journal(after / "journal").verify()["s"].problems)
+    assert {step: wrong for step, wrong in found.items() if wrong} == {}
+    # Else the disk has not lied enough to prove anything.
+    assert noticed > steps // 10
