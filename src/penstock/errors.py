@@ -40,6 +40,8 @@
   * :exc:`JournalError`: the journal cannot be read or written.
 
     * :exc:`JournalLocked`: another collector writes to this log.
+    * :exc:`JournalMismatch`: the log collects another request.
+    * :exc:`JournalMissing`: there is no such journal or log, or it cannot be seen from here.
     * :exc:`JournalCorrupt`: a record batch is damaged.
     * :exc:`DataLost`: positions that were asked for are gone.
     * :exc:`DiskFull`: there is no room for another batch.
@@ -63,6 +65,8 @@ __all__ = [
     "JournalCorrupt",
     "JournalError",
     "JournalLocked",
+    "JournalMismatch",
+    "JournalMissing",
     "KeepaliveTimeout",
     "LeaseMissing",
     "LimitExceeded",
@@ -281,6 +285,14 @@ class JournalError(PenstockError):
 
 class JournalLocked(JournalError):
     """Another process writes to this log."""
+
+
+class JournalMismatch(JournalError):
+    """This log is not the one that is meant: it collects another request, or was created again."""
+
+
+class JournalMissing(JournalError):
+    """There is no such journal or log, or it cannot be seen from this machine."""
 
 
 class JournalCorrupt(JournalError):

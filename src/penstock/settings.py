@@ -55,7 +55,8 @@ class Settings:
     max_reassembly_bytes: int = 128 * MIB
     """Unfinished items of a connection together."""
     max_process_reassembly_bytes: int = 1024 * MIB
-    """Unfinished items of all connections of this process together; whoever adds to more loses its oldest one."""
+    """Unfinished items of all connections of this process together; beyond it, the connection that adds a fragment
+    loses its oldest item. In reactive-streams-io, either limit ends the connection."""
     reassembly_timeout: float = 60.0
     """How long one item may take from its first fragment to its last."""
     max_metadata_bytes: int = 1 * MIB
@@ -109,9 +110,9 @@ class Settings:
 
     # Opening requests, on transports that begin with HTTP.
     origins: tuple[str, ...] = ()
-    """Whose web pages may open connections, such as "https://example.org"; "*": anybody's. A server refuses browsers
-    on any other page, which would act for whoever looks at it; what names no origin, or the server's own address, is
-    let in."""
+    """Origins whose web pages may open connections over WebSocket or HTTP/2, such as "https://example.org"; "*": any. A
+    server refuses all other pages with 403, because they would act for whoever looks at them. A client that names no
+    origin, or the server's own address, is let in. HTTP/2 also refuses, with 415, any type but application/rsocket."""
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Names and values that a client adds to its opening request, such as Authorization; they are never shown."""
 

@@ -55,6 +55,9 @@ class FakeSession:
     def receive(self, data: bytes, now: float) -> None:
         self.told.append(("receive", data))
 
+    def progressed(self, now: float) -> None:
+        self.told.append(("progressed",))
+
     def handle_timer(self, now: float) -> None:
         self.told.append(("handle_timer",))
         self.timer = None
@@ -210,6 +213,7 @@ class FakeLink:
     Attributes:
         written: What was written, in order.
         waiting: Bytes that the network has not taken, as a test says.
+        taken: Bytes that it has, as a test says.
         told: What else it was told to do.
 
     """
@@ -218,6 +222,7 @@ class FakeLink:
         self.receiver = receiver
         self.written: list[bytes] = []
         self.waiting = 0
+        self.taken = 0
         self.told: list[str] = []
 
     def write(self, data: bytes) -> None:
@@ -225,6 +230,9 @@ class FakeLink:
 
     def get_write_buffer_size(self) -> int:
         return self.waiting
+
+    def progress(self) -> tuple[int, int]:
+        return self.waiting, self.taken
 
     def pause_reading(self) -> None:
         self.told.append("pause_reading")

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from penstock import DiskFull, JournalError
-from penstock.journal.disk import disk_errors, replace_file, sync_folder, write_at
+from penstock.journal.disk import disk_errors, make_folder, open_private, replace_file, sync_folder, write_at
 
 
 def test_a_full_disk_has_its_own_error() -> None:
@@ -57,3 +58,48 @@ def test_a_folder_that_is_not_there_cannot_be_synced(tmp_path: Path) -> None:
     sync_folder(tmp_path)
     with pytest.raises(FileNotFoundError):
         sync_folder(tmp_path / "absent")
+
+
+@pytest.fixture(params=[0o022, 0o000, 0o777], ids="{:03o}".format)
+def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+def modes(top: Path) -> dict[str, int]:
+    return {str(path.relative_to(top)): path.stat().st_mode & 0o777 for path in top.rglob("*")}
+
+
+@pytest.mark.usefixtures("umask")
+def test_what_is_made_is_for_this_user_only(tmp_path: Path) -> None:
+    # THREATS 100
+    make_folder(tmp_path / "a" / "b")
+    os.close(open_private(tmp_path / "a" / "file", os.O_RDWR))
+    replace_file(tmp_path / "a" / "replaced", b"")
+    assert modes(tmp_path) == {"a": 0o700, "a/b": 0o700, "a/file": 0o600, "a/replaced": 0o600}
+
+
+def test_what_is_there_keeps_its_mode(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").chmod(0o750)
+    (tmp_path / "file").chmod(0o640)
+    make_folder(tmp_path / "folder")
+    os.close(open_private(tmp_path / "file", os.O_RDWR))
+    assert modes(tmp_path) == {"folder": 0o750, "file": 0o640}
+    with pytest.raises(FileExistsError):
+        open_private(tmp_path / "file", os.O_RDWR | os.O_EXCL)
+    with pytest.raises(FileExistsError):
+        make_folder(tmp_path / "file")
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    # THREATS 100
+    (tmp_path / "target").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    with pytest.raises(OSError, match="symbolic links"):
+        open_private(tmp_path / "link", os.O_RDWR)
+    (tmp_path / f".file.{os.getpid()}").symlink_to(tmp_path / "target")
+    replace_file(tmp_path / "file", b"new")
+    assert (tmp_path / "target").read_bytes() == b""

@@ -110,6 +110,7 @@ class Driver(Flow):
             old.receiver = Discard()
             old.abort()
         self.link = link
+        self._waited = False
         self._holds = 0
         self.writing_resumed()
         self.flush()
@@ -189,6 +190,7 @@ class Driver(Flow):
         # It may be early, because a timer that moves on is not set anew: the session knows what is due.
         self._timer = None
         self._timer_due = inf
+        self.look()
         self.session.handle_timer(self.loop.time())
         self.flush()
 

@@ -13,6 +13,8 @@ cdef class Flow(Exchanges):
     cdef Py_ssize_t _unsent
     cdef int _holds
     cdef Py_ssize_t _fires
+    cdef bint _waited
+    cdef long long _taken
 
     cpdef flush(self)
     cpdef write(self)

@@ -323,7 +323,6 @@ class _Arrival:
         try:
             session = self._acceptor.receive(data, asyncio.get_running_loop().time())
         except ProtocolError as error:
-            link.write(self._acceptor.farewell)
             self._server.guessed(self.address)
             self.refuse(str(error))
             return
@@ -349,6 +348,8 @@ class _Arrival:
         self._server.lost(self, reason)
         if self._link is not None:
             self._link.receiver = Discard()
+            if self._acceptor.farewell:
+                self._link.write(self._acceptor.farewell)
             self._link.close()
             self._link = None
 

@@ -8,7 +8,7 @@ from operator import length_hint
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from ..errors import LeaseMissing, LocalError
+from ..errors import LeaseMissing, LocalError, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
 from ..settings import Settings
@@ -300,9 +300,12 @@ class Stream(Items):
             route = "" if wanted.routed else wanted.route
             opening = (wanted.kind, route, wanted.payload, self._credit, outgoing is None, wanted.endless)
             try:
-                stream_id = driver.session.open(*opening)
-            except LeaseMissing:
-                stream_id = await driver.lessees.open(*opening)
+                try:
+                    stream_id = driver.session.open(*opening)
+                except LeaseMissing:
+                    stream_id = await driver.lessees.open(*opening)
+            except SessionClosed as error:
+                raise driver.error or error from None
             self._inbound = driver.inbound[stream_id] = Inbound(
                 driver, stream_id, self._credit, self._most, wanted.manual
             )

@@ -31,6 +31,7 @@ UNTOUCHED: Final = (
     "link_down",
     "link_up",
     "next_timer",
+    "progressed",
     "push",
     "request",
     "streams",
@@ -162,7 +163,8 @@ class TappedSession:
 
     def receive(self, data: bytes, now: float) -> None:
         """Take what the link brought."""
-        self._tell("received", data)
+        if data:
+            self._tell("received", data)
         self._session.receive(data, now)
 
     def take_output(self) -> list[bytes]:

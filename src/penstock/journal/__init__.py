@@ -7,7 +7,8 @@ its rows are numbered from 0 for ever: by these positions readers ask for them, 
 from __future__ import annotations
 
 from .format import ITEMS, SCHEMA
-from .index import Gap
+from .gaps import Gap
+from .identity import Identity, Request
 from .journal import Journal
 from .layout import Extent
 from .reader import JournalReader
@@ -24,8 +25,10 @@ __all__ = [
     "SCHEMA",
     "Extent",
     "Gap",
+    "Identity",
     "Journal",
     "JournalReader",
     "JournalWriter",
     "Report",
+    "Request",
 ]

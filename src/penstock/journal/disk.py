@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import DiskFull, JournalError
 
-__all__ = ["disk_errors", "replace_file", "sync_folder", "write_at"]
+__all__ = ["disk_errors", "make_folder", "open_private", "replace_file", "sync_folder", "write_at"]
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
@@ -52,6 +52,48 @@ def write_at(fd: int, chunks: Iterable[bytes | memoryview], offset: int) -> int:
     return offset
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, for this user only whatever the umask; one that exists stays as it is.
+
+    The names are durable when this returns: a power cut must not take a log away with the folder above it.
+    """
+    missing = []
+    while not folder.is_dir():
+        missing.append(folder)
+        folder = folder.parent
+    for each in reversed(missing):
+        try:
+            each.mkdir(mode=0o700)
+        except FileExistsError:
+            if not each.is_dir():
+                raise
+        else:
+            each.chmod(0o700)
+            sync_folder(each.parent)
+
+
+def open_private(path: Path, flags: int) -> int:
+    """Open a file, and make it if need be, for this user only whatever the umask; one that exists keeps its mode.
+
+    Args:
+        path: The file. A symbolic link is not followed.
+        flags: As for `os.open`; with `os.O_EXCL` the file must be new.
+
+    """
+    flags |= os.O_CLOEXEC | os.O_NOFOLLOW
+    while True:
+        try:
+            fd = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            if flags & os.O_EXCL:
+                raise
+            with suppress(FileNotFoundError):
+                return os.open(path, flags)
+        else:
+            os.fchmod(fd, 0o600)
+            return fd
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -61,20 +103,27 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes, *, fsync: bool = True) -> None:
     """Write a file so that whoever reads it, even after a power cut, finds all of the old or all of the new.
+
+    The file is for this user only.
 
     A file whose name begins with a dot is what a crash has left of this.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        temporary.unlink(missing_ok=True)
+        fd = open_private(temporary, os.O_WRONLY | os.O_EXCL)
+        try:
+            write_at(fd, [data], 0)
+            if fsync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise
-    sync_folder(path.parent)
+    if fsync:
+        sync_folder(path.parent)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .disk import sync_folder, write_at
+from .disk import open_private, sync_folder, write_at
 
 __all__ = ["TEMPORARY", "SegmentFile"]
 
@@ -39,7 +39,8 @@ class SegmentFile:
     def create(cls, path: Path, chunks: Sequence[bytes | memoryview], *, fsync: bool) -> SegmentFile:
         """Make a segment with its first bytes. It gets its name when they are durable: none is ever without."""
         temporary = path.with_name(path.name + TEMPORARY)
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        temporary.unlink(missing_ok=True)
+        fd = open_private(temporary, os.O_WRONLY | os.O_EXCL)
         try:
             size = write_at(fd, chunks, 0)
             if fsync:

@@ -196,6 +196,10 @@ class Connection:
         else:
             self._abort(KeepaliveTimeout(f"nothing was heard of the peer for {now - self._heard:.1f} s"))
 
+    def progressed(self, now: float) -> None:
+        """Output that had waited has left the link: the peer takes it."""
+        self._heard = now
+
     def take_output(self) -> list[bytes]:
         """Return the bytes to write, in pieces fit for a socket, and forget them."""
         pieces = self._outbound.outbox.take()

@@ -23,12 +23,13 @@ cdef class Subscriptions:
     cdef dict _by_id
     cdef object _last_id
     cdef list _free
+    cdef set _canceled
     cdef object _next
     cdef readonly Py_ssize_t live
 
     cpdef Subscription get(self, number)
     cpdef Subscription of(self, stream_id)
-    cpdef end(self, Subscription subscription)
+    cpdef end(self, Subscription subscription, bint canceled=*)
     cdef _forget(self, number)
 
 

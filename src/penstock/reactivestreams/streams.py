@@ -67,13 +67,15 @@ class Subscriptions:
     each id waits for one at most.
     """
 
-    __slots__ = ("_by_id", "_free", "_last_id", "_next", "_table", "live")
+    __slots__ = ("_by_id", "_canceled", "_free", "_last_id", "_next", "_table", "live")
 
     def __init__(self) -> None:
         self._table: dict[int, Subscription] = {}
         self._by_id: dict[int, Subscription] = {}
         self._last_id = 0
         self._free: list[int] = []
+        # Numbers of which the last publisher was canceled, and may not have read that.
+        self._canceled: set[int] = set()
         self._next = 1
         self.live = 0
 
@@ -109,17 +111,34 @@ class Subscriptions:
         if subscription is None or subscription.fenced:
             return None
         subscription.fenced = True
+        self._canceled.discard(number)
         if subscription.over:
+            # Only a cancel can have come before it.
+            self._canceled.add(number)
             self._forget(number)
         return subscription
 
-    def end(self, subscription: Subscription) -> None:
-        """End one."""
+    def precedes_fence(self, number: int) -> bool:
+        """Whether a message for `number` comes before the `subscribed` that must be first, and from no earlier stream.
+
+        A number that is used again may still hear of the subscription that had it before, if that was canceled.
+        """
+        subscription = self._table.get(number)
+        return subscription is not None and not subscription.fenced and number not in self._canceled
+
+    def publisher_ended(self, number: int) -> None:
+        """Take an onComplete or onError that belongs to no subscription: it crossed with a cancel."""
+        self._canceled.discard(number)
+
+    def end(self, subscription: Subscription, canceled: bool = False) -> None:
+        """End one; `canceled`: its publisher may send more until it knows."""
         if not subscription.over:
             subscription.over = True
             self.live -= 1
             del self._by_id[subscription.id]
             if subscription.fenced:
+                if canceled:
+                    self._canceled.add(subscription.number)
                 self._forget(subscription.number)
 
     def all(self) -> list[Subscription]:

@@ -35,6 +35,12 @@ cdef class Connection:
     cdef bint _taken_over
     cdef str _answered_as
     cdef double _heard
+    cdef double _looked
+    cdef long long _spoken
+    cdef double _look_after
+    cdef long long _worn_at
+    cdef int _wear
+    cdef double _moved_at
     cdef readonly list _events
     cdef Outbox _outbox
     cdef object _timers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any, Final
 
 from ..core.halves import DONE
@@ -102,6 +103,15 @@ class Connection:
         # What the answer to a handshake calls the session.
         self._answered_as = session_id
         self._heard = 0.0
+        # When the watchdog looked last, and the number of the message that we would have said next.
+        self._looked = 0.0
+        self._spoken = 0
+        limit = settings.heartbeat_interval * settings.heartbeats_until_dead
+        self._look_after = min(settings.heartbeat_interval, limit / 2)
+        # The oldest message that is not acknowledged, and what links have been lost since it was sent.
+        self._worn_at = -1
+        self._moved_at = -inf
+        self._wear = 0
         self._events: list[Event] = []
         self._outbox = Outbox()
         self._timers = TimerTable()

@@ -29,6 +29,12 @@ from .inbound import Inbound
 
 __all__ = ["Links"]
 
+WORN_OUT: Final = 128
+"""Links in a row, each lost within a heartbeat, after which a session ends if its oldest message was not acknowledged.
+Those that lived longer do not count: a collector that waits for its readers acknowledges nothing for a long time."""
+WEIGHT: Final = 16
+"""For how many of them one counts that was lost while large output moved: eight such links are enough."""
+
 HANG_UPS: Final = 5
 """First handshakes without an answer, after which it is no accident: as many as River's retry budget has tries."""
 
@@ -62,6 +68,8 @@ class Links(Inbound):
                 return
         self._suspend(now)
         self.link_wanted = True
+        if self._worn_out():
+            return
         if self._state == DRAINING and not self._streams:
             self._finish(None)
 
@@ -70,6 +78,8 @@ class Links(Inbound):
         if self._link == DOWN:
             # What a link still brings that we gave up.
             return
+        # Any byte shows that the peer lives: a long message takes its time.
+        self._heard = now
         deframer = self._deframer
         deframer.feed(data)
         try:
@@ -79,6 +89,10 @@ class Links(Inbound):
             # River, State Transitions: an invalid message destroys the session.
             self._finish(error)
         self._after()
+
+    def progressed(self, now: float) -> None:
+        """Output that had waited has left the link: the peer's answers may be behind it."""
+        self._heard = self._looked = self._moved_at = now
 
     def next_timer(self) -> float | None:
         """Return when to call `handle_timer`, or None. It may be early, never late."""
@@ -121,7 +135,6 @@ class Links(Inbound):
 
     def _message(self, message: Message, size: int, now: float) -> None:
         """Take a message. River, Handling messages for streams: both client and server."""
-        self._heard = now
         if message.from_ != self.peer:
             # THREATS 57.
             raise ProtocolError(f"a message from {message.from_[:40]!r} came over the link of {self.peer!r}")
@@ -156,6 +169,7 @@ class Links(Inbound):
         """Give the link up over which a message came that cannot be the next one."""
         self._suspend(now)
         self.link_wanted = False
+        self._worn_out()
 
     def _echo(self) -> None:
         """Answer a server's heartbeat."""
@@ -196,14 +210,17 @@ class Links(Inbound):
         self._timers.stop(Timer.EXPIRY)
         for message in self._sequence.unacked:
             self._outbox.write(message)
-        self._heard = now
+        self._heard = self._looked = now
+        self._spoken = self._sequence.seq
         settings = self._settings
-        self._timers.set(Timer.SILENCE, now + settings.heartbeat_interval)
+        self._timers.set(Timer.SILENCE, now + self._look_after)
         if not self._is_client:
             self._timers.set(Timer.KEEPALIVE, now + settings.heartbeat_interval)
 
     def _suspend(self, now: float) -> None:
         """Go on without a link: what is sent now waits."""
+        if self._link == UP:
+            self._count_cut(now)
         self._link = DOWN
         self._outbox.clear()
         # A message of which a part has come comes again.
@@ -220,19 +237,49 @@ class Links(Inbound):
         if self.full:
             # It is we who do not listen.
             self._heard = now
-            if self._is_client:
-                # The server's heartbeats are not read: tell it without them that we live.
-                self._echo()
-        if now - self._heard < limit:
-            next_look = now + settings.heartbeat_interval if self._is_client else inf
-            self._timers.set(Timer.SILENCE, min(self._heard + limit, next_look))
+        if self._is_client and (self.full or self._unanswered()):
+            # The server's heartbeats are not read, or are behind a long message: tell it without them that we live.
+            self._echo()
+        self._looked = now
+        self._spoken = self._sequence.seq
+        deadline = self._heard + limit
+        if now < deadline:
+            next_look = now + self._look_after if self._is_client else inf
+            self._timers.set(Timer.SILENCE, min(deadline, next_look))
         else:
             self._drop(now, KeepaliveTimeout(f"nothing was heard of {self.peer} for {now - self._heard:.1f} s"))
+
+    def _unanswered(self) -> bool:
+        """Whether something has come since the last look, and nothing was said."""
+        return self._heard > self._looked and self._sequence.seq == self._spoken
 
     def _drop(self, now: float, error: Exception) -> None:
         """Give a link up that brings nothing, without a word."""
         self._suspend(now)
         self._events.append(Unlinked(error))
+        self._worn_out()
+
+    def _count_cut(self, now: float) -> None:
+        """Count a link that is lost, unless it brought an acknowledgement of the oldest message."""
+        sequence = self._sequence
+        first = sequence.first
+        if first != self._worn_at:
+            self._worn_at = first
+            self._wear = 0
+        if first < sequence.seq:
+            interval = self._settings.heartbeat_interval
+            if now - self._moved_at <= interval * self._settings.heartbeats_until_dead:
+                self._wear += WEIGHT
+            elif self.linked_at is None or now - self.linked_at < interval:
+                self._wear += 1
+
+    def _worn_out(self) -> bool:
+        """End a session whose links cannot carry what it has to send. Return whether it is over."""
+        if self._wear >= WORN_OUT and self._state != CLOSED:
+            size = self._sequence.first_bytes
+            text = f"a message of {size} bytes to {self.peer} was sent again and again, and each connection was lost"
+            self._finish(LinkLost(f"{text} before it was acknowledged; send smaller messages, or mend the link"))
+        return self._state == CLOSED
 
     def _after(self) -> None:
         """End a session that was to end with its streams."""

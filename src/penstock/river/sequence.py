@@ -56,6 +56,11 @@ class Sequence:
         return self.seq - self._kept
 
     @property
+    def first_bytes(self) -> int:
+        """The size of the oldest message that is not acknowledged; 0: there is none."""
+        return len(self._unacked[0]) if self._unacked else 0
+
+    @property
     def unacked(self) -> list[bytes]:
         """What is not acknowledged, in order."""
         return list(self._unacked)

@@ -37,6 +37,10 @@ cdef class Connection:
     cdef bint _begins_again
     cdef object _refusal
     cdef object _promised
+    cdef double _linked_at
+    cdef double _moved_at
+    cdef long long _worn_at
+    cdef int _wear
     cdef public bint link_wanted
     cdef public bytes identity
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Final
 
 from ..core.halves import DONE
@@ -114,6 +115,12 @@ class Connection:
         self._refusal: SetupRejected | None = None
         # The position, the stream and the request that the last checkpoint covers, until it is committed.
         self._promised: tuple[int, int, int] | None = None
+        # When the link came up, and when much output left it last; what the peer had received when it came up, and what
+        # links have been lost since it has more.
+        self._linked_at = 0.0
+        self._moved_at = -inf
+        self._worn_at = -1
+        self._wear = 0
         self.link_wanted = True
         self.identity = b""
         if token is not None:

@@ -23,6 +23,13 @@ from .setup import setup_frame
 
 __all__ = ["Links"]
 
+WORN_OUT: Final = 128
+"""Links in a row, each lost within `BRIEF` seconds, after which a session ends if the peer has received no more. Those
+that lived longer do not count: a collector that waits for its readers confirms nothing for a long time."""
+WEIGHT: Final = 16
+"""For how many of them one counts that was lost while large output moved: eight such links are enough."""
+BRIEF: Final = 1.0
+
 # The state of the link.
 DOWN: Final = 0
 RESUMING: Final = 1
@@ -82,7 +89,13 @@ class Links(Connection):
             in_order = error is None and self._state == DRAINING and not self._streams
             self._finish(None if in_order else lost)
             return
+        self._count_cut(now)
         self._suspend()
+        if self._wear >= WORN_OUT and self._outbound.replay is not None:
+            size = self._outbound.replay.end - self._worn_at
+            text = f"{size} bytes were sent again and again, and each connection was lost before any of it had come"
+            self._finish(LinkLost(f"{text}; send smaller items or fragments, or mend the link"))
+            return
         if Timer.EXPIRY not in self._timers:
             self._timers.set(Timer.EXPIRY, now + self._settings.resume_timeout)
 
@@ -103,6 +116,10 @@ class Links(Connection):
             # THREATS 2: what does not even begin with a frame is no set-up.
             self._abort(error, Code.CONNECTION_ERROR)
         self._after()
+
+    def progressed(self, now: float) -> None:
+        """Output that had waited has left the link: the peer's answers may be behind it."""
+        self._keepalive.heard = self._moved_at = now
 
     def next_timer(self) -> float | None:
         """Return when to call `handle_timer`, or None. It may be early, never late."""
@@ -210,6 +227,15 @@ class Links(Connection):
         self._outbound.outbox.write(self._codec.frame(ResumeOkFrame(self._received)))
         self._resumed(frame.last_received_server_position, again, now)
 
+    def _count_cut(self, now: float) -> None:
+        """Count a link that is lost, if the peer lacked something when it came up."""
+        replay = self._outbound.replay
+        if self._link == UP and replay is not None and 0 <= self._worn_at < replay.end:
+            if now - self._moved_at <= self._settings.keepalive_interval:
+                self._wear += WEIGHT
+            elif now - self._linked_at < BRIEF:
+                self._wear += 1
+
     def _suspend(self) -> None:
         """Go on without a link: what is sent now waits in the replay."""
         self._link = DOWN
@@ -271,6 +297,10 @@ class Links(Connection):
     def _resumed(self, position: int, again: list[bytes], now: float) -> None:
         """Send what the peer lacks, and go on."""
         outbound = self._outbound
+        if position != self._worn_at:
+            self._worn_at = position
+            self._wear = 0
+        self._linked_at = now
         if outbound.replay is not None:
             outbound.replay.trim(position)
         for piece in again:

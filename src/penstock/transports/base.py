@@ -44,6 +44,12 @@ class Link(Protocol):
     def get_write_buffer_size(self) -> int:
         """Return how many bytes the network has not taken yet."""
 
+    def progress(self) -> tuple[int, int]:
+        """Return how many bytes wait to be taken by the other end's system, and a number that grows as it takes them.
+
+        Nothing is known of what that system does with them: it takes some of what nobody reads.
+        """
+
     def pause_reading(self) -> None:
         """Call `received` no more."""
 
@@ -67,7 +73,7 @@ class Receiver(Protocol):
         """The link is open, with all that its transport needed to say first."""
 
     def received(self, data: bytes) -> None:
-        """Bytes came in."""
+        """Bytes came in. None at all: the beginning of a message did, where whole messages are handed on."""
 
     def writing_paused(self) -> None:
         """`Settings.output_high_bytes` and more wait in the link: write less."""

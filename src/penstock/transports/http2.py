@@ -23,6 +23,7 @@ from ..urls import Url
 from . import tcp
 from .base import Accept, Receiver, connect_errors
 from .http2_connection import ALPN, Connection, code_name
+from .origins import are_allowed
 from .streams import StreamLink
 
 __all__ = ["ClientConnection", "Http2Listener", "ServerConnection", "connect", "listen"]
@@ -30,10 +31,13 @@ __all__ = ["ClientConnection", "Http2Listener", "ServerConnection", "connect", "
 logger = logging.getLogger("penstock.transports")
 
 CONTENT_TYPE: Final = "application/rsocket"
+"""What both bodies are, whatever protocol they speak. A page of another site cannot send it without asking first."""
 
 REASONS: Final = {
+    b"403": "the server refuses this client (403); is its origin allowed, and does a proxy want credentials?",
     b"404": "the server has nothing at that path (404); is the path of the URL right?",
     b"405": "the server takes no POST there (405); does it speak RSocket at that path?",
+    b"415": f"the server takes no {CONTENT_TYPE} there (415); does it speak RSocket at that path?",
     b"503": "the server takes no more connections now (503); try again later",
 }
 
@@ -145,6 +149,7 @@ class ServerConnection(Connection):
         self._loop = asyncio.get_running_loop()
         self._idle: asyncio.TimerHandle | None = None
         self._draining = False
+        self._declined = False
         self.over: asyncio.Future[None] = self._loop.create_future()
 
     def link_made(self, link: Any) -> None:
@@ -207,14 +212,29 @@ class ServerConnection(Connection):
         """Whether it has no links."""
         return not self._links
 
+    def _objection(self, headers: list[tuple[bytes, bytes]]) -> int:
+        """Return the status that refuses a request with these headers; 0: nothing speaks against it."""
+        values: dict[bytes, list[str]] = {}
+        for name, value in headers:
+            values.setdefault(name, []).append(value.decode("latin-1"))
+        path = values.get(b":path", [""])[0].partition("?")[0]
+        if unquote_to_bytes(path.encode("latin-1")) != (self._url.path or "/").encode():
+            return 404
+        if values.get(b":method") != ["POST"]:
+            return 405
+        # THREATS 83: a page of any site can send this request from its visitor's browser. It cannot leave the origin
+        # out, and without asking first it can send only the types of forms.
+        hosts = {*values.get(b":authority", ()), *values.get(b"host", ())}
+        if not are_allowed(values.get(b"origin", ()), hosts, self._settings.origins):
+            return 403
+        types = [value.partition(";")[0].strip().lower() for value in values.get(b"content-type", ())]
+        return 0 if types == [CONTENT_TYPE] else 415
+
     def _requested(self, event: events.RequestReceived) -> None:
         """Make a link of a stream that the peer has opened."""
-        headers = dict(event.headers)
-        path = headers.get(b":path", b"").partition(b"?")[0]
-        if unquote_to_bytes(path) != (self._url.path or "/").encode():
-            self._decline(event.stream_id, 404)
-        elif headers.get(b":method") != b"POST":
-            self._decline(event.stream_id, 405)
+        status = self._objection(event.headers)
+        if status:
+            self._decline(event.stream_id, status)
         else:
             receiver = self._next or self._listener.accept(self._address)
             if receiver is None or self._draining:
@@ -236,6 +256,10 @@ class ServerConnection(Connection):
 
     def _decline(self, stream_id: int, status: int) -> None:
         """Answer a request that is not to become a link. It counts like a stream that ended at once."""
+        if not self._declined:
+            # One line a connection: streams are cheap, and lines are not.
+            self._declined = True
+            logger.info("%s: a peer is refused: its request was answered with %d", self._url.place, status)
         headers = [(":status", str(status)), *([("allow", "POST")] if status == 405 else [])]
         with suppress(ProtocolError):
             self._h2.send_headers(stream_id, headers, end_stream=True)

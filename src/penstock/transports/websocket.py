@@ -52,6 +52,7 @@ class WebSocketLink:
         "_paused",
         "_reader",
         "pause_reading",
+        "progress",
         "receiver",
         "resume_reading",
     )
@@ -74,6 +75,7 @@ class WebSocketLink:
         # Our Close is sent, or the link aborted; and the time that what is to follow may take.
         self._closing = False
         self._ending: asyncio.TimerHandle | None = None
+        self.progress = link.progress
         self.pause_reading = link.pause_reading
         self.resume_reading = link.resume_reading
 
@@ -125,8 +127,8 @@ class WebSocketLink:
         """Take one read."""
         reader = self._reader
         messages = reader.feed(data)
-        if messages:
-            self.receiver.received(messages)
+        # Without a whole message, too: a long one takes its time, and shows that the peer lives.
+        self.receiver.received(messages)
         if reader.ping is not None:
             self._answer_ping()
         if reader.breach is not None or reader.close is not None:
@@ -304,6 +306,14 @@ class _Accepted:
                 self._error = LinkLost("no WebSocket handshake")
             self._link.abort()
 
+    def decline(self) -> None:
+        """Answer that the server is closing, whether or not the request has begun."""
+        link = self._link
+        if link is not None and self._error is None:
+            self._error = LinkLost("the server is closing")
+            link.write(self._handshake.unavailable())
+            link.close()
+
     def _stop(self) -> None:
         self._handshakes.discard(self)
         if self._timer is not None:
@@ -330,7 +340,7 @@ class WebSocketListener:
         """Accept no more links, and give up those that are still in their handshake."""
         await self._listener.close()
         for accepted in list(self._handshakes):
-            accepted.give_up()
+            accepted.decline()
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:

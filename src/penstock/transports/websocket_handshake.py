@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from ipaddress import ip_address
 from typing import Final
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
 from websockets.client import ClientProtocol
 from websockets.exceptions import NegotiationError
@@ -18,6 +17,7 @@ from websockets.uri import WebSocketURI
 from ..errors import ConnectError, LocalError, ProtocolError
 from ..settings import Settings
 from ..urls import Url
+from .origins import are_allowed
 
 __all__ = ["ClientHandshake", "ServerHandshake"]
 
@@ -199,6 +199,10 @@ class ServerHandshake:
             )
         return True
 
+    def unavailable(self) -> bytes:
+        """Return the answer of a server that is closing, to a request of which not all has come."""
+        return self._protocol.reject(503, "The server is closing.\n").serialize()
+
     def _response(self, head: bytes) -> Response:
         self._protocol.receive_data(head)
         requests = self._protocol.events_received()
@@ -207,27 +211,10 @@ class ServerHandshake:
         request = requests[0]
         if unquote(request.path.partition("?")[0]) != self._path:
             return self._protocol.reject(404, "There is nothing here.\n")
-        # THREATS 76: a page of anybody's, in a browser, can open connections to wherever the browser can. Only the
-        # browser says so.
-        hosts = request.headers.get_all("Host")
-        if not all(self._is_allowed(origin, hosts) for origin in request.headers.get_all("Origin")):
+        # THREATS 76: any page can open connections to wherever its visitor's browser can. Only the browser says so.
+        if not are_allowed(request.headers.get_all("Origin"), request.headers.get_all("Host"), self._origins):
             return self._protocol.reject(403, "This server takes no connections from pages of this origin.\n")
         return self._protocol.accept(request)
-
-    def _is_allowed(self, origin: str, hosts: list[str]) -> bool:
-        """Whether pages of `origin` may connect: those that are listed, and those of this very address.
-
-        Clients of Java name the server itself, as a page of its would. A name may be made to lead here by whoever
-        owns it (DNS rebinding); an address, or this machine's own name, may not.
-        """
-        if "*" in self._origins or origin in self._origins:
-            return True
-        try:
-            parts = urlsplit(origin)
-            host = parts.hostname or ""
-            return hosts == [parts.netloc] and (host == "localhost" or bool(ip_address(host)))
-        except ValueError:
-            return False
 
 
 def _chooser(subprotocol: str | None) -> Callable[[ServerProtocol, Sequence[Subprotocol]], Subprotocol | None]:

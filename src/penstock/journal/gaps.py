@@ -1,0 +1,189 @@
+"""Gaps that outlive their segments: a log's losses, in a file of their own.
+
+A gap is recorded in a segment, between the rows on both sides of it. Before that segment is deleted its gaps move
+to ``_gaps``, where losses that concern rows already written are recorded, too.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+
+from ..errors import JournalCorrupt
+from .disk import disk_errors, open_private, replace_file
+from .layout import GAPS
+
+__all__ = ["MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "decode", "encode", "load", "merge"]
+
+MAX_GAPS = 50_000
+"""That are kept each for itself; beyond it the older half is joined into one."""
+MAX_GAPS_BYTES = 1 << 28
+"""Of the file: far more than that many gaps take."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_MAX_TIME = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_MAX_POSITION = (1 << 63) - 1
+_DIGEST_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A loss: the rows on both sides of it are there, but items between them never came, or came to nothing.
+
+    Attributes:
+        position: Of the first row after it, be that written already or not.
+        time: When it was recorded.
+        reason: Why, for people.
+        previous: When the last row before it was appended; None if nobody knows, or there is none.
+        lost: The positions of this log that are gone for good, first and end; None for items that never had any.
+
+    """
+
+    position: int
+    time: datetime
+    reason: str
+    previous: datetime | None = None
+    lost: tuple[int, int] | None = None
+
+
+def merge(*groups: Iterable[Gap]) -> list[Gap]:
+    """Return all gaps once, by position, whatever the clock did. Of a gap that is there twice, the first counts."""
+    found: dict[tuple[int, datetime, str, tuple[int, int] | None], Gap] = {}
+    for group in groups:
+        for gap in group:
+            found.setdefault((gap.position, gap.time, gap.reason, gap.lost), gap)
+    return sorted(found.values(), key=lambda gap: gap.position)
+
+
+def add(folder: Path, gaps: Iterable[Gap]) -> None:
+    """Keep gaps in a log's file of gaps; they are durable when this returns. Those it has already change nothing.
+
+    Any process may do so at any time, whoever writes to the log.
+
+    Raises:
+        DiskFull: There is no room. Nothing was changed.
+        JournalCorrupt: The file is damaged.
+        JournalError: The disk failed.
+
+    """
+    new = list(gaps)
+    if not new:
+        return
+    path = folder / GAPS
+    with disk_errors(path, "be written"), _alone(folder):
+        before = load(folder)
+        after = _bounded(merge(before, new))
+        if after != before:
+            replace_file(path, encode(after))
+
+
+def load(folder: Path) -> list[Gap]:
+    """Return the gaps that a log on this machine keeps in its file, in order.
+
+    Raises:
+        JournalCorrupt: The file is damaged.
+        JournalError: It cannot be read.
+
+    """
+    path = folder / GAPS
+    with disk_errors(path, "be read"):
+        try:
+            with open(path, "rb") as file:
+                data = file.read(MAX_GAPS_BYTES + 1)
+        except FileNotFoundError:
+            return []
+    return decode(data, path)
+
+
+def encode(gaps: Iterable[Gap]) -> bytes:
+    """Return the file of these gaps: a SHA-256 of all that follows it, and a line of JSON for each."""
+    rows = [_row(gap) for gap in gaps]
+    text = msgspec.json.Encoder().encode_lines(rows)
+    return hashlib.sha256(text).hexdigest().encode() + b"\n" + text
+
+
+def decode(data: bytes, name: Path | str) -> list[Gap]:
+    """Return the gaps in the file `name`.
+
+    Raises:
+        JournalCorrupt: It is not what was written.
+
+    """
+    digest, text = data[:_DIGEST_BYTES], data[_DIGEST_BYTES + 1 :]
+    try:
+        if len(data) > MAX_GAPS_BYTES:
+            raise ValueError(f"longer than {MAX_GAPS_BYTES} bytes")
+        if hashlib.sha256(text).hexdigest().encode() != digest or data[_DIGEST_BYTES : _DIGEST_BYTES + 1] != b"\n":
+            raise ValueError("its SHA-256 is another")
+        return [_gap(row) for row in msgspec.json.Decoder(_Row).decode_lines(text)]
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise JournalCorrupt(
+            f"{name}: is not what was written ({error}); restore it from a copy, or remove it to forget the gaps "
+            "whose segments were trimmed"
+        ) from None
+
+
+class _Row(msgspec.Struct, array_like=True):
+    """A gap in the file; times in microseconds since 1970."""
+
+    position: int
+    time: int
+    reason: str
+    previous: int | None = None
+    lost: tuple[int, int] | None = None
+
+
+def _row(gap: Gap) -> _Row:
+    previous = None if gap.previous is None else _number(gap.previous)
+    return _Row(gap.position, _number(gap.time), gap.reason, previous, gap.lost)
+
+
+def _gap(row: _Row) -> Gap:
+    if (
+        not 0 <= row.position <= _MAX_POSITION
+        or not 0 <= row.time <= _MAX_TIME
+        or not 0 <= (row.previous or 0) <= _MAX_TIME
+    ):
+        raise ValueError("a number is out of range")
+    if row.lost is not None and not 0 <= row.lost[0] <= row.lost[1] <= _MAX_POSITION:
+        raise ValueError("a range ends before it starts")
+    previous = None if row.previous is None else _EPOCH + row.previous * _MICROSECOND
+    return Gap(row.position, _EPOCH + row.time * _MICROSECOND, row.reason, previous, row.lost)
+
+
+def _number(time: datetime) -> int:
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def _bounded(gaps: list[Gap]) -> list[Gap]:
+    """Return gaps of which, if there are too many, the older half is one. Lost positions stay as they are."""
+    if len(gaps) <= MAX_GAPS:
+        return gaps
+    older, newer = gaps[: len(gaps) // 2], gaps[len(gaps) // 2 :]
+    kept = [gap for gap in older if gap.lost is not None]
+    joined = [gap for gap in older if gap.lost is None]
+    if len(joined) > 1:
+        first, last = joined[0], joined[-1]
+        reason = f"{len(joined)} gaps from position {first.position} on, the first of them: {first.reason[:300]}"
+        joined = [Gap(last.position, last.time, reason, first.previous)]
+    return merge(kept, joined, newer)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes, and other threads, from changing the file meanwhile."""
+    fd = open_private(folder / f"{GAPS}.lock", os.O_RDWR)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)

@@ -1,0 +1,215 @@
+"""What a log is: its UUID, and the request that it collects. Written once, when the log is created."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from ..errors import JournalCorrupt, JournalMismatch
+from .disk import disk_errors, replace_file
+from .layout import IDENTITY
+
+__all__ = [
+    "FORMAT",
+    "MAX_IDENTITY_BYTES",
+    "Fingerprint",
+    "Identity",
+    "Request",
+    "create",
+    "decode",
+    "load",
+    "without_identity",
+]
+
+FORMAT = 2
+"""The version of the journal's format."""
+MAX_IDENTITY_BYTES = 1 << 20
+"""Of `_log.json`: a route takes 64 KiB at most, and a URL hardly more."""
+
+
+class Fingerprint(msgspec.Struct, frozen=True):
+    """A request as a log records it, without the bytes of its data and metadata.
+
+    Attributes:
+        route: The stream.
+        data: The digest of the request's data.
+        metadata: The digest of its metadata; None if it has none.
+        url: The publisher, for people. It is not compared, because publishers move.
+
+    """
+
+    route: str
+    data: str
+    metadata: str | None = None
+    url: str = ""
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """What a log is.
+
+    Attributes:
+        uuid: The log's; a log that is deleted and collected again has another one.
+        created: When the log was created.
+        request: What it collects; None if its writer named no request.
+
+    """
+
+    uuid: str
+    created: datetime
+    request: Fingerprint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a log collects: another request belongs to another log.
+
+    Leave out of `metadata` whatever changes from one process to the next, such as credentials.
+
+    Args:
+        route: The stream.
+        data: The request's data.
+        metadata: Its metadata, or None.
+        url: The publisher. It is recorded for people, without user information and query.
+
+    """
+
+    route: str
+    data: bytes = b""
+    metadata: bytes | None = None
+    url: str = ""
+
+    def fingerprint(self, log: str) -> Fingerprint:
+        """Return the request as the log with this UUID records it. Digests of two logs cannot be compared."""
+        metadata = None if self.metadata is None else _digest(log, self.metadata)
+        return Fingerprint(self.route, _digest(log, self.data), metadata, _public(self.url))
+
+    def digest(self) -> str:
+        """Return a digest that other requests do not have."""
+        parts = (self.route.encode(errors="surrogatepass"), self.data, self.metadata)
+        return hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()
+
+    def differences(self, identity: Identity) -> Iterator[str]:
+        """Yield how this request differs from what a log collects, for people; nothing if the log names none."""
+        if identity.request is None:
+            return
+        mine = self.fingerprint(identity.uuid)
+        if mine.route != identity.request.route:
+            yield f"route {identity.request.route!r}"
+        if mine.data != identity.request.data:
+            yield "other data"
+        if mine.metadata != identity.request.metadata:
+            yield "other metadata"
+
+    def check(self, identity: Identity, log: Path | str) -> None:
+        """Make sure that a log collects this request.
+
+        Raises:
+            JournalMismatch: It collects another one.
+
+        """
+        others = " and ".join(self.differences(identity))
+        if others:
+            raise JournalMismatch(
+                f"{log}: this log collects a request with {others}, and not {self.route!r} as asked now; "
+                "choose another source name (--source) for another request"
+            )
+
+
+def create(folder: Path, request: Request | None, *, fsync: bool = True) -> Identity:
+    """Give a new log its identity; it is durable when this returns. The caller holds the log's lock.
+
+    Raises:
+        DiskFull: There is no room.
+        JournalError: The folder cannot be written to.
+
+    """
+    name = str(uuid.uuid4())
+    fingerprint = None if request is None else request.fingerprint(name)
+    identity = Identity(name, datetime.now(UTC), fingerprint)
+    path = folder / IDENTITY
+    with disk_errors(path, "be written"):
+        data = msgspec.json.encode({"penstock": FORMAT} | msgspec.to_builtins(identity)) + b"\n"
+        replace_file(path, data, fsync=fsync)
+    return identity
+
+
+def load(folder: Path) -> Identity | None:
+    """Return the identity of a log on this machine, or None if there is no such file.
+
+    Raises:
+        JournalCorrupt: The file is not what was written, or belongs to another version of the format.
+        JournalError: The file cannot be read.
+
+    """
+    path = folder / IDENTITY
+    with disk_errors(path, "be read"):
+        try:
+            with open(path, "rb") as file:
+                data = file.read(MAX_IDENTITY_BYTES + 1)
+        except FileNotFoundError:
+            return None
+    return decode(data, path)
+
+
+def decode(data: bytes, name: Path | str) -> Identity:
+    """Return the identity that the file `name` holds.
+
+    Raises:
+        JournalCorrupt: It is not what was written, or belongs to another version of the format.
+
+    """
+    try:
+        if len(data) > MAX_IDENTITY_BYTES:
+            raise ValueError(f"longer than {MAX_IDENTITY_BYTES} bytes")
+        version = msgspec.json.decode(data, type=_Version).penstock
+        if version > FORMAT:
+            raise JournalCorrupt(
+                f"{name}: the log has format {version}, which a newer version of Penstock has written; "
+                f"this one reads format {FORMAT}: update it"
+            )
+        identity = msgspec.json.decode(data, type=Identity)
+        _validate(version, identity)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise JournalCorrupt(
+            f"{name}: is not the identity of a log ({error}); restore the file from a copy of this log"
+        ) from None
+    return identity
+
+
+def without_identity(folder: Path | str) -> JournalCorrupt:
+    """Return the error of a log that has segments and no `_log.json`."""
+    return JournalCorrupt(
+        f"{folder}: has segments but no {IDENTITY}: restore that file if this is a copy; a journal of format 1 cannot "
+        f"be read by this version, so collect it again in another folder"
+    )
+
+
+class _Version(msgspec.Struct):
+    penstock: int
+
+
+def _validate(version: int, identity: Identity) -> None:
+    if version != FORMAT:
+        raise ValueError(f"format {version}")
+    if str(uuid.UUID(identity.uuid)) != identity.uuid:
+        raise ValueError("its UUID is not in canonical form")
+    if identity.created.tzinfo is None:
+        raise ValueError("its time has no time zone")
+
+
+def _digest(log: str, data: bytes) -> str:
+    """Return a digest from which short data, such as a number, cannot be looked up in a table."""
+    return hashlib.sha256(log.encode() + b"\0" + data).hexdigest()
+
+
+def _public(url: str) -> str:
+    """Return a URL without what may be secret."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
