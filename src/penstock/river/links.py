@@ -91,6 +91,8 @@ class Links(Inbound):
                 return
             if timer is Timer.KEEPALIVE:
                 self._timers.set(Timer.KEEPALIVE, now + self._settings.heartbeat_interval)
+                # A client that acknowledges nothing for so long is served all the same.
+                self._unproven = False
                 self._beat()
             elif timer is Timer.SILENCE:
                 self._silent(now)
@@ -140,6 +142,9 @@ class Links(Inbound):
         if self._unconfirmed:
             self._unconfirmed = False
             self._confirmed(now)
+        if self._unproven and (message.ack or message.control_flags & ACK):
+            # An echo tells it, too, where a checkpoint holds the acknowledgement back.
+            self._unproven = False
         self._acknowledged(message.ack)
         if message.to != self.us:
             return

@@ -139,6 +139,10 @@ class RiverSession(Checkpoints):
         sessions.add(self)
         self._events.append(Established(Payload(asked.said), "", self._codec.data_mime))
         self.go_on(now)
+        # Once the client has this, it expects number 1, and a server that has forgotten the session must refuse it.
+        # Before that it may ask a server that was restarted for the same again, as for something new: so nothing begins.
+        self._unproven = not self._old
+        self._beat()
 
     def go_on(self, now: float) -> None:
         """Answer a handshake, and go on over its link; the old link, if there is one, is given up."""
