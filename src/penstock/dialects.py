@@ -141,7 +141,7 @@ def acceptors(
     begin: Callable[..., RSocketSession] = RSocketSession.server
     if settings.resume_timeout > 0 and not settings.length_counts_itself:
         if logs is None:
-            store = SessionStore(settings.max_sessions)
+            store = SessionStore(settings.all_sessions)
         else:
             from .rsocket.stored import StoredSession
             from .rsocket.stored_sessions import StoredSessions
@@ -215,7 +215,7 @@ def _river_acceptors(settings: Settings, options: Mapping[str, str]) -> Callable
     from .river.sessions import Sessions
 
     identity = Identity.of(options)
-    sessions: Sessions[RiverSession] = Sessions(settings.max_sessions)
+    sessions: Sessions[RiverSession] = Sessions(settings.all_sessions)
     return lambda: RiverAcceptor(settings, identity, sessions)
 
 

@@ -49,6 +49,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 __all__ = [
     "ApplicationError",
@@ -237,8 +238,22 @@ class FrameError(ProtocolError):
         return f"byte {self.offset}: {self.message}"
 
 
+SERVER_FULL: Final = "the server is full"
+"""How a refusal begins that is temporary: the protocols have no code for it."""
+
+
 class SetupRejected(SessionError):
-    """The server refused the set-up of this session."""
+    """The server refused the set-up of this session.
+
+    Attributes:
+        temporary: The server has no room at the moment, and says which limit it has reached: another try may help.
+
+    """
+
+    @property
+    def temporary(self) -> bool:
+        """Whether the server has no room at the moment."""
+        return SERVER_FULL in self.message
 
 
 class ResumeRejected(SessionError):

@@ -61,7 +61,7 @@ class Raw:
     def __init__(self, codec: str = "json", settings: Settings | None = None, server: str = "SERVER") -> None:
         self.codec = codec
         self.settings = settings or Settings()
-        self.sessions: Sessions[RiverSession] = Sessions(self.settings.max_sessions)
+        self.sessions: Sessions[RiverSession] = Sessions(self.settings.all_sessions)
         self.identity = Identity(codec=codec, server=server)
         self.now = 100.0
         self.session: Any = None

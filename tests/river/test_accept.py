@@ -200,11 +200,13 @@ def test_another_session_of_a_client_ends_the_first_once_it_is_used() -> None:
 
 
 def test_sessions_have_a_limit() -> None:
-    raw = Raw(settings=Settings(max_sessions=1))
+    raw = Raw(settings=Settings(max_connections=0, max_sessions=1))
     raw.shake()
     raw.link()
-    # It may come back when there is room: nothing is said that would stop it.
-    assert raw.shake(session="session-2") == [] and raw.session is None
+    # It may come back when there is room.
+    (refused,) = raw.shake(session="session-2")
+    status = body_of(refused)["status"]
+    assert status["code"] == "SESSION_STATE_MISMATCH" and "the server is full" in status["reason"]
     assert len(raw.sessions) == 1
 
 

@@ -150,7 +150,10 @@ class Replay:
         for later in rest:
             if later["dir"] == self.ours and later["kind"] == "frame" and later["conn"] > event["conn"]:
                 message = CODECS[self.codec].decode(recorded(later))
-                made_now = message.ack == self.session.sequence.ack and message.seq + self.greetings == self.session.sequence.seq
+                made_now = (
+                    message.ack == self.session.sequence.ack
+                    and message.seq + self.greetings == self.session.sequence.seq
+                )
                 body = decode_value(message.payload, self.codec)
                 if made_now and body.get("type") not in ("ACK", "HANDSHAKE_REQ", "HANDSHAKE_RESP"):
                     self.act(message)

@@ -189,7 +189,10 @@ class Collector:
                     with _plainly():
                         await self._session(writer)
                     backoff.reset()
-                except SetupRejected:
+                except SetupRejected as error:
+                    if error.temporary:
+                        await self._again_after(error, backoff)
+                        continue
                     if not self._settings.resume:
                         raise
                     logger.warning("%s resumes no sessions: if the connection breaks there will be a gap", self._url)

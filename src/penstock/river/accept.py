@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import FrameError, ProtocolError, SetupRejected
+from ..errors import SERVER_FULL, ProtocolError, SetupRejected
 from ..session import Session
 from ..settings import Settings
 from ..wire.river import codec_of
@@ -81,11 +81,12 @@ class RiverAcceptor:
             known.go_on(now)
             known.said_again(asked.said)
             return known
-        check_state(asked.expected_session_state, None)
+        unknown = sessions.reason(asked.session_id, self.identity)
+        check_state(asked.expected_session_state, None, unknown)
         if sessions.taken(asked.session_id):
-            raise SetupRejected("the session that the client would go on with is not known here", MISMATCH)
+            raise SetupRejected(unknown, MISMATCH)
         if sessions.full:
-            raise FrameError(f"max_sessions ({self._settings.max_sessions}) are open")
+            raise SetupRejected(f"{SERVER_FULL}: {self._settings.all_sessions} sessions are open", MISMATCH)
         us = message.to or self._name or SERVER
         return RiverSession.server(
             self._settings, self._codec.name, us, message.from_, asked, sessions, self.identity, now

@@ -275,7 +275,7 @@ class Connection:
             self._unproven = False
         self._timers.clear()
         self._events.append(Closed(error))
-        self._ended()
+        self._ended(error)
 
     def _reason(self, error: Exception | None) -> Exception:
         """Return what a stream fails with when the session ends with `error`."""
@@ -287,5 +287,5 @@ class Connection:
         reason.__cause__ = error
         return reason
 
-    def _ended(self) -> None:
+    def _ended(self, error: Exception | None) -> None:
         """Let whoever knows of the session forget it."""

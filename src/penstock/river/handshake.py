@@ -160,12 +160,13 @@ def decode_request(message: Message, codec: RiverCodec, old: bool) -> HandshakeR
     return asked
 
 
-def check_state(state: ExpectedState | UnsetType, sequence: Sequence | None) -> None:
+def check_state(state: ExpectedState | UnsetType, sequence: Sequence | None, unknown: str = "") -> None:
     """Check that a client and a server can go on together.
 
     Args:
         state: The client's; unset: it does not say, and order alone tells.
         sequence: The server's; None: it has no such session.
+        unknown: Why it has none.
 
     Raises:
         SetupRejected: One of them lacks what the other has forgotten.
@@ -176,7 +177,7 @@ def check_state(state: ExpectedState | UnsetType, sequence: Sequence | None) -> 
     expected, sent = int(state.next_expected_seq), int(state.next_sent_seq)
     if sequence is None:
         if expected or sent:
-            raise SetupRejected("the session that the client would go on with is not known here", MISMATCH)
+            raise SetupRejected(unknown, MISMATCH)
         return
     if sent > sequence.ack:
         raise SetupRejected(
@@ -189,7 +190,9 @@ def check_state(state: ExpectedState | UnsetType, sequence: Sequence | None) -> 
 
 
 def code_of(error: SetupRejected) -> str:
-    """Return the code that tells a client of `error`."""
+    """Return the code that tells a client of `error`: whoever finds no room may try again."""
+    if error.temporary:
+        return MISMATCH
     return error.code if isinstance(error.code, str) and error.code in CODES else REJECTED
 
 

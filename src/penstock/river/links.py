@@ -178,11 +178,12 @@ class Links(Inbound):
         code = "" if status.code is UNSET else str(status.code)
         reason = "" if status.reason is UNSET else shown(str(status.reason))
         text = f"{self.peer} refused the handshake: {shown(code)} {reason}"
-        if status.ok or code == MISMATCH:
+        refused = SetupRejected(text, code or None)
+        if status.ok or (code == MISMATCH and not refused.temporary):
             # River, Client: the server has lost the state of this session.
             self._finish(ResumeRejected(text, code or None))
         else:
-            self._finish(SetupRejected(text, code or None))
+            self._finish(refused)
 
     def _establish(self) -> None:
         self._established = True

@@ -140,7 +140,7 @@ class RiverSession(Checkpoints):
         self._events.append(Established(Payload(asked.said), "", self._codec.data_mime))
         self.go_on(now)
         # Once the client has this, it expects number 1, and a server that has forgotten the session must refuse it.
-        # Before that it may ask a server that was restarted for the same again, as for something new: so nothing begins.
+        # Before that, a server that was restarted would take the same requests for new ones: none begins until then.
         self._unproven = not self._old
         self._beat()
 
@@ -311,9 +311,9 @@ class RiverSession(Checkpoints):
             for other in self._sessions.others(self):
                 other.displaced(now)
 
-    def _ended(self) -> None:
+    def _ended(self, error: Exception | None) -> None:
         if self._sessions is not None:
-            self._sessions.forget(self)
+            self._sessions.forget(self, error)
 
     def _body(self, payload: Payload) -> bytes:
         """Return the body that `payload` travels as; no data at all is an object without fields, or null."""
