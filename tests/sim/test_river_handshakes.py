@@ -18,7 +18,7 @@ from penstock.kinds import Kind
 from penstock.wire.river import CODECS
 from penstock.wire.river_message import Message
 from penstock.wire.river_values import decode_value, encode_value
-from tests.river.peers import Duo, Raw, body_of
+from tests.river.peers import Duo, Raw, body_of, is_greeting
 from tests.waiting import until
 
 ADD = {"serviceName": "demo", "procedureName": "add"}
@@ -138,7 +138,9 @@ class Hand:
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
 
     def say(self, stream: str, flags: int, payload: object, seq: int = 0, **fields: object) -> None:
-        whole = {"id": "m", "from": self.name, "to": "S", "seq": seq, "ack": 0, "streamId": stream}
+        # What follows the handshake acknowledges the server's greeting.
+        ack = int(stream != "hs")
+        whole = {"id": "m", "from": self.name, "to": "S", "seq": seq, "ack": ack, "streamId": stream}
         data = encode_value(whole | {"controlFlags": flags, "payload": payload} | fields, "json")
         self.writer.write(len(data).to_bytes(4, "big") + data)
 
@@ -150,7 +152,7 @@ class Hand:
     async def heard(self) -> Any:
         size = int.from_bytes(await self.reader.readexactly(4), "big")
         message = CODECS["json"].decode(await self.reader.readexactly(size))
-        return decode_value(message.payload, "json")
+        return await self.heard() if is_greeting(message) else decode_value(message.payload, "json")
 
     async def close(self) -> None:
         self.writer.close()
@@ -253,6 +255,7 @@ async def test_connections_of_one_address_have_a_limit() -> None:
         assert server.connections == 2
         # A session that waits for its client does not count.
         await hands[0].close()
+        await hands[2].close()
         await until(lambda: any(driver.link is None for driver in server._drivers.values()))
         await hands[2].connect()
         hands[2].shake("session c2")

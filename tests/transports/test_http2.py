@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from contextlib import suppress
 
 import pytest
 from h2 import events
