@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..errors import SERVER_FULL, ProtocolError, SetupRejected
 from ..session import Session
 from ..settings import Settings
@@ -23,10 +25,18 @@ class RiverAcceptor:
         settings: Limits and timeouts.
         identity: The codec, and the server's id.
         sessions: The server's.
+        begin: Makes a session.
 
     """
 
-    def __init__(self, settings: Settings, identity: Identity, sessions: Sessions[RiverSession]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        identity: Identity,
+        sessions: Sessions[RiverSession],
+        begin: Callable[..., RiverSession] = RiverSession.server,
+    ) -> None:
+        self._begin = begin
         self._settings = settings
         self._codec = codec_of(identity.codec)
         self._name = identity.server
@@ -77,10 +87,10 @@ class RiverAcceptor:
         sessions = self._sessions
         known = sessions.get(asked.session_id, message.from_, self.identity)
         if known is not None and known.us == message.to:
-            check_state(asked.expected_session_state, known.sequence)
-            known.go_on(now)
-            known.said_again(asked.said)
+            known.come_back(asked, now)
             return known
+        if known is not None:
+            known.decline()
         unknown = sessions.reason(asked.session_id, self.identity)
         check_state(asked.expected_session_state, None, unknown)
         if sessions.taken(asked.session_id):
@@ -88,6 +98,4 @@ class RiverAcceptor:
         if sessions.full:
             raise SetupRejected(f"{SERVER_FULL}: {self._settings.all_sessions} sessions are open", MISMATCH)
         us = message.to or self._name or SERVER
-        return RiverSession.server(
-            self._settings, self._codec.name, us, message.from_, asked, sessions, self.identity, now
-        )
+        return self._begin(self._settings, self._codec.name, us, message.from_, asked, sessions, self.identity, now)

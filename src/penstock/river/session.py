@@ -26,14 +26,14 @@ from ..wire.river import OPEN as OPENS
 from ..wire.river_scanning import is_body
 from .checkpoint import Checkpoints, decode_checkpoint
 from .connection import CLOSED, DRAINING, OPENED
-from .handshake import V1_1, HandshakeRequest, code_of, response
+from .handshake import V1_1, HandshakeRequest, check_state, code_of, response
 from .identity import SERVER, Identity, base36
 from .result import CANCELED, failure_of, refusal
 from .sessions import Sessions
 from .streams import RiverStream
 from .tracing import tracing_of
 
-__all__ = ["RiverSession"]
+__all__ = ["RiverSession", "tag_of"]
 
 TAG_BYTES: Final = 6
 """What ids begin with: enough that those of two sessions differ."""
@@ -68,7 +68,7 @@ class RiverSession(Checkpoints):
             raise LocalError(f"{len(random)} random bytes; a River session needs 16")
         key = base36(int.from_bytes(random, "big"))
         said = codec_of(identity.codec).body(metadata) if metadata else b""
-        tag = _tag(key)
+        tag = tag_of(key)
         us = identity.client or f"client-{tag}"
         peer = identity.server or SERVER
         return cls(settings, identity.codec, True, us, peer, f"session-{key}", f"{tag}-", said)
@@ -93,7 +93,7 @@ class RiverSession(Checkpoints):
         """
         kept = decode_checkpoint(checkpoint, identity.codec)
         said = codec_of(identity.codec).body(metadata) if metadata else b""
-        tag = _tag(random.hex())
+        tag = tag_of(random.hex())
         session = cls(settings, identity.codec, True, kept.us, kept.peer, kept.session_id, f"{tag}-", said)
         session.restore_from(kept)
         return session
@@ -123,7 +123,7 @@ class RiverSession(Checkpoints):
             now: The time.
 
         """
-        session = cls(settings, codec, False, us, peer, asked.session_id, f"{_tag(asked.session_id)}-s")
+        session = cls(settings, codec, False, us, peer, asked.session_id, f"{tag_of(asked.session_id)}-s")
         session.identity = identity
         session._serve(asked, sessions, now)
         return session
@@ -143,6 +143,20 @@ class RiverSession(Checkpoints):
         # Before that, a server that was restarted would take the same requests for new ones: none begins until then.
         self._unproven = not self._old
         self._beat()
+
+    def come_back(self, asked: HandshakeRequest, now: float) -> None:
+        """Go on over another link, as a client asks.
+
+        Raises:
+            SetupRejected: The client, or the session, lacks what the other has forgotten.
+
+        """
+        check_state(asked.expected_session_state, self._sequence)
+        self.go_on(now)
+        self.said_again(asked.said)
+
+    def decline(self) -> None:
+        """Stay as it was before somebody asked for it."""
 
     def go_on(self, now: float) -> None:
         """Answer a handshake, and go on over its link; the old link, if there is one, is given up."""
@@ -344,6 +358,6 @@ class RiverSession(Checkpoints):
         stream.drop()
 
 
-def _tag(secret: str) -> str:
+def tag_of(secret: str) -> str:
     """Return what the ids of a session begin with. Many read them, so they tell nothing of the session's own id."""
     return blake2b(secret.encode(errors="replace"), digest_size=TAG_BYTES).hexdigest()
