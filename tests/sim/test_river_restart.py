@@ -110,7 +110,7 @@ class World:
         """Let the application of the server send what it may."""
         self.serve()
         for stream, (number, sent) in list(self.serving.items()):
-            if not self.kinds[number].name in ("STREAM", "CHANNEL"):
+            if self.kinds[number].name not in ("STREAM", "CHANNEL"):
                 self.server.send(stream, self.value("answer"), True)
                 self.end(stream)
                 continue

@@ -203,6 +203,7 @@ class Collector:
                     await self._lost(writer, str(error))
                 except Canceled as error:
                     # Its process has ended, and the next one cannot go on with the stream.
+                    connected = True
                     await self._lost(writer, f"the publisher gave the stream up: {error}")
                     await self._again_after(error, backoff)
                 except ApplicationError as error:
