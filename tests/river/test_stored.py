@@ -38,7 +38,7 @@ def test_nothing_leaves_and_nothing_begins_before_it_is_durable() -> None:
 def test_a_write_that_fails_ends_the_session_without_a_word() -> None:
     raw = late()
     raw.shake()
-    work, done = raw.logs.asked.popleft()
+    _, done = raw.logs.asked.popleft()
     done(SessionStoreError("the disk is full"))
     assert raw.said() == []
     assert isinstance(raw.events[-1], Closed) and isinstance(raw.events[-1].error, SessionStoreError)

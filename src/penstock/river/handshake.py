@@ -15,6 +15,7 @@ from ..wire.river_message import Message
 from .sequence import Sequence
 
 __all__ = [
+    "GOODBYE",
     "MALFORMED",
     "MALFORMED_META",
     "MISMATCH",
@@ -40,6 +41,9 @@ V2_0: Final = "v2.0"
 V1_1: Final = "v1.1"
 REHANDSHAKE: Final = "rehandshake"
 """The stream on which a server asks for metadata anew."""
+
+GOODBYE: Final = "goodbye"
+"""The stream of a server's last message: it is open nowhere, and clients that do not know it MUST ignore it."""
 
 MISMATCH: Final = "SESSION_STATE_MISMATCH"
 """The one code after which a client may try again, with a new session."""

@@ -243,4 +243,8 @@ class Links(Inbound):
     def _after(self) -> None:
         """End a session that was to end with its streams."""
         if self._state == DRAINING and not self._streams and self._link == UP:
-            self._finish(None)
+            self._depart()
+
+    def _depart(self) -> None:
+        """End a session in order."""
+        self._finish(None)

@@ -11,6 +11,7 @@ from ..core.halves import DONE, OPEN
 from ..errors import (
     CreditExceeded,
     LeaseMissing,
+    LimitExceeded,
     LocalError,
     SessionClosed,
     SetupRejected,
@@ -25,8 +26,8 @@ from ..wire.river import CANCEL, CLOSE, codec_of
 from ..wire.river import OPEN as OPENS
 from ..wire.river_scanning import is_body
 from .checkpoint import Checkpoints, decode_checkpoint
-from .connection import CLOSED, DRAINING, OPENED
-from .handshake import V1_1, HandshakeRequest, check_state, code_of, response
+from .connection import CLOSED, DRAINING, OPENED, UP
+from .handshake import GOODBYE, V1_1, HandshakeRequest, check_state, code_of, response
 from .identity import SERVER, Identity, base36
 from .result import CANCELED, failure_of, refusal
 from .sessions import Sessions
@@ -37,6 +38,8 @@ __all__ = ["RiverSession", "tag_of"]
 
 TAG_BYTES: Final = 6
 """What ids begin with: enough that those of two sessions differ."""
+
+CLOSING: Final = "the server closed the session; part of this may have been done"
 
 _FIRE = int(Kind.FIRE)
 _STREAM = int(Kind.STREAM)
@@ -309,11 +312,29 @@ class RiverSession(Checkpoints):
         if error is not None:
             if isinstance(error, SetupRejected) and not self._is_client and not self._renewed:
                 self._outbox.write(self._control(response(self._codec, "", error.message, code_of(error))))
+            elif not isinstance(error, SetupRejected | LimitExceeded):
+                self._say_goodbye()
             self._finish(error)
             return
         self._state = DRAINING
         if not self._streams:
-            self._finish(None)
+            self._depart()
+
+    def _depart(self) -> None:
+        self._say_goodbye()
+        self._finish(None)
+
+    def _say_goodbye(self) -> None:
+        """Tell a server's client that its calls are over, and that it need not come back for them.
+
+        River has a word for the first, and none for the second: clients that do not know ours ignore it.
+        """
+        if self._is_client or self._link != UP:
+            return
+        for stream in self._streams.all():
+            if stream.outbound == OPEN:
+                self._post(stream.encoded, CANCEL, refusal(self._codec, CANCELED, CLOSING))
+        self._post(self._codec.encoded(GOODBYE), CLOSE, self._codec.close)
 
     def displaced(self, now: float) -> None:
         """Give way to another session of the same client: it has forgotten this one."""
