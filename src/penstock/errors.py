@@ -238,7 +238,7 @@ class FrameError(ProtocolError):
         return f"byte {self.offset}: {self.message}"
 
 
-SERVER_FULL: Final = "the server is full"
+_FULL: Final = "the server is full"
 """How a refusal begins that is temporary: the protocols have no code for it."""
 
 
@@ -253,7 +253,12 @@ class SetupRejected(SessionError):
     @property
     def temporary(self) -> bool:
         """Whether the server has no room at the moment."""
-        return SERVER_FULL in self.message
+        return _FULL in self.message
+
+    @classmethod
+    def full(cls, reason: str, code: int | str | None = None) -> SetupRejected:
+        """Return the refusal of a server that has no room; `reason` names the limit."""
+        return cls(f"{_FULL}: {reason}", code)
 
 
 class ResumeRejected(SessionError):

@@ -14,7 +14,7 @@ from .. import session as sessions
 from .. import transports
 from ..connection import Connection
 from ..dialects import acceptors
-from ..errors import SERVER_FULL, LimitExceeded, LocalError, ProtocolError, SetupRejected
+from ..errors import LimitExceeded, LocalError, ProtocolError, SetupRejected
 from ..session import Kept, Session
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
@@ -222,7 +222,7 @@ class Server:
             reason = self._limits.refuses(address, asyncio.get_running_loop().time())
             if reason:
                 self._note_refusal(address, reason)
-                return Refused(f"{SERVER_FULL}: {reason}")
+                return Refused(SetupRejected.full(reason).message)
             self._limits.arrived(address)
             arrival = _Arrival(self, make(), address, protocol)
             self._arrivals.add(arrival)
@@ -274,7 +274,7 @@ class Server:
         self._note_refusal(address, reason)
         # What the session has said meanwhile would be taken for acceptance.
         session.take_output()
-        session.close(asyncio.get_running_loop().time(), SetupRejected(f"{SERVER_FULL}: {reason}", REJECTED))
+        session.close(asyncio.get_running_loop().time(), SetupRejected.full(reason, REJECTED))
         for chunk in session.take_output():
             link.write(chunk)
         link.receiver = Discard()

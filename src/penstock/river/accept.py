@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import SERVER_FULL, ProtocolError, SetupRejected
+from ..errors import ProtocolError, SetupRejected
 from ..session import Session
 from ..settings import Settings
 from ..wire.river import codec_of
@@ -96,6 +96,6 @@ class RiverAcceptor:
         if sessions.taken(asked.session_id):
             raise SetupRejected(unknown, MISMATCH)
         if sessions.full:
-            raise SetupRejected(f"{SERVER_FULL}: {self._settings.all_sessions} sessions are open", MISMATCH)
+            raise SetupRejected.full(f"{self._settings.all_sessions} sessions are open", MISMATCH)
         us = message.to or self._name or SERVER
         return self._begin(self._settings, self._codec.name, us, message.from_, asked, sessions, self.identity, now)
