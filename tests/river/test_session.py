@@ -229,7 +229,8 @@ def test_a_server_that_closes_says_goodbye(codec: str) -> None:
     failed = {event.stream_id: event.error for event in duo.of("client", "Failed")}
     assert set(failed) == {call, echo}
     for error in failed.values():
-        assert isinstance(error, Canceled) and "the server closed the session" in error.message
+        assert isinstance(error, ApplicationError) and error.code == "UNEXPECTED_DISCONNECT"
+        assert "SERVER closed the session" in error.message and isinstance(error.__cause__, PeerClosed)
     (closed,) = duo.of("client", "Closed")
     assert isinstance(closed.error, PeerClosed) and not duo.client.link_wanted
 
@@ -247,8 +248,10 @@ def test_a_goodbye_is_no_stream() -> None:
     raw.shake()
     raw.say("a", 10, {}, serviceName="demo", procedureName="add")
     raw.session.close(raw.now, SessionError("over"))
-    canceled, goodbye = raw.said()
+    goodbye, canceled = raw.said()
+    # Clients that ignore the goodbye learn it for each stream.
     assert (canceled.stream_id, canceled.control_flags) == ("a", CANCEL)
+    assert body_of(canceled)["payload"]["code"] == "UNEXPECTED_DISCONNECT"
     assert (goodbye.stream_id, goodbye.control_flags, body_of(goodbye)) == ("goodbye", CLOSE, {"type": "CLOSE"})
     assert goodbye.service_name is None
 

@@ -29,7 +29,7 @@ from .checkpoint import Checkpoints, decode_checkpoint
 from .connection import CLOSED, DRAINING, OPENED, UP
 from .handshake import GOODBYE, V1_1, HandshakeRequest, check_state, code_of, response
 from .identity import SERVER, Identity, base36
-from .result import CANCELED, failure_of, refusal
+from .result import CANCELED, UNEXPECTED_DISCONNECT, failure_of, refusal
 from .sessions import Sessions
 from .streams import RiverStream
 from .tracing import tracing_of
@@ -331,10 +331,11 @@ class RiverSession(Checkpoints):
         """
         if self._is_client or self._link != UP:
             return
+        # Clients that know this fail their streams by themselves; the others read on.
+        self._post(self._codec.encoded(GOODBYE), CLOSE, self._codec.close)
         for stream in self._streams.all():
             if stream.outbound == OPEN:
-                self._post(stream.encoded, CANCEL, refusal(self._codec, CANCELED, CLOSING))
-        self._post(self._codec.encoded(GOODBYE), CLOSE, self._codec.close)
+                self._post(stream.encoded, CANCEL, refusal(self._codec, UNEXPECTED_DISCONNECT, CLOSING))
 
     def displaced(self, now: float) -> None:
         """Give way to another session of the same client: it has forgotten this one."""
