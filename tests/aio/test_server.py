@@ -311,7 +311,7 @@ async def test_calls_end_at_once_when_a_river_server_closes(url: str) -> None:
         call = asyncio.create_task(peer.call("demo.never", b"1"))
         await reached.wait()
         await server.close(0)
-        with pytest.raises(penstock.ApplicationError, match="UNEXPECTED_DISCONNECT.*closed the session"):
+        with pytest.raises(penstock.ApplicationError, match=r"UNEXPECTED_DISCONNECT.*closed the session"):
             await call
         async with penstock.serve(service, place, settings=client):
             assert (await peer.call("demo.echo", b"1")).data == b"1"
