@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -45,6 +46,9 @@ class Gap:
         reason: Why, for people.
         previous: When the last row before it was appended; None if nobody knows, or there is none.
         lost: The positions of this log that are gone for good, first and end; None for items that never had any.
+        query: The query that passed over `lost`, by its id; for any other reader these rows may still be there.
+        number: Counts a log's losses of written rows in the order in which they were recorded, from 1 on, because
+            their positions tell no order. 0 for the others, which are recorded in the order of their positions.
 
     """
 
@@ -53,15 +57,20 @@ class Gap:
     reason: str
     previous: datetime | None = None
     lost: tuple[int, int] | None = None
+    query: str | None = None
+    number: int = field(default=0, compare=False)
 
 
 def merge(*groups: Iterable[Gap]) -> list[Gap]:
-    """Return all gaps once, in the order of their positions. Of a gap that is there twice, the first one counts."""
-    found: dict[tuple[int, datetime, str, tuple[int, int] | None], Gap] = {}
+    """Return all gaps once, in the order of their positions. Of a gap that is there twice, the first one counts.
+
+    At one position the order stays that of the groups: it is the order of recording, whatever the clock said.
+    """
+    found: dict[tuple[int, datetime, str, tuple[int, int] | None, str | None], Gap] = {}
     for group in groups:
         for gap in group:
-            found.setdefault((gap.position, gap.time, gap.reason, gap.lost), gap)
-    return sorted(found.values(), key=lambda gap: (gap.position, gap.time))
+            found.setdefault((gap.position, gap.time, gap.reason, gap.lost, gap.query), gap)
+    return sorted(found.values(), key=lambda gap: gap.position)
 
 
 def add(folder: Path, gaps: Iterable[Gap]) -> None:
@@ -81,7 +90,7 @@ def add(folder: Path, gaps: Iterable[Gap]) -> None:
     path = folder / GAPS
     with disk_errors(path, "be written"), _alone(folder):
         before = load(folder)
-        after = _bounded(merge(before, new))
+        after = _bounded(_numbered(merge(before, new)))
         if after != before:
             replace_file(path, encode(after))
 
@@ -140,11 +149,13 @@ class _Row(msgspec.Struct, array_like=True):
     reason: str
     previous: int | None = None
     lost: tuple[int, int] | None = None
+    query: str | None = None
+    number: int = 0
 
 
 def _row(gap: Gap) -> _Row:
     previous = None if gap.previous is None else _number(gap.previous)
-    return _Row(gap.position, _number(gap.time), gap.reason, previous, gap.lost)
+    return _Row(gap.position, _number(gap.time), gap.reason, previous, gap.lost, gap.query, gap.number)
 
 
 def _gap(row: _Row) -> Gap:
@@ -152,16 +163,26 @@ def _gap(row: _Row) -> Gap:
         not 0 <= row.position <= _MAX_POSITION
         or not 0 <= row.time <= _MAX_TIME
         or not 0 <= (row.previous or 0) <= _MAX_TIME
+        or not 0 <= row.number <= _MAX_POSITION
     ):
         raise ValueError("a number is out of range")
     if row.lost is not None and not 0 <= row.lost[0] < row.lost[1] <= _MAX_POSITION:
         raise ValueError("a range ends before it starts")
     previous = None if row.previous is None else _EPOCH + row.previous * _MICROSECOND
-    return Gap(row.position, _EPOCH + row.time * _MICROSECOND, row.reason, previous, row.lost)
+    return Gap(row.position, _EPOCH + row.time * _MICROSECOND, row.reason, previous, row.lost, row.query, row.number)
 
 
 def _number(time: datetime) -> int:
     return (time - _EPOCH) // _MICROSECOND
+
+
+def _numbered(gaps: list[Gap]) -> list[Gap]:
+    """Return gaps of which each loss of written rows has its number."""
+    last = max((gap.number for gap in gaps), default=0)
+    numbers = itertools.count(last + 1)
+    return [
+        replace(gap, number=next(numbers)) if gap.lost is not None and not gap.number else gap for gap in gaps
+    ]
 
 
 def _bounded(gaps: list[Gap]) -> list[Gap]:
