@@ -12,7 +12,7 @@ from penstock import JournalCorrupt, JournalError, JournalMismatch, JournalMissi
 from penstock.journal import JournalReader, JournalWriter
 from penstock.journal.identity import load
 from penstock.journal.layout import COMMITTED, segment_position
-from penstock.journal.retention import commit, commits, cursors, forget, trim
+from penstock.journal.retention import commit, commits, cursors, drop, forget, trim
 from tests.journal.logs import SOURCE, append, numbers, segment, write
 
 
@@ -91,6 +91,9 @@ def test_a_reader_in_several_places_is_as_far_as_the_slowest(folder: Path) -> No
     assert commits(folder) == {"a": 10}
     assert trim(folder, 40, reader="a", query="q1", retain_bytes=0) == 10
     assert trim(folder, 35, reader="a@q2", query="q2", retain_bytes=0) == 35
+    drop(folder, "a@q2")
+    assert cursors(folder).keys() == {"a"}
+    commit(folder, "a@q2", 10, query="q2")
     forget(folder, "a")
     assert cursors(folder) == {}
 

@@ -30,6 +30,7 @@ __all__ = [
     "commit",
     "commits",
     "cursors",
+    "drop",
     "forget",
     "reader_of",
     "trim",
@@ -165,7 +166,14 @@ def forget(folder: Path, reader: str) -> None:
     with disk_errors(folder / COMMITTED, "be listed"), suppress(FileNotFoundError):
         for name in os.listdir(folder / COMMITTED):
             if name.partition(_PART)[0] == reader:
-                (folder / COMMITTED / name).unlink(missing_ok=True)
+                drop(folder, name)
+
+
+def drop(folder: Path, cursor: str) -> None:
+    """Drop one cursor of a reader."""
+    path = folder / COMMITTED / cursor
+    with disk_errors(path, "be removed"):
+        path.unlink(missing_ok=True)
 
 
 def trim(

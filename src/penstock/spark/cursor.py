@@ -106,6 +106,7 @@ class Cursor:
                 folder = log_folder(self._journal, source)
                 retention.trim(folder, position, reader=self._name, query=self._query, retain_bytes=self._retain_bytes)
                 self._standing[source] = position
+                self._drop_orphan(folder)
 
     def release(self) -> None:
         """Give the lock back. The name stays with the query."""
@@ -139,6 +140,15 @@ class Cursor:
         if self._lock is None:
             self._lock = self._wait_for(part)
             self._name = part
+
+    def _drop_orphan(self, folder: Path) -> None:
+        """Drop what a source that died before its query's first batch has left; it would hold up this one for ever."""
+        if self._name == self._reader:
+            return
+        first = retention.cursors(folder).get(self._reader)
+        if first is not None and first.query is None and (lock := self._try(self._reader)) is not None:
+            retention.drop(folder, self._reader)
+            lock.close()
 
     def _try(self, name: str) -> Lock | None:
         try:

@@ -43,7 +43,7 @@ class Troubles:
         self._view = view
         self._clock = clock
         self._since: dict[str, float] = {}
-        self._told: set[str] = set()
+        self._told: dict[str, str] = {}
 
     def look(self, *, bounded: bool = False) -> bool:
         """See what is new in the journal; return whether it answered. A journal that is not there has no readers.
@@ -66,8 +66,8 @@ class Troubles:
                 raise
             return False
         troubles = self._view.troubles
-        for name in (self._told | self._since.keys()) - troubles.keys():
-            self._told.discard(name)
+        for name in (self._told.keys() | self._since.keys()) - troubles.keys():
+            self._told.pop(name, None)
             self._since.pop(name, None)
         for source, trouble in troubles.items():
             if self._fatal(source, trouble, bounded, seen=source in self._view.seen):
@@ -85,9 +85,8 @@ class Troubles:
             return True
         if self._options.url is not None:
             return False
-        waited = self._clock() - self._since.setdefault(name, self._clock())
-        timeout = self._options.journal_timeout
-        if waited >= timeout:
+        now, timeout = self._clock(), self._options.journal_timeout
+        if now - self._since.setdefault(name, now) >= timeout:
             return True
         self._tell(name, f"{error}; the query waits {timeout:g} s for it (option journalTimeout)")
         return False
@@ -95,9 +94,9 @@ class Troubles:
     def _go_on_without(self, source: str, error: JournalError) -> None:
         if self._options.fail_on_data_loss or not self._view.readers:
             raise error
-        self._tell(f"{source}!", f"the query goes on without source {source!r}: {error}")
+        self._tell(source, f"the query goes on without source {source!r}: {error}")
 
     def _tell(self, name: str, text: str) -> None:
-        if name not in self._told:
+        if self._told.get(name) != text:
             logger.warning("%s", text)
-            self._told.add(name)
+            self._told[name] = text
