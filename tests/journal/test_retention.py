@@ -75,7 +75,7 @@ def test_the_cursor_of_another_log_is_refused(tmp_path: Path) -> None:
     mine, other = write(tmp_path / "1", 5), write(tmp_path / "2", 5)
     commit(mine, "a", 5)
     shutil.copytree(mine / COMMITTED, other / COMMITTED)
-    with pytest.raises(JournalMismatch, match="reader 'a' has committed rows of log .*; drop the reader"):
+    with pytest.raises(JournalMismatch, match=r"reader 'a' has committed rows of log .*; drop the reader"):
         commit(other, "a", 5)
 
 

@@ -176,7 +176,7 @@ def test_a_journal_that_was_created_again_is_refused(tmp_path: Path, rows: int, 
     fill(tmp_path, "a", rows)
     for one in (running, driver(tmp_path, failOnDataLoss=lossy)):
         with pytest.raises(
-            JournalMismatch, match="source 'a' .* the log was created again, or this is another journal"
+            JournalMismatch, match=r"source 'a' .* the log was created again, or this is another journal"
         ):
             one.advance(end, NO_LIMITS)
         with pytest.raises(JournalMismatch):
@@ -207,7 +207,7 @@ def test_startingoffsets_name_sources_that_are_there(tmp_path: Path) -> None:
     waiting = driver(tmp_path)
     assert waiting.advance(typo, NO_LIMITS) is None
     fill(tmp_path, "count", 5)
-    with pytest.raises(LocalError, match="\"startingOffsets\" names source 'cuont', .*; there are count"):
+    with pytest.raises(LocalError, match=r".startingOffsets. names source 'cuont', .*; there are count"):
         waiting.advance(typo, NO_LIMITS)
 
 

@@ -192,8 +192,8 @@ def test_another_journal_is_refused(tmp_path: Path) -> None:
     lose(tmp_path / "two", "a", "1")
     one = reader(tmp_path / "one")
     end = advance(one, one.initialOffset())
+    start = one.initialOffset()
     for attempt in (lambda two: two.latestOffset(end, ReadAllAvailable()), lambda two: two.partitions(start, end)):
-        start = one.initialOffset()
         with pytest.raises(JournalMismatch):
             attempt(reader(tmp_path / "two"))
 

@@ -61,7 +61,7 @@ def test_what_is_no_offset_is_refused(value: Any) -> None:
 
 def test_the_checkpoint_of_an_earlier_version_is_refused() -> None:
     # It does not tell which log it counts in.
-    with pytest.raises(LocalError, match="an earlier version of Penstock.*with a new checkpoint on a new journal"):
+    with pytest.raises(LocalError, match=r"an earlier version of Penstock.*with a new checkpoint on a new journal"):
         Offset.parse({"v": 1, "from": {"a": 0}, "sources": {"a": 5}})
 
 
@@ -98,6 +98,6 @@ def test_another_log_is_refused() -> None:
     # THREATS 99
     same_logs("/j", {"a": "u", "gone": "w"}, {"a": "u", "new": "x"})
     with pytest.raises(
-        JournalMismatch, match="source 'a' of journal /j is log x, .* belongs to log u: .* new checkpoint"
+        JournalMismatch, match=r"source 'a' of journal /j is log x, .* belongs to log u: .* new checkpoint"
     ):
         same_logs("/j", {"a": "u"}, {"a": "x"})

@@ -104,7 +104,7 @@ def test_what_cannot_be_recorded_is_not_passed_over(damaged: Path, monkeypatch: 
     with pytest.raises(JournalError, match="_gaps"):
         plan(damaged, 0, 30, failOnDataLoss="false")
     monkeypatch.setattr(SourceOptions, "remote", True)
-    with pytest.raises(LocalError, match="positions 10 to 19 are lost .* copy the journal to a disk"):
+    with pytest.raises(LocalError, match=r"positions 10 to 19 are lost .* copy the journal to a disk"):
         plan(damaged, 0, 30, failOnDataLoss="false")
 
 
@@ -128,7 +128,7 @@ def test_a_log_that_goes_while_it_is_looked_through_has_lost_nothing(
 
 
 def test_a_gap_and_a_loss_are_the_same_to_who_wants_none(damaged: Path) -> None:
-    with pytest.raises(DataLost, match="positions 10 to 19 are lost .*, and failOnGap is true"):
+    with pytest.raises(DataLost, match=r"positions 10 to 19 are lost .*, and failOnGap is true"):
         plan(damaged, 0, 30, failOnDataLoss="false", failOnGap="true")
     assert lost(damaged) == []
 
@@ -167,7 +167,7 @@ def test_rows_before_a_gap_are_read_and_then_it_ends_the_query(gappy: Path) -> N
     assert planned.before_gaps({"a": (0, 9)}, {"a": 0}) == {"a": (0, 5)}
     assert planned.before_gaps({"a": (2, 4)}, {"a": 0}) == {"a": (2, 4)}
     assert planned.before_gaps({"a": (5, 5)}, {"a": 0}) == {"a": (5, 5)}
-    with pytest.raises(DataLost, match='before position 5 .*set it to false, or begin at startingOffsets {"a": 5}'):
+    with pytest.raises(DataLost, match=r'before position 5 .*set it to false, or begin at startingOffsets {"a": 5}'):
         planned.before_gaps({"a": (5, 9)}, {"a": 0})
 
 

@@ -106,7 +106,7 @@ def test_a_bad_log_ends_the_query_with_the_exact_error(tmp_path: Path, clock: Cl
     fill(tmp_path, "b", 5)
     spoil(tmp_path, "b")
     watch, _ = troubles(tmp_path, clock)
-    with pytest.raises(JournalCorrupt, match="source=b/_log.json: is not"):
+    with pytest.raises(JournalCorrupt, match=r"source=b/_log.json: is not"):
         watch.look()
 
 

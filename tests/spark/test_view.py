@@ -122,5 +122,5 @@ def test_options_may_name_only_sources_that_are_there(tmp_path: Path) -> None:
     view = JournalView(options(tmp_path))
     view.refresh()
     view.require_sources(startingOffsets={"count": 5}, endingOffsets="latest")
-    with pytest.raises(LocalError, match="\"startingOffsets\" names source 'cuont', .*; there are count, flights"):
+    with pytest.raises(LocalError, match=r".startingOffsets. names source 'cuont', .*; there are count, flights"):
         view.require_sources(startingOffsets={"count": 1, "cuont": 5})

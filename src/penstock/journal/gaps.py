@@ -180,9 +180,7 @@ def _numbered(gaps: list[Gap]) -> list[Gap]:
     """Return gaps of which each loss of written rows has its number."""
     last = max((gap.number for gap in gaps), default=0)
     numbers = itertools.count(last + 1)
-    return [
-        replace(gap, number=next(numbers)) if gap.lost is not None and not gap.number else gap for gap in gaps
-    ]
+    return [replace(gap, number=next(numbers)) if gap.lost is not None and not gap.number else gap for gap in gaps]
 
 
 def _bounded(gaps: list[Gap]) -> list[Gap]:
