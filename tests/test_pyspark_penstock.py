@@ -23,7 +23,7 @@ def test_is_where_spark_looks() -> None:
     assert "pyspark_penstock" in run_python(code).stdout
 
 
-@pytest.mark.parametrize("missing", ["pyarrow", "pyspark", "google_crc32c", "msgspec", "penstock"])
+@pytest.mark.parametrize("missing", ["pyarrow", "pyspark", "xxhash", "msgspec", "penstock"])
 def test_never_raises(missing: str) -> None:
     hidden = f"import sys; sys.modules[{missing!r}] = None"
     result = run_python(f"{hidden}; import pyspark_penstock as shim; print(hasattr(shim, 'DefaultSource'))")

@@ -52,6 +52,7 @@ def client_session(
     setup: Payload | None = None,
     random: bytes = b"",
     checkpoint: bytes | None = None,
+    secret: bytes = b"",
     messages: bool = False,
     options: Mapping[str, str] | None = None,
     renew: Callable[[], Payload] | None = None,
@@ -65,6 +66,7 @@ def client_session(
         random: At least 16 bytes that nobody can guess, for sessions that need an id.
         checkpoint: What :meth:`penstock.session.Session.checkpoint` returned in an earlier process: the
             session resumes from there, as soon as a link is up.
+        secret: What :attr:`penstock.session.Session.secret` was there.
         messages: The transport carries messages, each of which gets and loses a length of its own.
         options: Those of the URL.
         renew: Returns what to say from the second handshake of the session on, where the protocol has more than one;
@@ -72,7 +74,8 @@ def client_session(
 
     Raises:
         UrlError: The protocol is unknown, or an option of its has no such value.
-        LocalError: `checkpoint` is none of this protocol; or the protocol cannot do what the settings ask for.
+        LocalError: `checkpoint` is none of this protocol, or comes without its secret; or the protocol cannot do what
+            the settings ask for.
         ResumeRejected: It cannot be told whether the server still has the session of `checkpoint`.
 
     """
@@ -83,8 +86,10 @@ def client_session(
         if checkpoint is not None:
             raise LocalError("this is no checkpoint: reactive-streams has none")
         return ReactiveStreamsSession.client(settings, setup or Payload())
+    if checkpoint is not None and not secret:
+        raise LocalError("a checkpoint without the secret of its session; pass what Peer.secret was, too")
     if protocol == "river":
-        return _river_client(settings, setup or Payload(), random, checkpoint, options or {}, renew)
+        return _river_client(settings, setup or Payload(), random, checkpoint, secret, options or {}, renew)
     from .rsocket.dialect import DIALECTS, RSOCKET_1_0
     from .rsocket.session import RSocketSession
 
@@ -94,7 +99,7 @@ def client_session(
     elif settings.length_counts_itself:
         dialect = dialect.counting_itself()
     if checkpoint is not None:
-        return RSocketSession.restore(settings, checkpoint, dialect)
+        return RSocketSession.restore(settings, checkpoint, secret, dialect)
     if settings.resume and not dialect.keepalive:
         raise LocalError(f"{protocol} cannot resume sessions; leave Settings.resume out")
     return RSocketSession.client(settings, setup or Payload(), dialect, random if settings.resume else None)
@@ -193,6 +198,7 @@ def _river_client(
     setup: Payload,
     random: bytes,
     checkpoint: bytes | None,
+    secret: bytes,
     options: Mapping[str, str],
     renew: Callable[[], Payload] | None,
 ) -> Session:
@@ -200,7 +206,7 @@ def _river_client(
     from .river.session import RiverSession
 
     if checkpoint is not None:
-        session = RiverSession.restore(settings, Identity.of(options), setup.data, random, checkpoint)
+        session = RiverSession.restore(settings, Identity.of(options), setup.data, random, checkpoint, secret)
     else:
         session = RiverSession.client(settings, Identity.of(options), setup.data, random)
     if renew is not None:

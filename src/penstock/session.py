@@ -55,6 +55,14 @@ class Session(Protocol):
     def calls_by_streams(self) -> bool:
         """Whether the protocol has one word for calls and streams: the peer's calls come as streams."""
 
+    @property
+    @abstractmethod
+    def secret(self) -> bytes:
+        """What proves to the server whose session this is, and never changes; empty where it cannot be resumed.
+
+        Whoever has it can take the session over. Keep it where only its owner can read it, apart from checkpoints.
+        """
+
     @abstractmethod
     def link_up(self, now: float) -> None:
         """A link is open; output made from now on belongs on it."""
@@ -154,7 +162,7 @@ class Session(Protocol):
 
     @abstractmethod
     def checkpoint(self, stream_id: int, count: int) -> bytes | None:
-        """Return what a new process needs to go on with this session, or None where the protocol cannot.
+        """Return what a new process needs, with `secret`, to go on with this session; None where the protocol cannot.
 
         Store it together with everything that was received so far, then call `commit`. From the first
         checkpoint on, the peer is told to keep whatever is not committed.

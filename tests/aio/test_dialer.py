@@ -20,7 +20,11 @@ pytestmark = pytest.mark.usefixtures("tidy")
 
 
 def dialer_of(
-    settings: Settings, delays: list[float] | None = None, checkpoint: bytes | None = None, delay: float = 0.0
+    settings: Settings,
+    delays: list[float] | None = None,
+    checkpoint: bytes | None = None,
+    delay: float = 0.0,
+    secret: bytes = b"",
 ) -> Dialer:
     """Return a dialer that waits for `delay` seconds each time; `delays` gets one entry a wait."""
 
@@ -30,7 +34,8 @@ def dialer_of(
                 delays.append(delay)
             return delay
 
-    return Dialer(parse_url("rsocket+memory://dialer"), Service(), settings, Payload(b"hello"), None, Noted, checkpoint)
+    url = parse_url("rsocket+memory://dialer")
+    return Dialer(url, Service(), settings, Payload(b"hello"), None, Noted, checkpoint, secret=secret)
 
 
 @pytest.fixture
@@ -123,10 +128,10 @@ async def test_a_checkpoint_is_for_the_first_session_that_gets_a_link(connecting
     before = dialer_of(settings)
     left = before.driver()
     await before.link(left)
-    checkpoint = left.session.checkpoint(0, 0)
+    checkpoint, secret = left.session.checkpoint(0, 0), left.session.secret
     left.detach()
 
-    dialer, links = dialer_of(settings, checkpoint=checkpoint), [FakeLink(), FakeLink()]
+    dialer, links = dialer_of(settings, checkpoint=checkpoint, secret=secret), [FakeLink(), FakeLink()]
     connecting += [ConnectError("away"), *links]
     with pytest.raises(ConnectError):
         await dialer.link(dialer.driver())

@@ -26,8 +26,9 @@ HEARTBEATS = Settings(heartbeat_interval=0.02, heartbeats_until_dead=1_000, sess
 class Publisher:
     """Yields numbers, up to a limit that the test moves."""
 
-    def __init__(self) -> None:
-        self.limit = TOTAL // 8
+    def __init__(self, total: int = TOTAL) -> None:
+        self.total = total
+        self.limit = total // 8
         self.made = 0
         self.began = 0
         self.service = Service()
@@ -36,7 +37,7 @@ class Publisher:
 
     async def numbers(self, request: Payload) -> AsyncIterator[bytes]:
         self.began += 1
-        while self.made < TOTAL:
+        while self.made < self.total:
             if self.made == self.limit:
                 self._moved.clear()
                 await self._moved.wait()
@@ -56,8 +57,10 @@ class Victim:
         self.journal = journal
         self._process: Process | None = None
 
-    async def start(self) -> Process:
-        arguments = ("-m", "tests.chaos.collecting", self._url, ROUTE, self.journal)
+    async def start(self, late: int = 0) -> Process:
+        arguments = ["-m", "tests.chaos.collecting", self._url, ROUTE, str(self.journal)]
+        if late:
+            arguments.append(str(late))
         self._process = await asyncio.create_subprocess_exec(sys.executable, *arguments, cwd=ROOT)
         return self._process
 

@@ -41,7 +41,7 @@ def test_stream_is_collected_once(penstock: Penstock, server: str, tmp_path: Pat
     assert result.out == b"collected 1,000 items; the journal ends at 1,000\n"
     assert rows(tmp_path, "count") == [b"%d" % number for number in range(1000)]
     # The stream is complete: there is nothing to do, unless it is wanted anew.
-    assert penstock(*arguments).out == b"collected 0 items; the journal ends at 1,000\n"
+    assert penstock(*arguments).out == b"the stream is complete already, at 1,000; --again collects it once more\n"
     assert penstock(*arguments, "--again").out == b"collected 1,000 items; the journal ends at 2,000\n"
 
 
@@ -65,8 +65,8 @@ def test_source_names_the_log(penstock: Penstock, server: str, tmp_path: Path) -
     assert Journal(tmp_path).sources() == ["mine"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signal_stops_it_in_order(number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_signal_stops_it_in_order(number: signal.Signals, code: int, tmp_path: Path) -> None:
     program = tmp_path / "endless.py"
     program.write_text(ENDLESS)
     with serving(f"{program}:service", "rsocket+tcp://127.0.0.1:0") as (server, urls):
@@ -76,7 +76,7 @@ def test_signal_stops_it_in_order(number: signal.Signals, tmp_path: Path) -> Non
             assert server.stdout.readline() == "begun\n"
             process.send_signal(number)
             out, err = process.communicate(timeout=SECONDS)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "goes on from here" in err
     assert "Traceback" not in err
     assert out.startswith("collected ")
@@ -86,6 +86,29 @@ def test_failing_publisher_is_exit_code_1(penstock: Penstock, server: str, tmp_p
     result = penstock("collect", server, "nowhere", "-j", str(tmp_path), "-q")
     assert result.code == 1
     assert "nowhere" in result.err
+    # A mistyped route makes no log.
+    assert list(tmp_path.glob("source=*")) == []
+
+
+def test_another_request_is_exit_code_2(penstock: Penstock, server: str, tmp_path: Path) -> None:
+    # THREATS 99
+    place = ("--journal", str(tmp_path), "--source", "s", "-q")
+    assert penstock("collect", server, "count", "-d", "5", *place).code == 0
+    for other in (("count", "-d", "6"), ("echo", "-d", "5"), ("count", "-d", "5", "-m", "x"), ("count", "--again")):
+        result = penstock("collect", server, *other, *place)
+        assert result.code == 2
+        assert_one_line(result)
+        assert "choose another source name" in result.err
+    assert rows(tmp_path, "s") == [b"%d" % number for number in range(5)]
+
+
+def test_credentials_and_traces_do_not_make_another_request(penstock: Penstock, server: str, tmp_path: Path) -> None:
+    arguments = ("collect", server, "count", "-d", "5", "-m", "m", "-j", str(tmp_path), "-q", "--again")
+    for changing in ((), ("--auth", "bearer:one"), ("--auth", "bearer:two"), ("--trace", "sampled")):
+        result = penstock(*arguments, *changing)
+        assert (changing, result.code) == (changing, 0)
+    assert len(rows(tmp_path, "count")) == 20
+    assert penstock(*arguments, "--entry", "text/plain=x").code == 2
 
 
 def test_nobody_there_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:

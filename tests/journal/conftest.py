@@ -12,6 +12,7 @@ import penstock
 from penstock.aio import client
 from penstock.aio.backoff import Backoff
 from penstock.journal import JournalWriter, collect
+from penstock.journal.feedlog import FeedLog, State
 from tests.journal.publishing import Reporter
 
 
@@ -28,7 +29,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What collectors do, in order."""
     log: list[str] = []
-    append, grant = JournalWriter.append, penstock.Stream.grant
+    append, keep, grant = JournalWriter.append, FeedLog.keep, penstock.Stream.grant
 
     @asynccontextmanager
     async def connect(*arguments: Any, **options: Any) -> AsyncIterator[Reporter]:
@@ -41,11 +42,18 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         log.append("durable")
         return position
 
+    def keeping(feed: FeedLog, state: State) -> None:
+        log.append("append")
+        keep(feed, state)
+        log.append("durable")
+
     def granting(stream: penstock.Stream, count: int) -> None:
         log.append("ask")
         grant(stream, count)
 
     monkeypatch.setattr(collect, "connect", connect)
     monkeypatch.setattr(JournalWriter, "append", appending)
+    # Before there is a log, this is what makes a state durable.
+    monkeypatch.setattr(FeedLog, "keep", keeping)
     monkeypatch.setattr(penstock.Stream, "grant", granting)
     return log

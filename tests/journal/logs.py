@@ -7,7 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.journal import ITEMS, JournalReader, JournalWriter
-from penstock.journal.layout import log_folder, segment_name
+from penstock.journal.format import Entry, preamble_bytes, scan
+from penstock.journal.layout import DURABLE, log_folder, segment_name
+from penstock.journal.mark import Mark
+from penstock.journal.storage import LogFolder
 
 SOURCE = "s"
 
@@ -50,6 +53,33 @@ def numbers(reader: JournalReader, start: int | None = None, end: int | None = N
 def segment(folder: Path, first: int = 0) -> Path:
     """Return the path of a log's segment."""
     return folder / segment_name(first)
+
+
+def uuid(folder: Path) -> str:
+    """Return the UUID of a log."""
+    identity = LogFolder.local(folder).identity()
+    assert identity is not None
+    return identity.uuid
+
+
+def entries(folder: Path) -> list[tuple[int, Entry]]:
+    """Return the batches of a log that is sound, each with the segment that it is in."""
+    found = []
+    for path in sorted(folder.glob("*.arrows")):
+        content = pa.py_buffer(path.read_bytes())
+        first = int(path.stem)
+        found += [
+            (first, entry) for entry in scan(content, preamble_bytes(content, uuid(folder)), content.size, first, None)
+        ]
+    return found
+
+
+def set_mark(folder: Path, end: int) -> Mark:
+    """Have the mark of a log that is sound tell the last batch that ends at a position, and return it."""
+    first, entry = [each for each in entries(folder) if each[1].end == end][-1]
+    mark = Mark(first, entry.end_offset, end, entry.digest)
+    (folder / DURABLE).write_bytes(mark.encode(1))
+    return mark
 
 
 def flip(path: Path, offset: int, bit: int = 0) -> None:

@@ -141,4 +141,12 @@ class FullDisk:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             return pwrite(fd, data, offset)
 
+        replace = os.replace
+
+        def rename(source: object, target: object) -> None:
+            if self.full:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            replace(source, target)  # type: ignore[type-var]
+
         monkeypatch.setattr(os, "pwrite", write)
+        monkeypatch.setattr(os, "replace", rename)

@@ -10,7 +10,7 @@ import pytest
 
 import penstock
 from penstock import ApplicationError, ConnectError, Settings
-from penstock.errors import DiskFull, JournalError, JournalLocked, SetupRejected
+from penstock.errors import DiskFull, JournalCorrupt, JournalLocked, SetupRejected
 from penstock.journal import Journal, JournalWriter, collect
 from penstock.journal.collect import Collector, State
 from penstock.journal.writer import MAX_STATE_BYTES
@@ -235,7 +235,22 @@ async def test_a_gap_waits_for_room_on_the_disk_too(tmp_path: Path, monkeypatch:
     assert rows(tmp_path) == 2 * numbered(0, 3)
 
 
-async def test_a_disk_that_is_full_from_the_start_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_new_log_waits_for_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = FullDisk(monkeypatch)
+    disk.full = True
+    collector = Collector(URL, ROUTE, tmp_path)
+    publisher = Publisher(*numbered(0, 3))
+    async with publisher.serve(), collecting(collector) as task:
+        await until(lambda: "no room on the disk" in collector.progress.waiting)
+        # What could not be recorded is not asked for.
+        assert publisher.began == 0
+        disk.full = False
+        await task
+    assert (rows(tmp_path), gaps(tmp_path)) == (numbered(0, 3), [])
+
+
+async def test_a_known_log_on_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    JournalWriter.open(tmp_path, ROUTE).close()
     FullDisk(monkeypatch).full = True
     with pytest.raises(DiskFull, match=r"^[^\n]*no room on the disk[^\n]*free some[^\n]*$"):
         await Collector(URL, ROUTE, tmp_path).run()
@@ -250,7 +265,7 @@ async def test_a_journal_of_another_collector_is_an_error_that_says_what_to_do(t
 async def test_what_another_program_recorded_is_no_state(tmp_path: Path) -> None:
     with JournalWriter.open(tmp_path, ROUTE) as writer:
         writer.append_gap("a test", b"not ours")
-    with pytest.raises(JournalError, match=r"the collector's state in log 'numbers'"):
+    with pytest.raises(JournalCorrupt, match=r"the collector's state in log 'numbers'"):
         await Collector(URL, ROUTE, tmp_path).run()
 
 

@@ -1,46 +1,61 @@
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 
-import google_crc32c
 import pyarrow as pa
 import pytest
+import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import LocalError
 from penstock.journal.format import (
     ITEMS,
-    PREAMBLE,
     SCHEMA,
+    Encoded,
     Entry,
     Malformed,
     Note,
     body_is_sound,
     corrupt,
-    decode,
     encode,
+    genesis,
+    preamble,
     preamble_bytes,
     scan,
     tabulate,
 )
+from penstock.journal.rows import decode
 from tests.journal.logs import items
 
+LOG = "5d9a9f0e-0d4e-4c57-9d0a-6d2c38b7f3a1"
+PREAMBLE = preamble(LOG)
+GENESIS = genesis(LOG)
 
-def segment_of(*batches: tuple[bytes, pa.Buffer]) -> pa.Buffer:
-    return pa.py_buffer(PREAMBLE + b"".join(header + body.to_pybytes() for header, body in batches))
+
+def segment_of(*batches: Encoded) -> pa.Buffer:
+    return pa.py_buffer(PREAMBLE + b"".join(header + body.to_pybytes() for header, body, _ in batches))
 
 
 def batch_of(
-    position: int, count: int, *, state: bytes | None = None, gap: str | None = None
-) -> tuple[bytes, pa.Buffer]:
+    position: int, count: int, *, prev: str = GENESIS, state: bytes | None = None, gap: str | None = None
+) -> Encoded:
     rows = tabulate(items(position, count), "numbers", position, 1_000_000)
-    return encode(rows, Note.blank(position=position, rows=count, time=1_000_000, state=state, gap=gap))
+    return encode(rows, Note.blank(prev=prev, position=position, rows=count, time=1_000_000, state=state, gap=gap))
+
+
+def chain(*counts: int) -> pa.Buffer:
+    """Return a segment with batches of so many rows, each written after the one before it."""
+    batches: list[Encoded] = []
+    for at, count in enumerate(counts):
+        batches.append(batch_of(sum(counts[:at]), count, prev=batches[-1].digest if batches else GENESIS))
+    return segment_of(*batches)
 
 
 def entries(content: pa.Buffer, limit: int | None = None) -> list[Entry]:
-    return list(scan(content, preamble_bytes(content), content.size if limit is None else limit, 0))
+    return list(scan(content, preamble_bytes(content, LOG), content.size if limit is None else limit, 0, None))
 
 
 def test_columns_are_what_spark_takes() -> None:
@@ -54,7 +69,7 @@ def test_columns_are_what_spark_takes() -> None:
 
 
 def test_rows_come_back_without_a_copy() -> None:
-    content = segment_of(batch_of(0, 3), batch_of(3, 2))
+    content = chain(3, 2)
     first, second = entries(content)
     assert (first.position, first.end, second.position, second.end) == (0, 3, 3, 5)
     batch = decode(content, second)
@@ -74,21 +89,23 @@ def test_any_arrow_reader_can_read_it() -> None:
         batch, metadata = stream.read_next_batch_with_custom_metadata()
     note = json.loads(metadata[b"penstock"])
     assert batch.num_rows == note["rows"] == 3
-    assert (note["penstock"], note["position"], note["time"], note["state"]) == (1, 0, 1_000_000, "/wA=")
+    assert (note["penstock"], note["position"], note["time"], note["state"]) == (2, 0, 1_000_000, "/wA=")
 
 
 def test_checksums_are_those_the_document_tells() -> None:
-    header, body = batch_of(0, 3)
-    start = header.index(b'{"penstock":1,')
+    header, body, digest = batch_of(0, 3)
+    start = header.index(b'{"penstock":2,')
     note = json.loads(header[start : header.index(b"\0", start)])
-    blank = header[8:].replace(note["header_crc32c"].encode(), b"00000000", 1)
-    assert int(note["header_crc32c"], 16) == google_crc32c.value(blank)
-    assert int(note["body_crc32c"], 16) == google_crc32c.value(body.to_pybytes())
+    blank = header[8:].replace(note["header"].encode(), b"0" * 16, 1)
+    assert note["header"] == xxhash.xxh3_64_hexdigest(blank)
+    assert note["body"] == xxhash.xxh3_128_hexdigest(body.to_pybytes())
+    assert note["prev"] == hashlib.sha256(LOG.encode()).hexdigest()
+    assert digest == hashlib.sha256(header[8:]).hexdigest()
 
 
 def test_state_and_gap_come_back() -> None:
     # The reason looks like a note; as JSON inside JSON it does not.
-    reason = 'lost {"penstock":1,"header_crc32c":"00000000" ü'
+    reason = 'lost {"penstock":2,"header":"0000000000000000" ü'
     content = segment_of(batch_of(0, 0, state=b"\xff\0token", gap=reason))
     (entry,) = entries(content)
     assert (entry.note.state, entry.note.gap, entry.end) == (b"\xff\0token", reason, 0)
@@ -104,7 +121,7 @@ def test_a_long_batch_is_numbered_to_its_end() -> None:
 
 def test_a_slice_is_written_as_the_rows_it_shows() -> None:
     rows = tabulate(items(0, 10).slice(4, 3), "numbers", 0, 0)
-    content = segment_of(encode(rows, Note.blank(position=0, rows=3, time=0, state=None)))
+    content = segment_of(encode(rows, Note.blank(prev=GENESIS, position=0, rows=3, time=0, state=None)))
     assert decode(content, entries(content)[0])["data"].to_pylist() == [b"4", b"5", b"6"]
 
 
@@ -114,7 +131,7 @@ def test_other_columns_are_refused() -> None:
 
 
 def test_a_segment_begins_with_the_schema() -> None:
-    assert preamble_bytes(pa.py_buffer(PREAMBLE)) == len(PREAMBLE)
+    assert preamble_bytes(pa.py_buffer(PREAMBLE), LOG) == len(PREAMBLE)
     other = pa.schema([("position", pa.int32())]).serialize()
     for start in (
         b"",
@@ -125,12 +142,12 @@ def test_a_segment_begins_with_the_schema() -> None:
         b"\xff\xff\xff\xff\x08\0\0\0" + b"x" * 8,
     ):
         with pytest.raises(Malformed):
-            preamble_bytes(pa.py_buffer(start))
+            preamble_bytes(pa.py_buffer(start), LOG)
 
 
 def test_what_is_cut_anywhere_ends_the_scan() -> None:
-    whole = segment_of(batch_of(0, 2))
-    content = segment_of(batch_of(0, 2), batch_of(2, 2))
+    whole = chain(2)
+    content = chain(2, 2)
     for limit in range(whole.size, content.size):
         assert [entry.end for entry in entries(content, limit)] == [2]
         assert [entry.end for entry in entries(content.slice(0, limit))] == [2]
@@ -139,7 +156,7 @@ def test_what_is_cut_anywhere_ends_the_scan() -> None:
 def test_every_flipped_bit_is_found() -> None:
     # THREATS 80
     start = len(PREAMBLE)
-    clean = segment_of(batch_of(0, 2), batch_of(2, 1)).to_pybytes()
+    clean = chain(2, 1).to_pybytes()
     (first, second) = entries(pa.py_buffer(clean))
     header_end = first.offset + first.header_bytes
     for offset in range(start, first.end_offset):
@@ -175,17 +192,49 @@ def test_a_batch_of_another_position_is_refused() -> None:
         entries(segment_of(batch_of(0, 2), batch_of(7, 2)))
 
 
-def test_a_newer_format_is_refused() -> None:
+def test_a_batch_that_was_written_after_another_one_is_refused() -> None:
+    # THREATS 97
+    with pytest.raises(Malformed, match="not the one that it was written after") as caught:
+        entries(segment_of(batch_of(0, 2), batch_of(2, 2)))
+    assert caught.value.position == 2
+    content = chain(2, 2)
+    with pytest.raises(Malformed, match="not the one"):
+        list(scan(content, len(PREAMBLE), content.size, 0, "ab" * 32))
+    assert [entry.end for entry in scan(content, len(PREAMBLE), content.size, 0, GENESIS)] == [2, 4]
+
+
+def test_a_segment_of_another_log_is_refused() -> None:
+    # THREATS 97
+    other = "0c0ffee0-0d4e-4c57-9d0a-6d2c38b7f3a1"
+    with pytest.raises(Malformed, match=f"belongs to another log, '{other}'"):
+        preamble_bytes(pa.py_buffer(preamble(other)), LOG)
+    with pytest.raises(Malformed, match="has format 1"):
+        preamble_bytes(pa.py_buffer(SCHEMA.serialize().to_pybytes()), LOG)
+    for note in (b"junk", b"[" * 100_000, b'{"penstock":2}', b'{"penstock":2,"log":7}'):
+        schema = SCHEMA.with_metadata({b"penstock": note}).serialize().to_pybytes()
+        with pytest.raises(Malformed):
+            preamble_bytes(pa.py_buffer(schema), LOG)
+
+
+def test_the_schema_may_be_written_in_other_bytes() -> None:
+    schema = SCHEMA.with_metadata({b"z": b"", b"penstock": b'{"log": "%s", "penstock": 2}' % LOG.encode()})
+    octets = schema.serialize().to_pybytes()
+    assert octets != PREAMBLE
+    assert preamble_bytes(pa.py_buffer(octets), LOG) == len(octets)
+
+
+def test_another_format_is_refused() -> None:
     rows = tabulate(items(0, 1), "numbers", 0, 0)
-    note = Note.blank(position=0, rows=1, time=0, state=None)
+    note = Note.blank(prev=GENESIS, position=0, rows=1, time=0, state=None)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, SCHEMA) as stream:
-        stream.write_batch(rows, custom_metadata={"penstock": '{"penstock":2}'})
-    with pytest.raises(Malformed, match="newer version"):
+        stream.write_batch(rows, custom_metadata={"penstock": '{"penstock":3}'})
+    with pytest.raises(Malformed, match="the log has format 2"):
         entries(sink.getvalue())
-    assert note.penstock == 1
+    assert note.penstock == 2
 
 
 def test_errors_name_the_rows() -> None:
     assert "positions 3 to 9 are damaged (why)" in str(corrupt("file", 3, 10, "why"))
     assert "positions from 3 on are damaged (why)" in str(corrupt("file", 3, None, "why"))
+    assert "a record before position 3 is damaged (why)" in str(corrupt("file", 3, 3, "why"))

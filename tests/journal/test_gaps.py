@@ -10,7 +10,7 @@ import pytest
 
 from penstock import JournalCorrupt
 from penstock.journal import Gap, gaps
-from penstock.journal.gaps import add, decode, encode, load, merge
+from penstock.journal.gaps import LATE, add, decode, encode, load, merge
 from penstock.journal.layout import GAPS
 from penstock.journal.storage import LogFolder
 
@@ -101,7 +101,7 @@ def test_a_cut_file_is_found() -> None:
         b"[0,-1,\"\"]",
         b"[0,999999999999999999,\"\"]",
         b"[0,0,\"\",-1]",
-        b"[0,0,\"\",0,[3,3]]",
+        b"[0,0,\"\",0,[4,3]]",
         b"[0,0,\"\",0,[-1,3]]",
         b"[0,0,\"\",0,[1,2,3]]",
         b"[0,0,7]",
@@ -139,6 +139,8 @@ def test_losses_of_written_rows_are_numbered_as_they_are_recorded(tmp_path: Path
     found = {each.number: each for each in load(tmp_path) if each.number}
     assert found == {1: late[0], 2: late[1], 3: late[2]}
     assert [each.number for each in load(tmp_path) if each.lost is None] == [0]
+    add(tmp_path, [Gap(1, NOON, "found when it was trimmed", number=LATE)])
+    assert [each.number for each in load(tmp_path) if each.position == 1] == [4]
 
 
 def test_gaps_at_one_position_stay_in_the_order_of_recording(tmp_path: Path) -> None:

@@ -2,52 +2,67 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import google_crc32c
 import pyarrow as pa
 import pytest
 
 from penstock import JournalCorrupt
-from penstock.journal.format import PREAMBLE, Note, encode, tabulate
+from penstock.journal import rows
+from penstock.journal.damage import Damage, Promise
+from penstock.journal.format import Entry, Note, encode, genesis, preamble, tabulate
 from penstock.journal.gaps import Gap
 from penstock.journal.index import Index
 from tests.journal.logs import items
 
+LOG = "5d9a9f0e-0d4e-4c57-9d0a-6d2c38b7f3a1"
+PREAMBLE = preamble(LOG)
+
 
 def content_of(*counts: int, gap_at: int = -1) -> pa.Buffer:
     """Return a segment with batches of so many rows, and a gap before one of them."""
-    chunks, position = [PREAMBLE], 0
+    chunks, position, prev = [PREAMBLE], 0, genesis(LOG)
     for at, count in enumerate(counts):
-        notes = [Note.blank(position=position, rows=0, time=5, state=None, gap="lost")] if at == gap_at else []
-        notes.append(Note.blank(position=position, rows=count, time=5, state=None))
-        for note in notes:
-            header, body = encode(tabulate(items(position, note.rows), "numbers", position, 5), note)
+        kinds: list[tuple[int, str | None]] = [(0, "lost")] if at == gap_at else []
+        for size, gap in [*kinds, (count, None)]:
+            note = Note.blank(prev=prev, position=position, rows=size, time=5, state=None, gap=gap)
+            header, body, prev = encode(tabulate(items(position, size), "numbers", position, 5), note)
             chunks += [header, body.to_pybytes()]
         position += count
     return pa.py_buffer(b"".join(chunks))
 
 
-def index_of(content: pa.Buffer) -> Index:
-    index = Index("file", 0)
-    index.extend(content, content.size, None, whole=True)
+def index_of(content: pa.Buffer, end: int | None = None) -> Index:
+    index = Index("file", 0, LOG)
+    index.extend(content, Promise(size=content.size) if end is None else Promise(end, size=content.size))
     return index
+
+
+def refuse(first: int, end: int) -> bool:
+    """Accept no loss."""
+    return False
+
+
+def rows_of(index: Index, content: pa.Buffer, start: int, end: int) -> list[int]:
+    batches = [batch for batch, _ in index.batches(content, start, end, refuse)]
+    assert all(batch.num_rows for batch in batches)
+    return [position for batch in batches for position in batch["position"].to_pylist()]
 
 
 def test_batches_are_found_as_they_come() -> None:
     whole = content_of(3, 2, 4)
     ends = [content_of(3).size, content_of(3, 2).size, whole.size]
-    index = Index("file", 0)
+    index = Index("file", 0, LOG)
     found = []
-    for limit in range(len(PREAMBLE), whole.size + 1):
-        index.extend(whole, limit, None, whole=False)
+    for limit in range(whole.size + 1):
+        index.extend(whole.slice(0, limit), Promise())
         found.append(index.end)
-    assert [found[end - len(PREAMBLE)] for end in ends] == [3, 5, 9]
-    assert [found[end - len(PREAMBLE) - 1] for end in ends] == [0, 3, 5]
+    assert [found[end] for end in ends] == [3, 5, 9]
+    assert [found[end - 1] for end in ends] == [0, 3, 5]
 
 
 def test_nothing_is_expected_before_the_first_bytes_are_durable() -> None:
-    index = Index("file", 0)
-    index.extend(pa.py_buffer(b"junk"), 0, None, whole=True)
-    assert (index.offset, index.end) == (0, 0)
+    index = Index("file", 0, LOG)
+    index.extend(pa.py_buffer(b"junk"), Promise(0, genesis(LOG), 0))
+    assert (index.offset, index.end, index.damage) == (0, 0, [])
 
 
 def test_where_rows_are() -> None:
@@ -58,15 +73,13 @@ def test_where_rows_are() -> None:
     assert [part[:2] for part in parts] == [(1, 3), (3, 5), (5, 6)]
     sizes = [content_of(3).size - len(PREAMBLE), content_of(3, 2).size - content_of(3).size]
     assert [part[2] for part in parts[:2]] == [sizes[0] * 2 // 3, sizes[1]]
-    assert list(index.parts(4, 4)) == list(Index("file", 0).parts(0, 9)) == []
+    assert list(index.parts(4, 4)) == list(Index("file", 0, LOG).parts(0, 9)) == []
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 9), (1, 8), (3, 5), (4, 4), (2, 3), (8, 9)])
 def test_rows_are_cut_to_the_range(start: int, end: int) -> None:
     content = content_of(3, 2, 4)
-    batches = [batch for batch, _ in index_of(content).batches(content, start, end)]
-    assert [position for batch in batches for position in batch["position"].to_pylist()] == list(range(start, end))
-    assert all(batch.num_rows for batch in batches)
+    assert rows_of(index_of(content), content, start, end) == list(range(start, end))
 
 
 def test_gaps_are_no_rows() -> None:
@@ -76,22 +89,49 @@ def test_gaps_are_no_rows() -> None:
     assert [part[:2] for part in index.parts(0, 5)] == [(0, 3), (3, 5)]
 
 
-def test_damage_names_the_rows() -> None:
+def test_damage_names_the_rows_of_one_batch() -> None:
     octets = bytearray(content_of(3, 2, 4).to_pybytes())
     octets[content_of(3).size + 20] ^= 1
     damaged = pa.py_buffer(bytes(octets))
-    with pytest.raises(JournalCorrupt, match=r"file: positions 3 to 8 are damaged \(the CRC32C of its header"):
-        Index("file", 0).extend(damaged, damaged.size, 9, whole=True)
-    with pytest.raises(JournalCorrupt, match="positions from 3 on"):
-        Index("file", 0).extend(damaged, damaged.size, None, whole=True)
-    with pytest.raises(JournalCorrupt, match=r"positions from 0 on are damaged .*schema"):
-        Index("file", 0).extend(pa.py_buffer(b"junk"), 4, None, whole=True)
+    for end in (9, None):
+        index = index_of(damaged, end)
+        assert index.damage == [Damage(3, 5, "the checksum of its header is another")]
+        assert rows_of(index, damaged, 0, 3) == [0, 1, 2]
+        assert rows_of(index, damaged, 5, 9) == [5, 6, 7, 8]
+        with pytest.raises(JournalCorrupt, match=r"file: positions 3 to 4 are damaged \(the checksum of its header"):
+            rows_of(index, damaged, 0, 9)
+
+
+def test_what_is_accepted_is_passed_over() -> None:
+    octets = bytearray(content_of(3, 2, 4).to_pybytes())
+    octets[content_of(3).size + 20] ^= 1
+    octets[-9] ^= 1
+    damaged = pa.py_buffer(bytes(octets))
+    asked: list[tuple[int, int]] = []
+
+    def accepted(first: int, end: int) -> bool:
+        asked.append((first, end))
+        return True
+
+    batches = [batch for batch, _ in index_of(damaged, 9).batches(damaged, 0, 9, accepted)]
+    assert [batch.num_rows for batch in batches] == [3]
+    assert asked == [(3, 5), (5, 9)]
+
+
+def test_what_is_no_segment_has_none_of_its_rows() -> None:
+    index = index_of(pa.py_buffer(b"junk" * 20), 5)
+    assert index.damage == [Damage(0, 5, "it does not begin with the schema of a journal")]
+    assert (index.end, index.locate(3)) == (5, (0, 5))
 
 
 def test_a_batch_must_end_where_it_was_promised() -> None:
+    # THREATS 97
     content = content_of(3, 2)
-    with pytest.raises(JournalCorrupt, match=r"positions 3 to 4 are damaged .*does not end"):
-        Index("file", 0).extend(content, content.size - 1, 5, whole=True)
+    for size in range(content_of(3).size, content.size):
+        index = Index("file", 0, LOG)
+        index.extend(content.slice(0, size), Promise(5, index_of(content).head, content.size))
+        assert [(damage.first, damage.end) for damage in index.damage] == [(3, 5)]
+        assert rows_of(index, content, 0, 3) == [0, 1, 2]
 
 
 def test_a_damaged_body_is_found_when_it_is_read() -> None:
@@ -100,34 +140,32 @@ def test_a_damaged_body_is_found_when_it_is_read() -> None:
     octets[content_of(3, 2).size - 9] ^= 1
     damaged = pa.py_buffer(bytes(octets))
     index = index_of(damaged)
-    assert [batch.num_rows for batch, _ in index.batches(damaged, 0, 3)] == [3]
-    with pytest.raises(JournalCorrupt, match=r"positions 3 to 4 are damaged \(the CRC32C of its body"):
-        list(index.batches(damaged, 4, 9))
+    assert rows_of(index, damaged, 0, 3) == [0, 1, 2]
+    with pytest.raises(JournalCorrupt, match=r"positions 3 to 4 are damaged \(the checksum of its body"):
+        rows_of(index, damaged, 4, 9)
 
 
 def test_a_file_that_was_cut_or_changed_meanwhile() -> None:
     content = content_of(3, 2)
     index = index_of(content)
-    with pytest.raises(JournalCorrupt, match=r"positions 3 to 4 .*cut while"):
-        list(index.batches(content.slice(0, content.size - 1), 0, 5))
+    with pytest.raises(JournalCorrupt, match=r"positions 3 to 4 .*changed while"):
+        rows_of(index, content.slice(0, content.size - 1), 0, 5)
     other = pa.py_buffer(content.to_pybytes()[:-200] + b"x" * 200)
     with pytest.raises(JournalCorrupt, match="positions 3 to 4"):
-        list(index.batches(other, 3, 5))
+        rows_of(index, other, 3, 5)
 
 
 def test_each_body_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     content = content_of(30, 2)
-    index = Index("checked once", 0)
-    index.extend(content, content.size, None, whole=True)
-    sizes: list[int] = []
+    index = index_of(content)
+    checked: list[int] = []
+    is_sound = rows.body_is_sound
 
-    def count(data: pa.Buffer) -> int:
-        sizes.append(len(data))
-        return int(crc(data))
+    def count(content: pa.Buffer, entry: Entry) -> bool:
+        checked.append(entry.position)
+        return is_sound(content, entry)
 
-    crc = google_crc32c.value
-    monkeypatch.setattr(google_crc32c, "value", count)
+    monkeypatch.setattr(rows, "body_is_sound", count)
     for _ in range(3):
-        list(index.batches(content, 0, 32))
-    bodies = [size for _, size in index.batches(content, 0, 32)]
-    assert [sizes.count(size) for size in bodies] == [1, 1]
+        assert rows_of(index, content, 0, 32) == list(range(32))
+    assert checked == [0, 30]

@@ -13,10 +13,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from penstock import DataLost, DiskFull, LocalError
+from penstock import DataLost, DiskFull, JournalMissing, LocalError
 from penstock.journal import Journal, JournalReader, JournalWriter
 from penstock.journal.format import Note, encode, tabulate
 from penstock.journal.layout import segment_position
+from penstock.journal.storage import LogFolder
 from tests.journal.logs import SOURCE, append, items, numbers, write
 
 SEGMENT_BYTES = 4_000
@@ -26,7 +27,8 @@ def test_a_journal_need_not_exist(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "absent")
     assert journal.sources() == []
     assert journal.verify() == {}
-    assert journal.reader(SOURCE).end == 0
+    with pytest.raises(JournalMissing):
+        journal.reader(SOURCE)
     assert repr(journal) == f"Journal({str(tmp_path / 'absent')!r})"
 
 
@@ -126,8 +128,8 @@ class JournalMachine(RuleBasedStateMachine):
     @rule(count=st.integers(1, 40), share=st.floats(0, 1), behind=st.binary(max_size=4))
     def be_killed_while_writing(self, count: int, share: float, behind: bytes) -> None:
         self.writer.close()
-        note = Note.blank(position=self.end, rows=count, time=0, state=b"killed")
-        header, body = encode(tabulate(items(self.end, count), "numbers", self.end, 0), note)
+        note = Note.blank(prev=self.head(), position=self.end, rows=count, time=0, state=b"killed")
+        header, body, _ = encode(tabulate(items(self.end, count), "numbers", self.end, 0), note)
         octets = header + body.to_pybytes()
         written = octets[: int(share * len(octets))]
         segments = sorted(path for path in self.folder.iterdir() if segment_position(path.name) is not None)
@@ -164,6 +166,12 @@ class JournalMachine(RuleBasedStateMachine):
         if start >= reader.first:
             parts = reader.split(start, end, max_rows=9)
             assert [position for part in parts for position in range(*part)] == list(range(start, end))
+
+    def head(self) -> str:
+        """Return the digest of the log's last batch."""
+        mark = LogFolder.local(self.folder).mark()
+        assert mark is not None
+        return mark.head
 
     @property
     def folder(self) -> Path:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from penstock import LocalError
 from penstock.journal.layout import (
     Extent,
-    Mark,
     bytes_between,
     check_name,
     log_folder,
@@ -57,21 +56,6 @@ def test_where_a_log_lies() -> None:
     assert log_folder(Path("/data"), "s") == log_folder("file:///data", "s") == Path("/data/source=s")
     with pytest.raises(LocalError, match="can only be read"):
         log_folder("s3://bucket/data", "s")
-
-
-@given(POSITIONS, POSITIONS)
-def test_a_mark_has_one_length_and_comes_back(segment: int, offset: int) -> None:
-    mark = Mark(segment, offset)
-    assert len(mark.encode()) == 51
-    assert Mark.decode(mark.encode()) == mark
-
-
-@given(st.integers(0, 50), POSITIONS, POSITIONS)
-def test_half_of_one_mark_and_half_of_the_next_is_none(cut: int, before: int, after: int) -> None:
-    old, new = Mark(0, before), Mark(0, after)
-    mixed = Mark.decode(new.encode()[:cut] + old.encode()[cut:])
-    assert mixed in (None, old, new)
-    assert Mark.decode(new.encode()[:cut]) is None
 
 
 def test_bytes_are_shared_among_rows() -> None:

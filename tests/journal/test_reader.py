@@ -10,16 +10,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import DataLost, JournalCorrupt, LocalError
+from penstock import DataLost, JournalCorrupt, JournalMismatch, JournalMissing, LocalError
 from penstock.journal import SCHEMA, Journal, JournalReader, JournalWriter
-from penstock.journal.format import PREAMBLE
-from tests.journal.logs import SOURCE, append, flip, items, numbers, segment, write
+from penstock.journal.format import preamble
+from tests.journal.logs import SOURCE, append, flip, items, numbers, segment, uuid, write
 
 SMALL = 4_000
 """A segment of a few batches of five rows."""
 
 
-def test_an_absent_log_is_empty(tmp_path: Path) -> None:
+def test_an_absent_log_is_missing(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "absent"):
+        with pytest.raises(JournalMissing, match="source=s: there is no such log"):
+            JournalReader(path, SOURCE)
+    folder = write(tmp_path, 3)
+    (folder / "_log.json").unlink()
+    with pytest.raises(JournalCorrupt, match=r"no _log\.json"):
+        JournalReader(tmp_path, SOURCE)
+
+
+def test_a_log_without_rows_is_empty(tmp_path: Path) -> None:
+    JournalWriter.open(tmp_path, SOURCE, fsync=False).close()
     reader = JournalReader(tmp_path, SOURCE)
     assert (reader.first, reader.end, reader.segments(), reader.gaps()) == (0, 0, [], [])
     assert list(reader.read(0, 0)) == reader.split(0, 0, max_rows=1) == []
@@ -211,21 +222,43 @@ def test_a_tail_that_is_not_durable_is_not_there(tmp_path: Path) -> None:
     assert numbers(reader) == numbers(JournalReader(tmp_path, SOURCE)) == list(range(3))
 
 
-def test_a_copy_may_end_anywhere(tmp_path: Path) -> None:
-    # THREATS 80: whatever is cut off the end, what is whole can be read.
+def test_a_log_cut_below_its_mark_is_damaged(tmp_path: Path) -> None:
+    # THREATS 80, 97: at every byte, and just the rows that are gone.
     folder = write(tmp_path, 3)
     before = segment(folder).stat().st_size
     write(tmp_path, 2)
     octets = segment(folder).read_bytes()
-    for size in range(before, len(octets)):
+    for size in range(len(octets)):
         segment(folder).write_bytes(octets[:size])
-        assert numbers(JournalReader(tmp_path, SOURCE)) == list(range(3))
+        reader = JournalReader(tmp_path, SOURCE)
+        kept = 3 if size >= before else 0
+        assert reader.end == 5
+        assert numbers(reader, 0, kept) == list(range(kept))
+        with pytest.raises(JournalCorrupt, match=f"positions {kept} to 4 are damaged"):
+            numbers(reader)
+        assert reader.damage() == [(kept, 5)]
+
+
+def test_a_copy_without_its_mark_holds_what_is_whole(tmp_path: Path) -> None:
+    folder = write(tmp_path, 3)
+    before = segment(folder).stat().st_size
+    write(tmp_path, 2)
+    octets = segment(folder).read_bytes()
     (folder / "_durable").unlink()
-    for size in range(before, len(octets), 7):
+    for size in range(0, len(octets), 7):
         segment(folder).write_bytes(octets[:size])
-        assert numbers(JournalReader(tmp_path, SOURCE)) == list(range(3))
+        assert numbers(JournalReader(tmp_path, SOURCE)) == list(range(3 if size >= before else 0))
     segment(folder).write_bytes(octets)
     assert numbers(JournalReader(tmp_path, SOURCE)) == list(range(5))
+
+
+def test_a_mark_that_is_damaged_is_an_error(tmp_path: Path) -> None:
+    # THREATS 97
+    folder = write(tmp_path, 3)
+    for junk in (b"", b"junk", b"\0" * 5_000):
+        (folder / "_durable").write_bytes(junk)
+        with pytest.raises(JournalCorrupt, match="_durable: neither of its two slots holds a mark"):
+            JournalReader(tmp_path, SOURCE)
 
 
 def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
@@ -239,10 +272,12 @@ def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
             try:
                 rows = numbers(JournalReader(tmp_path, SOURCE))
             except JournalCorrupt as error:
-                assert re.search(rf"{path.name}: positions (\d+ to \d+|from \d+ on) are damaged", str(error))
+                assert re.search(
+                    rf"{path.name}: (positions \d+ to \d+ are|a record before position \d+ is) damaged", str(error)
+                )
             else:
                 # Some bits of the schema mean nothing.
-                assert offset < len(PREAMBLE)
+                assert offset < len(preamble(uuid(folder)))
                 assert rows == list(range(12))
             flip(path, offset, offset % 8)
     assert numbers(JournalReader(tmp_path, SOURCE)) == list(range(12))
@@ -278,19 +313,47 @@ def test_a_hole_between_segments_is_named(tmp_path: Path) -> None:
     segment(folder, 3).unlink()
     reader = JournalReader(tmp_path, SOURCE)
     batches = reader.read(0, 9)
-    with pytest.raises(DataLost, match="positions 3 to 5 are not in the log"):
+    with pytest.raises(JournalCorrupt, match=r"00000.arrows: positions 3 to 5 are damaged \(its rows end before"):
         list(batches)
     assert numbers(reader, 6, 9) == [6, 7, 8]
+    assert reader.damage() == [(3, 6)]
+
+
+def test_a_last_segment_that_is_gone_is_named(tmp_path: Path) -> None:
+    # THREATS 97
+    folder = write(tmp_path, 3, 3, segment_bytes=1)
+    for gone in (3, 0):
+        segment(folder, gone).unlink()
+        reader = JournalReader(tmp_path, SOURCE)
+        assert reader.end == 6
+        with pytest.raises(JournalCorrupt, match=r"03.arrows: positions 3 to 5 are damaged \(the file is missing"):
+            numbers(reader, 3, 6)
+    assert (reader.first, reader.damage()) == (3, [(3, 6)])
+
+
+def test_a_log_that_is_gone_or_another_is_an_error(tmp_path: Path) -> None:
+    folder = write(tmp_path, 3)
+    reader = JournalReader(tmp_path, SOURCE)
+    before = reader.uuid
+    shutil.rmtree(folder)
+    with pytest.raises(JournalMissing):
+        reader.refresh()
+    # Whether it is shorter, or longer.
+    for count in (2, 5):
+        shutil.rmtree(folder, ignore_errors=True)
+        write(tmp_path, count)
+        with pytest.raises(JournalMismatch, match=f"the log with the UUID {before} was deleted, and another one"):
+            reader.refresh()
 
 
 def test_positions_that_go_back_are_an_error(tmp_path: Path) -> None:
     folder = write(tmp_path, 3)
-    reader = JournalReader(tmp_path, SOURCE)
-    shutil.rmtree(folder)
-    with pytest.raises(JournalCorrupt, match="ended at position 3 and now ends at 0"):
-        reader.refresh()
+    old = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     write(tmp_path, 2)
-    with pytest.raises(JournalCorrupt, match="ended at position 3 and now ends at 2"):
+    reader = JournalReader(tmp_path, SOURCE)
+    for path, data in old.items():
+        path.write_bytes(data)
+    with pytest.raises(JournalCorrupt, match="ended at position 5 and now ends at 3"):
         reader.refresh()
 
 
@@ -308,8 +371,9 @@ def test_reading_while_it_is_written_and_trimmed(tmp_path: Path) -> None:
             failures.append(error)
 
     thread = threading.Thread(target=produce)
-    thread.start()
+    journal.writer(SOURCE).close()
     reader = journal.reader(SOURCE)
+    thread.start()
     at = 0
     while at < total and not failures:
         reader.refresh()

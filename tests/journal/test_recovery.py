@@ -1,19 +1,35 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from penstock import JournalCorrupt
 from penstock.journal import JournalWriter
-from penstock.journal.layout import DURABLE, Mark
+from penstock.journal.format import genesis
+from penstock.journal.layout import DURABLE
 from penstock.journal.recovery import Tail, recover
-from tests.journal.logs import SOURCE, append, flip, items, segment, write
+from penstock.journal.storage import LogFolder
+from tests.journal.logs import SOURCE, append, entries, flip, items, segment, set_mark, uuid, write
+
+ANY_TIME = 0
 
 
-def mark(folder: Path, first: int, offset: int) -> None:
-    (folder / DURABLE).write_bytes(Mark(first, offset).encode())
+def end_of(folder: Path) -> Tail:
+    """Return where a log ends, whenever its last row was appended."""
+    tail = recover(folder, uuid(folder), LogFolder.local(folder).mark())
+    return replace(tail, last_time=ANY_TIME)
+
+
+def sound(folder: Path, end: int, torn: int = 0) -> Tail:
+    """Return how a log that is sound ends behind a batch."""
+    first, entry = [each for each in entries(folder) if each[1].end == end][-1]
+    return Tail(first, entry.end_offset, torn, end, entry.digest, b"at %d" % end, ANY_TIME)
+
+
+def damage(folder: Path) -> list[tuple[int, int | None]]:
+    return [(each.first, each.end) for _, each in end_of(folder).damage]
 
 
 @pytest.fixture
@@ -22,128 +38,157 @@ def folder(tmp_path: Path) -> Path:
     return write(tmp_path, 3, 2)
 
 
-def first_batch_ends(tmp_path: Path) -> int:
-    """Return how large a segment with the first batch alone is."""
-    return segment(write(tmp_path / "another", 3)).stat().st_size
-
-
 def test_there_is_no_log(tmp_path: Path) -> None:
-    assert recover(tmp_path / "absent") is None
-    assert recover(tmp_path) is None
+    nothing = Tail(0, 0, 0, 0, genesis("log"))
+    assert recover(tmp_path / "absent", "log", None) == nothing
+    assert recover(tmp_path, "log", None) == nothing
 
 
 def test_a_log_that_was_closed(folder: Path) -> None:
-    assert recover(folder) == Tail(0, segment(folder).stat().st_size, 0, 0, 5, b"at 5")
+    assert end_of(folder) == sound(folder, 5)
 
 
-def test_a_tail_cut_at_every_byte(tmp_path: Path, folder: Path) -> None:
-    # THREATS 80
-    kept = first_batch_ends(tmp_path)
+def test_a_tail_cut_at_every_byte(folder: Path) -> None:
+    # THREATS 80, 97
+    whole = sound(folder, 5)
+    mark = LogFolder.local(folder).mark()
+    assert mark is not None
+    before = set_mark(folder, 3)
+    kept = sound(folder, 3)
     octets = segment(folder).read_bytes()
-    for size in range(kept, len(octets)):
+    for size in range(len(octets)):
         segment(folder).write_bytes(octets[:size])
-        # Whether the cut bytes were never durable, or are missing: what is left is the same.
-        mark(folder, 0, kept)
-        assert recover(folder) == Tail(0, kept, size - kept, 0, 3, b"at 3")
-        mark(folder, 0, len(octets))
-        assert recover(folder) == Tail(0, kept, size - kept, len(octets) - size, 3, b"at 3")
-        (folder / DURABLE).unlink()
-        assert recover(folder) == Tail(0, kept, size - kept, 0, 3, b"at 3")
+        # Below the mark, rows are gone: whoever goes on begins behind them, and says after which batch they came.
+        (folder / DURABLE).write_bytes(mark.encode(1))
+        lost = 3 if size >= before.offset else 0
+        assert damage(folder) == [(lost, 5)]
+        tail = end_of(folder)
+        assert (tail.first, tail.size, tail.position, tail.head) == (5, 0, 5, whole.head)
+        assert tail.state == (b"at 3" if lost else None)
+        if size >= before.offset:
+            # Behind the mark, or without one, they were never promised.
+            for durable in (before.encode(1), None):
+                (folder / DURABLE).unlink()
+                if durable is not None:
+                    (folder / DURABLE).write_bytes(durable)
+                assert end_of(folder) == replace(kept, torn=size - before.offset)
 
 
-def test_any_bit_behind_the_mark_makes_the_tail_a_torn_one(tmp_path: Path, folder: Path) -> None:
-    kept = first_batch_ends(tmp_path)
-    mark(folder, 0, kept)
-    size = segment(folder).stat().st_size
-    assert recover(folder) == Tail(0, size, 0, 0, 5, b"at 5")
-    for offset in range(kept, size):
+def test_any_bit_behind_the_mark_makes_the_tail_a_torn_one(folder: Path) -> None:
+    whole, kept = sound(folder, 5), sound(folder, 3, torn=0)
+    set_mark(folder, 3)
+    assert end_of(folder) == whole
+    for offset in range(kept.size, whole.size):
         flip(segment(folder), offset, offset % 8)
-        assert recover(folder) == Tail(0, kept, size - kept, 0, 3, b"at 3")
+        assert end_of(folder) == replace(kept, torn=whole.size - kept.size)
+        flip(segment(folder), offset, offset % 8)
+
+
+def test_a_batch_behind_the_mark_with_others_behind_it_is_no_torn_tail(tmp_path: Path) -> None:
+    # THREATS 97: the mark may be old, and batches are written one after the other.
+    folder = write(tmp_path, 3, 2, 4)
+    set_mark(folder, 3)
+    (_, second) = entries(folder)[1]
+    for offset in range(second.offset, second.offset + second.header_bytes):
+        flip(segment(folder), offset, offset % 8)
+        assert damage(folder) == [(3, 5)]
+        tail = end_of(folder)
+        assert (tail.position, tail.state, tail.torn) == (9, b"at 9", 0)
         flip(segment(folder), offset, offset % 8)
 
 
 def test_junk_behind_the_mark_is_cut(folder: Path) -> None:
-    size = segment(folder).stat().st_size
+    whole = sound(folder, 5)
     for junk in (b"\0", b"\0" * 4096, b"junk" * 100, b"\xff\xff\xff\xff\x10\0\0\0" + b"x" * 100):
         with open(segment(folder), "ab") as file:
             file.write(junk)
-        assert recover(folder) == Tail(0, size, len(junk), 0, 5, b"at 5")
+        assert end_of(folder) == replace(whole, torn=len(junk))
         with open(segment(folder), "ab") as file:
-            file.truncate(size)
+            file.truncate(whole.size)
 
 
-def test_a_header_below_the_mark_is_damage(tmp_path: Path, folder: Path) -> None:
+def test_a_header_below_the_mark_is_damage(folder: Path) -> None:
     # THREATS 80
-    kept = first_batch_ends(tmp_path)
-    header_bytes = 8 + int.from_bytes(segment(folder).read_bytes()[kept + 4 : kept + 8], "little")
-    for offset in range(kept, kept + header_bytes):
-        flip(segment(folder), offset, offset % 8)
-        with pytest.raises(JournalCorrupt, match="positions from 3 on are damaged"):
-            recover(folder)
-        flip(segment(folder), offset, offset % 8)
-
-
-def test_damage_is_damage_where_the_end_is_missing_too(tmp_path: Path, folder: Path) -> None:
-    flip(segment(folder), 400)
-    size = segment(folder).stat().st_size
-    with open(segment(folder), "r+b") as file:
-        file.truncate(size - 1)
-    with pytest.raises(JournalCorrupt, match=r"positions from 0 on are damaged \(the CRC32C of its header"):
-        recover(folder)
+    whole = sound(folder, 5)
+    for (_, entry), lost in zip(entries(folder), [(0, 3), (3, 5)], strict=True):
+        for offset in range(entry.offset, entry.offset + entry.header_bytes):
+            flip(segment(folder), offset, offset % 8)
+            assert damage(folder) == [lost]
+            tail = end_of(folder)
+            assert (tail.position, tail.head) == (5, whole.head)
+            flip(segment(folder), offset, offset % 8)
 
 
 def test_a_body_below_the_mark_is_its_readers_matter(folder: Path) -> None:
     flip(segment(folder), segment(folder).stat().st_size - 1)
-    tail = recover(folder)
-    assert tail is not None
-    assert tail.position == 5
+    assert (damage(folder), end_of(folder).position) == ([], 5)
 
 
 def test_without_a_mark_everything_whole_must_be_sound(folder: Path) -> None:
     (folder / DURABLE).unlink()
-    flip(segment(folder), segment(folder).stat().st_size - 1)
-    with pytest.raises(JournalCorrupt, match="positions from 3 on are damaged"):
-        recover(folder)
+    size = segment(folder).stat().st_size
+    flip(segment(folder), size - 1)
+    assert damage(folder) == [(3, 5)]
+    flip(segment(folder), size - 1)
+    for _, entry in entries(folder):
+        flip(segment(folder), entry.offset + 100)
+    assert damage(folder) == [(0, None)]
 
 
 def test_a_segment_that_was_never_durable_goes(tmp_path: Path) -> None:
     folder = write(tmp_path, 3)
+    octets = segment(folder).read_bytes()
+    for data in (b"", octets[:100], octets[:-1], bytes(500), octets[:-1] + bytes([octets[-1] ^ 1])):
+        segment(folder, 3).write_bytes(data)
+        tail = end_of(folder)
+        assert (tail.leftovers, tail.position, tail.damage) == ([3], 3, [])
+    # With a sound batch in it, it may have been durable; but this one belongs elsewhere.
     shutil.copy(segment(folder), segment(folder, 3))
-    assert recover(folder) == Tail(0, segment(folder).stat().st_size, 0, 0, 3, b"at 3")
-    assert not segment(folder, 3).exists()
+    assert damage(folder) == [(3, None)]
 
 
 def test_a_segment_is_kept_that_its_writer_had_no_time_to_mark(tmp_path: Path) -> None:
     folder = write(tmp_path, 3, 2, segment_bytes=1)
-    mark(folder, 0, segment(folder).stat().st_size)
-    assert recover(folder) == Tail(3, segment(folder, 3).stat().st_size, 0, 0, 5, b"at 5")
+    set_mark(folder, 3)
+    assert end_of(folder) == sound(folder, 5)
+
+
+def test_segments_behind_an_old_mark_must_follow_it(tmp_path: Path) -> None:
+    # THREATS 97
+    folder = write(tmp_path, 3, 2, 4, segment_bytes=1)
+    set_mark(folder, 3)
+    segment(folder, 3).unlink()
+    assert damage(folder) == [(3, 5)]
+    assert end_of(folder).position == 9
 
 
 def test_the_first_batch_of_all_may_be_torn(tmp_path: Path) -> None:
     folder = write(tmp_path, 3)
     octets = segment(folder).read_bytes()
+    (folder / DURABLE).unlink()
     for size in (len(octets) - 1, 400, 0):
         segment(folder).write_bytes(octets[:size])
-        mark(folder, 0, 0)
-        assert recover(folder) is None
-        assert not segment(folder).exists()
+        tail = end_of(folder)
+        assert (tail.first, tail.size, tail.leftovers) == (0, 0, [0])
 
 
 def test_a_file_that_is_gone_is_damage(tmp_path: Path) -> None:
+    # THREATS 97
     folder = write(tmp_path, 3, 2, segment_bytes=1)
+    whole = sound(folder, 5)
     segment(folder, 3).unlink()
-    with pytest.raises(JournalCorrupt, match=r"00000000000000000003.arrows: positions from 3 on are damaged .*gone"):
-        recover(folder)
+    assert damage(folder) == [(3, 5)]
+    tail = end_of(folder)
+    assert (tail.first, tail.size, tail.position, tail.head, tail.state) == (5, 0, 5, whole.head, b"at 3")
     segment(folder).unlink()
-    with pytest.raises(JournalCorrupt, match="gone"):
-        recover(folder)
+    assert damage(folder) == [(3, 5)]
 
 
 def test_state_and_position_survive_gaps_and_empty_batches(tmp_path: Path) -> None:
-    with JournalWriter.open(tmp_path, SOURCE, segment_bytes=1, fsync=False) as writer:
+    with JournalWriter.open(tmp_path, SOURCE, segment_bytes=1, fsync=False, clock=lambda: 7.0) as writer:
         append(writer, 3)
         writer.append_gap("lost", b"after the gap")
         writer.append(items(0, 0), "numbers")
-    tail = recover(segment(write(tmp_path)).parent)
-    assert tail is not None
-    assert (tail.first, tail.position, tail.state) == (3, 3, b"after the gap")
+    folder = write(tmp_path)
+    tail = recover(folder, uuid(folder), LogFolder.local(folder).mark())
+    assert (tail.first, tail.position, tail.state, tail.last_time) == (3, 3, b"after the gap", 7_000_000)

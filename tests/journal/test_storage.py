@@ -5,11 +5,11 @@ from pathlib import Path
 import pyarrow.fs
 import pytest
 
-from penstock import JournalError
+from penstock import JournalCorrupt, JournalError
 from penstock.journal import JournalReader, storage
-from penstock.journal.layout import Mark
+from penstock.journal.mark import Mark
 from penstock.journal.storage import LogFolder, list_sources, resolve
-from tests.journal.logs import SOURCE, numbers, segment, write
+from tests.journal.logs import SOURCE, entries, numbers, segment, write
 
 
 def remote(root: Path) -> pyarrow.fs.FileSystem:
@@ -52,16 +52,19 @@ def test_what_a_log_holds(tmp_path: Path) -> None:
     for log in (LogFolder.local(folder), LogFolder.of(tmp_path, SOURCE), LogFolder(remote(folder), "")):
         sizes = [(first, segment(folder, first).stat().st_size) for first in (0, 3)]
         assert log.segments() == sizes
-        assert log.mark() == Mark(3, sizes[1][1])
+        assert log.mark() == Mark(3, sizes[1][1], 7, entries(folder)[-1][1].digest)
         content = log.content(3)
         assert content is not None
         assert content.to_pybytes() == segment(folder, 3).read_bytes()
         assert log.content(7) is None
 
 
-def test_a_mark_that_is_damaged_is_none(tmp_path: Path) -> None:
+def test_a_mark_that_is_damaged_is_an_error(tmp_path: Path) -> None:
     folder = write(tmp_path, 3)
     (folder / "_durable").write_bytes(b"junk")
+    with pytest.raises(JournalCorrupt, match="_durable: neither of its two slots"):
+        LogFolder.local(folder).mark()
+    (folder / "_durable").unlink()
     assert LogFolder.local(folder).mark() is None
 
 

@@ -17,7 +17,7 @@ def report(folder: Path) -> Report:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A log of three segments of two batches."""
-    return write(tmp_path, *[3] * 6, segment_bytes=2_000)
+    return write(tmp_path, *[3] * 6, segment_bytes=2_500)
 
 
 def test_a_sound_log(tmp_path: Path) -> None:
@@ -33,19 +33,22 @@ def test_a_sound_log(tmp_path: Path) -> None:
 
 
 def test_a_log_that_is_not_there(tmp_path: Path) -> None:
-    assert report(tmp_path) == Report(SOURCE)
+    found = report(tmp_path)
+    assert (found.sound, found.rows) == (False, 0)
+    assert "there is no such log" in found.problems[0]
+    assert found == Report(SOURCE, problems=found.problems)
 
 
 def test_every_damage_is_reported(folder: Path) -> None:
     firsts = [int(path.stem) for path in sorted(folder.glob("*.arrows"))]
     assert firsts == [0, 6, 12]
     flip(segment(folder, 0), segment(folder, 0).stat().st_size - 1)
-    flip(segment(folder, 6), 400)
+    flip(segment(folder, 6), 600)
     found = report(folder)
-    assert (found.first, found.end, found.rows, found.sound) == (0, 18, 9, False)
+    assert (found.first, found.end, found.rows, found.sound) == (0, 18, 12, False)
     assert len(found.problems) == 2
     assert "0.arrows: positions 3 to 5 are damaged" in found.problems[0]
-    assert "6.arrows: positions 6 to 11 are damaged" in found.problems[1]
+    assert "6.arrows: positions 6 to 8 are damaged" in found.problems[1]
 
 
 def test_a_segment_that_is_cut_or_gone(folder: Path) -> None:
@@ -54,7 +57,8 @@ def test_a_segment_that_is_cut_or_gone(folder: Path) -> None:
     assert "positions 9 to 11 are damaged" in "\n".join(report(folder).problems)
     segment(folder, 6).unlink()
     found = report(folder)
-    assert ["positions 6 to 11 are missing" in problem for problem in found.problems] == [True]
+    assert ["positions 6 to 11 are damaged" in problem for problem in found.problems] == [True]
+    assert found.damage == [(6, 12)]
     assert (found.first, found.end, found.rows, found.segments) == (0, 18, 12, 2)
 
 

@@ -36,7 +36,7 @@ def kill(duo: Duo, checkpoint: bytes | None, codec: str = "json") -> None:
     """Put another process in the place of the client; its link is lost."""
     assert checkpoint is not None
     duo.client.take_output()
-    duo.client = RiverSession.restore(Settings(), Identity(codec), b"", AGAIN, checkpoint)
+    duo.client = RiverSession.restore(Settings(), Identity(codec), b"", AGAIN, checkpoint, duo.client.secret)
     duo.client_events.clear()
     duo.cut()
 
@@ -213,7 +213,7 @@ def test_what_fills_reserved_numbers_is_acknowledgements_alone() -> None:
     duo, ours, theirs = opened()
     bring(duo, theirs, 0)
     checkpoint = committed(duo, ours)
-    session = RiverSession.restore(Settings(), Identity(), b"", AGAIN, checkpoint)
+    session = RiverSession.restore(Settings(), Identity(), b"", AGAIN, checkpoint, duo.client.secret)
     filled = messages(session.sequence.unacked)
     said = [message for message in filled if message.seq >= decode_checkpoint(checkpoint, "json").seq]
     assert len(said) == RESERVED + 60
@@ -253,8 +253,8 @@ def test_what_is_no_checkpoint_is_refused() -> None:
     with pytest.raises(LocalError, match="codec=msgpack"):
         decode_checkpoint(checkpoint, "msgpack")
     fields = msgspec.msgpack.decode(checkpoint)
-    fields["version"] = 2
-    with pytest.raises(LocalError, match="version 2"):
+    fields["version"] = 1
+    with pytest.raises(LocalError, match="of version 1"):
         decode_checkpoint(msgspec.msgpack.encode(fields), "json")
 
 

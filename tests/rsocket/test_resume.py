@@ -16,7 +16,6 @@ from penstock.rsocket.resume import (
 
 CHECKPOINT = Checkpoint(
     version=VERSION,
-    token=b"t" * 16,
     received=2**40,
     sent=7,
     retained=b"frames",

@@ -242,7 +242,9 @@ def test_another_process_goes_on_from_a_checkpoint(build, died, fragment_bytes) 
             fresh = world.items.pop(("client", stream), [])
         # The process dies: whatever it had received after the checkpoint is gone with it.
         world.cut()
-        session = build.module("penstock.dialects").client_session("rsocket", world.settings, checkpoint=checkpoint)
+        session = build.module("penstock.dialects").client_session(
+            "rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN
+        )
         world.client = session
         world.items.clear()
         world.connect()
@@ -275,7 +277,7 @@ def test_half_an_item_has_time_for_its_other_half_after_a_long_outage(build, ano
     world.cut()
     if another_process:
         dialects = build.module("penstock.dialects")
-        world.client = dialects.client_session("rsocket", world.settings, checkpoint=checkpoint)
+        world.client = dialects.client_session("rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN)
     world.now += 1_000.0
     for session in (world.client, world.server):
         session.handle_timer(world.now)
@@ -291,7 +293,7 @@ def test_what_is_no_checkpoint_is_refused(build) -> None:
     settings = build.module("penstock.settings").Settings(resume=True)
     for junk in (b"", b"junk", b"\x80"):
         with pytest.raises(errors.LocalError):
-            dialects.client_session("rsocket", settings, checkpoint=junk)
+            dialects.client_session("rsocket", settings, checkpoint=junk, secret=TOKEN)
 
 
 def test_stream_ids_begin_anew_and_skip_those_in_use(build) -> None:
@@ -306,7 +308,7 @@ def test_stream_ids_begin_anew_and_skip_those_in_use(build) -> None:
     checkpoint.next_id = 2**31 - 3
     world.cut()
     session = build.module("penstock.rsocket.session").RSocketSession
-    world.client = session.restore(world.settings, resume.encode_checkpoint(checkpoint))
+    world.client = session.restore(world.settings, resume.encode_checkpoint(checkpoint), TOKEN)
     world.connect()
     world.drive()
     opened = [world.client.open(kind.CALL, "r", payload(b"%d" % number), 1) for number in range(4)]

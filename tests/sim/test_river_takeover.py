@@ -95,7 +95,8 @@ class Process(Duo):
         self.processes += 1
         self.client.take_output()
         random = b"process %8d" % self.processes
-        self.client = RiverSession.restore(Settings(), Identity(self.codec), b"", random, self.checkpoint)
+        secret = self.client.secret
+        self.client = RiverSession.restore(Settings(), Identity(self.codec), b"", random, self.checkpoint, secret)
         self.client_events.clear()
         self.cut()
         self.link()

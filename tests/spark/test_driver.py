@@ -265,21 +265,30 @@ def test_a_bounded_run_does_not_wait_for_a_journal(tmp_path: Path) -> None:
         driver(tmp_path / "typo").stop_here()
 
 
-def test_a_log_whose_end_is_damaged_ends_the_query(tmp_path: Path) -> None:
+def test_a_log_whose_end_nobody_knows_ends_the_query(tmp_path: Path) -> None:
     fill(tmp_path, "a", 5, 10)
-    last = segments(tmp_path, "a")[0]
-    last.write_bytes(bytes(last.stat().st_size))
+    (log_folder(tmp_path, "a") / "_durable").write_bytes(b"junk")
     for lossy in ("true", "false"):
         with pytest.raises(JournalCorrupt):
             driver(tmp_path, failOnDataLoss=lossy).advance(EARLIEST, NO_LIMITS)
+
+
+def test_damage_at_the_end_of_a_log_is_passed_over_if_that_is_wanted(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5, 10, segment_bytes=1)
+    last = segments(tmp_path, "a")[-1]
+    last.write_bytes(bytes(last.stat().st_size))
+    one = driver(tmp_path, failOnDataLoss="false")
+    end = one.advance(EARLIEST, NO_LIMITS)
+    assert end is not None and end.positions == {"a": 10}
+    assert one.plan(EARLIEST, end) == [span(tmp_path, "a", 0, 5)]
+    assert one.advance(end, NO_LIMITS) is None
 
 
 def test_a_bad_log_among_others_stands_still(tmp_path: Path) -> None:
     for source in "abc":
         fill(tmp_path, source, 5)
     before = at(tmp_path, {"a": 0, "b": 0, "c": 0}, a=2, b=2, c=2)
-    last = segments(tmp_path, "b")[0]
-    last.write_bytes(bytes(last.stat().st_size))
+    (log_folder(tmp_path, "b") / "_durable").write_bytes(b"junk")
     with pytest.raises(JournalCorrupt, match="source=b"):
         driver(tmp_path).advance(before, NO_LIMITS)
     end = driver(tmp_path, failOnDataLoss="false").advance(before, NO_LIMITS)

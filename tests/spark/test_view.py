@@ -10,7 +10,7 @@ from penstock.journal.layout import log_folder
 from penstock.spark.options import SourceOptions
 from penstock.spark.view import REMOTE_SECONDS, JournalView
 
-from .journals import fill, log_of, options, segments
+from .journals import fill, log_of, options
 
 
 def test_sees_all_sources_and_those_that_come(tmp_path: Path) -> None:
@@ -54,8 +54,7 @@ def test_a_log_that_cannot_be_read_leaves_the_others_readable(tmp_path: Path) ->
     for source in "abc":
         fill(tmp_path, source, 5)
     (log_folder(tmp_path, "b") / "_log.json").write_bytes(b"junk")
-    last = segments(tmp_path, "c")[0]
-    last.write_bytes(bytes(last.stat().st_size))
+    (log_folder(tmp_path, "c") / "_durable").write_bytes(b"junk")
     view = JournalView(options(tmp_path))
     view.refresh()
     assert view.ends() == {"a": 5}

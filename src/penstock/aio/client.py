@@ -33,6 +33,7 @@ def connect(
     setup: Said | Callable[[], Said] = b"",
     ssl: tls.SSLContext | None = None,
     checkpoint: bytes | None = None,
+    secret: bytes = b"",
     confirm: bool = False,
     interceptors: Iterable[Interceptor] = (),
     taps: Iterable[Tap] = (),
@@ -50,6 +51,7 @@ def connect(
             called for every session, and over River for every handshake.
         ssl: For TLS; else the system's certificate authorities are trusted.
         checkpoint: What :meth:`Peer.checkpoint` returned in another process: its session is resumed.
+        secret: What :attr:`Peer.secret` was there.
         confirm: Wait until the server has accepted the set-up: one round trip, after which a refusal is known.
             Else a refusal fails what is asked for first.
         interceptors: What stands around everything that the peer is asked for, the first being the outermost:
@@ -87,6 +89,7 @@ def connect(
         checkpoint,
         confirm,
         Watchers(taps, on_connection, always=bool(around)),
+        secret,
     )
     return Connecting(dialer, policy, around)
 

@@ -50,6 +50,7 @@ class Dialer:
         checkpoint: Of a session that another process left: the first session goes on with it.
         confirm: Wait until the server has accepted the set-up.
         watchers: Of its connections.
+        secret: Of the session that `checkpoint` belongs to.
 
     Attributes:
         connection: What is known of the newest one.
@@ -67,6 +68,7 @@ class Dialer:
         checkpoint: bytes | None = None,
         confirm: bool = False,
         watchers: Watchers | None = None,
+        secret: bytes = b"",
     ) -> None:
         self.url = url
         self.settings = fitting(url.protocol, settings, url.options)
@@ -76,6 +78,7 @@ class Dialer:
         self._renew = (lambda: payload_of(setup())) if callable(setup) else None
         self._ssl = ssl
         self._checkpoint = checkpoint
+        self._secret = secret
         self._confirm = confirm
         self._watchers = watchers or Watchers()
         self.connection = self._new_connection()
@@ -95,6 +98,7 @@ class Dialer:
             setup=payload_of(setup),
             random=os.urandom(TOKEN_BYTES),
             checkpoint=self._checkpoint,
+            secret=self._secret,
             messages=transports.carries_messages(self.url),
             options=self.url.options,
             renew=self._renew,
@@ -103,6 +107,9 @@ class Dialer:
         self.connection = connection = self._new_connection()
         driver = self._watchers.driver(session, self.settings, self._service, connection, resumption.unlinked)
         resumption.driver = driver
+        if self._checkpoint is not None:
+            # The link may bring items as soon as it is open, before whoever waits for it runs again.
+            driver.restore()
         return driver
 
     async def open(self, driver: Driver) -> None:

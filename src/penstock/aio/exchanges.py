@@ -61,11 +61,14 @@ class Exchanges:
         calls: Who waits for the one item of a call, by stream.
         inbound: Receiving halves of the other streams.
         outbound: Sending halves.
+        restored: Receiving halves of the streams that another process opened, until `Peer.adopt` hands them out.
         tasks: Tasks of handlers and sources that have not ended.
 
     """
 
-    __slots__ = ("calls", "inbound", "loop", "outbound", "paused", "service", "session", "settings", "tasks")
+    __slots__ = (
+        "calls", "inbound", "loop", "outbound", "paused", "restored", "service", "session", "settings", "tasks"
+    )  # fmt: skip
 
     def __init__(self, session: Session, settings: Settings, service: Service) -> None:
         self.loop = asyncio.get_running_loop()
@@ -76,6 +79,7 @@ class Exchanges:
         self.calls: dict[int, asyncio.Future[Payload]] = {}
         self.inbound: dict[int, Inbound] = {}
         self.outbound: dict[int, SendingHalf] = {}
+        self.restored: list[Inbound] = []
         self.tasks: set[asyncio.Future[Any]] = set()
 
     def wake(self) -> None:
@@ -85,6 +89,16 @@ class Exchanges:
     def write(self) -> None:
         """Write the session's output now."""
         raise NotImplementedError
+
+    def restore(self) -> None:
+        """Own the streams of a session that was restored from a checkpoint. Call it before the first link opens.
+
+        What arrives before `Peer.adopt` waits in their receiving halves, which grant nothing by themselves: the
+        credit of the earlier process bounds them.
+        """
+        for stream_id in self.session.streams():
+            self.inbound[stream_id] = inbound = Inbound(self, stream_id, 1, 1, True)  # type: ignore[arg-type]
+            self.restored.append(inbound)
 
     # What a stream's user asks for.
 

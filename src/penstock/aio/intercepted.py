@@ -74,6 +74,11 @@ class InterceptedPeer(Peer):
         """Close the connection. See :meth:`Peer.close`."""
         await self._peer.close(grace)
 
+    @property
+    def secret(self) -> bytes:
+        """What another process needs to resume this session. See :attr:`Peer.secret`."""
+        return self._peer.secret
+
     def checkpoint(self, stream: Stream, count: int) -> bytes | None:
         """Return what another process needs to resume this session. See :meth:`Peer.checkpoint`."""
         return self._peer.checkpoint(stream, count)

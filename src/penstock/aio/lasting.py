@@ -286,7 +286,10 @@ class LastingPeer(Peer):
             task = self._now.loop.create_task(self._retire(self._now))
             self._retired.add(task)
             task.add_done_callback(self._retired.discard)
+            restored = self._now.restored
             self._renew()
+            # Streams that nobody has adopted yet have ended: whoever adopts them learns how.
+            self._now.restored = restored
         if self._backoff.spent:
             logger.warning("%s: the retry budget is used up; it is tried no more before reset_budget()", self._now.name)
             # Whoever waits is told.

@@ -66,6 +66,11 @@ class Peer(Asking):
 
     # For the collector, which resumes sessions across processes.
 
+    @property
+    def secret(self) -> bytes:
+        """What another process needs, beside a checkpoint, to resume this session; see `Session.secret`."""
+        return self._driver.session.secret
+
     def checkpoint(self, stream: Stream, count: int) -> bytes | None:
         """Return what another process needs to resume this session; see `Session.checkpoint`.
 
@@ -86,9 +91,12 @@ class Peer(Asking):
         self._driver.detach()
 
     def adopt(self) -> Stream | None:
-        """Return the stream that a resumed session has open, for its new owner; None when it has none."""
-        ids = self._driver.session.streams()
-        return Stream.adopted(self._driver, ids[0]) if ids else None
+        """Return the next stream that the session had open at its checkpoint; None when there are no more.
+
+        All that has arrived since the session was resumed is in it, and so is its end, if that has come.
+        """
+        restored = self._driver.restored
+        return Stream.adopted(restored.pop(0)) if restored else None
 
     # What is asked for.
 

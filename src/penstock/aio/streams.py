@@ -8,7 +8,7 @@ from operator import length_hint
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from ..errors import LeaseMissing, LocalError
+from ..errors import LeaseMissing, LocalError, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
 from ..settings import Settings
@@ -205,16 +205,15 @@ class Stream(Items):
         return self._items() if self._entered else self._items_until_left()
 
     @classmethod
-    def adopted(cls, driver: Driver, stream_id: int) -> Stream:
-        """Return the stream of that number, which another process opened, for the one that takes it over.
+    def adopted(cls, inbound: Inbound) -> Stream:
+        """Return a stream that another process opened, for the one that takes it over.
 
         Args:
-            driver: The connection, whose session was resumed.
-            stream_id: Its number. It asks for nothing by itself: :meth:`grant` does.
+            inbound: Its receiving half. It asks for nothing by itself: :meth:`grant` does.
 
         """
-        stream = cls(driver, Wanted(Kind.STREAM, "", Payload(), credit=1, manual=True))
-        stream._inbound = driver.inbound[stream_id] = Inbound(driver, stream_id, 1, 1, True)
+        stream = cls(inbound.driver, Wanted(Kind.STREAM, "", Payload(), credit=1, manual=True))
+        stream._inbound = inbound
         return stream
 
     @property
@@ -301,9 +300,12 @@ class Stream(Items):
             route = "" if wanted.routed else wanted.route
             opening = (wanted.kind, route, wanted.payload, self._credit, outgoing is None, wanted.endless)
             try:
-                stream_id = driver.session.open(*opening)
-            except LeaseMissing:
-                stream_id = await driver.lessees.open(*opening)
+                try:
+                    stream_id = driver.session.open(*opening)
+                except LeaseMissing:
+                    stream_id = await driver.lessees.open(*opening)
+            except SessionClosed as error:
+                raise driver.error or error from None
             self._inbound = driver.inbound[stream_id] = Inbound(
                 driver, stream_id, self._credit, self._most, wanted.manual
             )

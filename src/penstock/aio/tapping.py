@@ -131,6 +131,11 @@ class TappedSession:
         return self._session.full
 
     @property
+    def secret(self) -> bytes:
+        """See :class:`penstock.session.Session`."""
+        return self._session.secret
+
+    @property
     def open_streams(self) -> int:
         """See :class:`penstock.session.Session`."""
         return self._session.open_streams

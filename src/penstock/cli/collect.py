@@ -43,7 +43,10 @@ def collect(
     budget: Annotated[
         str, typer.Option("--budget", metavar="BYTES", help="What readers may leave unread: 1000000, 256MiB, 4GiB.")
     ] = "256MiB",
-    again: Annotated[bool, typer.Option("--again", help="Collect anew a stream that is complete.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Collect a stream that is complete once more.")] = False,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Open a damaged log; what is lost becomes a gap.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Report no progress.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
 ) -> None:
@@ -52,6 +55,7 @@ def collect(
     Example: penstock collect rsocket+tcp://localhost:7878 flights --journal data/flights
     """
     from ..aio.loop import run
+    from ..journal import Request
     from ..journal.collect import Collector
 
     logging.basicConfig(format="penstock: %(message)s")
@@ -71,10 +75,12 @@ def collect(
         settings=settings,
         ssl=context,
         again=again,
+        accept_loss=accept_loss,
+        request=Request(route, payload.data, request.lasting_metadata(payload), place),
     )
-    complete = run(_collect(collector, quiet))
-    _tell(collector.progress, complete, as_json)
-    if not complete:
+    stopped = run(_collect(collector, quiet))
+    _tell(collector.progress, stopped is None, as_json)
+    if stopped == signal.SIGINT:
         raise typer.Exit(CANCELED)
 
 
@@ -91,12 +97,18 @@ def size_of(text: str) -> int:
     return int(match[1]) * UNITS[match[2]]
 
 
-async def _collect(collector: Collector, quiet: bool) -> bool:
-    """Collect until the stream is complete or a signal comes; return whether it is complete."""
+async def _collect(collector: Collector, quiet: bool) -> signal.Signals | None:
+    """Collect until the stream is complete, and return None; or until a signal comes, and return that."""
     work = asyncio.ensure_future(collector.run())
     loop = asyncio.get_running_loop()
+    signals: list[signal.Signals] = []
+
+    def stop(number: signal.Signals) -> None:
+        signals.append(number)
+        work.cancel()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, work.cancel)
+        loop.add_signal_handler(number, stop, number)
     report = asyncio.ensure_future(_report(collector))
     if quiet:
         report.cancel()
@@ -106,7 +118,7 @@ async def _collect(collector: Collector, quiet: bool) -> bool:
         print("stopped; the same command goes on from here", file=sys.stderr)
     finally:
         report.cancel()
-    return not work.cancelled()
+    return signals[0] if work.cancelled() else None
 
 
 def _tell(progress: Progress, complete: bool, as_json: bool) -> None:
@@ -114,6 +126,9 @@ def _tell(progress: Progress, complete: bool, as_json: bool) -> None:
     if as_json:
         fields = {"items": progress.rows, "bytes": progress.size, "gaps": progress.gaps, "position": progress.position}
         print(json.dumps(fields | {"complete": complete}))
+        return
+    if progress.already:
+        print(f"the stream is complete already, at {progress.position:,}; --again collects it once more")
         return
     gaps = f", {progress.gaps} gaps" if progress.gaps else ""
     print(f"collected {progress.rows:,} items{gaps}; the journal ends at {progress.position:,}")

@@ -15,7 +15,7 @@ from .exits import FAILED
 PARTS: Final = (
     # What for, its packages, the extra that brings them.
     ("command line", ("typer", "rich"), "cli"),
-    ("Arrow batches and journals", ("pyarrow", "google-crc32c"), "arrow"),
+    ("Arrow batches and journals", ("pyarrow", "xxhash"), "arrow"),
     ("WebSocket", ("websockets",), "websocket"),
     ("Spark", ("pyspark", "pandas"), "spark"),
     ("metrics and traces", ("prometheus-client", "opentelemetry-api"), "metrics"),

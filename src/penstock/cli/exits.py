@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..errors import ApplicationError, LeaseMissing, LinkError, LocalError, PenstockError
+from ..errors import ApplicationError, JournalMismatch, LeaseMissing, LinkError, LocalError, PenstockError
 
 __all__ = ["CANCELED", "FAILED", "NO_CONNECTION", "OK", "WRONG_USE", "exit_code"]
 
@@ -21,6 +21,6 @@ def exit_code(error: PenstockError) -> int:
     """Return the exit code that `error` ends the program with."""
     if isinstance(error, ApplicationError | LeaseMissing):
         return FAILED
-    if isinstance(error, LocalError):
+    if isinstance(error, LocalError | JournalMismatch):
         return WRONG_USE
     return NO_CONNECTION if isinstance(error, LinkError) else FAILED

@@ -14,11 +14,11 @@ from .output import complain
 __all__ = ["run"]
 
 EXTRAS: Final = {
-    "google_crc32c": "arrow",
     "pandas": "spark",
     "prometheus_client": "metrics",
     "pyarrow": "arrow",
     "pyspark": "spark",
+    "xxhash": "arrow",
 }
 """The extra that brings a package; `demo` brings all others that commands need."""
 

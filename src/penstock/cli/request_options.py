@@ -77,6 +77,23 @@ class RequestOptions:
             )
         return "", Payload(data, self._composite(route, metadata))
 
+    def lasting_metadata(self, payload: Payload) -> bytes | None:
+        """Return the metadata of a request that :meth:`request` returned, without what may change each time.
+
+        The route, credentials and the trace are left out: the request is the same with another token.
+        """
+        if self.auth is None and self.trace is None:
+            return payload.metadata
+        from ..rsocket.composite import Metadata
+        from ..rsocket.mimes import AUTHENTICATION, OCTETS, ROUTING, TRACING
+
+        entries = Metadata.decode(payload.metadata).entries
+        lasting = [entry for entry in entries if entry.mime not in (ROUTING, AUTHENTICATION, TRACING)]
+        if [entry.mime for entry in lasting] == [OCTETS]:
+            # As it is without credentials.
+            return lasting[0].content
+        return Metadata(entries=lasting).encode() if lasting else None
+
     def _composite(self, route: str, metadata: bytes | None) -> bytes:
         from ..rsocket.composite import Metadata
         from ..rsocket.mimes import OCTETS

@@ -12,13 +12,12 @@ import logging
 import os
 import ssl as tls
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import msgspec
-import pyarrow as pa
 
 from ..aio.backoff import Backoff
 from ..aio.client import connect
@@ -43,8 +42,10 @@ from ..payload import Payload
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..urls import parse_url
 from ..wire.columns import ColumnBuilder
+from .feedlog import FeedLog, Place, State
 from .format import NO_ITEMS
-from .writer import DEFAULT_BUDGET_BYTES, MAX_STATE_BYTES, JournalWriter
+from .identity import Request
+from .writer import DEFAULT_BUDGET_BYTES, MAX_STATE_BYTES
 
 __all__ = ["Collector", "Progress"]
 
@@ -67,25 +68,10 @@ RENEWAL: Final = 20.0
 checkpoint allows for only so many of them."""
 FIRST_RENEWAL: Final = 2.0
 """The same for the first checkpoint of a stream, which some protocols cannot go on from: nothing has come yet."""
+SETTLING: Final = 2.0
+"""Seconds after which a stream that nobody has refused counts as opened, though nothing has come."""
 STATE_MARGIN: Final = 1_024
 """What our own record adds to a checkpoint."""
-
-
-class State(msgspec.Struct, array_like=True):
-    """What a collector records with its rows.
-
-    Attributes:
-        checkpoint: Of the session; None where it cannot be resumed.
-        begun: A stream was opened: what a new one may have missed is a gap.
-        done: The publisher completed the stream.
-        outstanding: Items that were asked for and have not come.
-
-    """
-
-    checkpoint: bytes | None = None
-    begun: bool = False
-    done: bool = False
-    outstanding: int = 0
 
 
 class Progress(msgspec.Struct):
@@ -96,6 +82,7 @@ class Progress(msgspec.Struct):
         size: Their bytes.
         position: The journal's next position.
         gaps: Gaps that this process has recorded.
+        already: The stream was complete before this process began.
         waiting: Why nothing more is asked for at the moment; empty while all is well.
 
     """
@@ -104,6 +91,7 @@ class Progress(msgspec.Struct):
     size: int = 0
     position: int = 0
     gaps: int = 0
+    already: bool = False
     waiting: str = ""
 
 
@@ -121,7 +109,11 @@ class Collector:
         metadata: The request's metadata, beside its route.
         settings: Of the connection. A session that outlives its links is asked for in any case.
         ssl: Whom to trust, with TLS; else the system's certificate authorities, or what the URL says.
-        again: Collect anew although the publisher has completed the stream before.
+        again: Collect once more although the publisher has completed the stream before. The request must be the same:
+            a log collects one request only.
+        accept_loss: Go on in a log whose end is gone, and record the rows that are lost as a gap.
+        request: What the log is to collect, for another time; else the route, the data and the metadata. Give it where
+            these hold what changes each time, such as credentials.
 
     Attributes:
         progress: How far it has come.
@@ -142,27 +134,34 @@ class Collector:
         settings: Settings = DEFAULT_SETTINGS,
         ssl: tls.SSLContext | None = None,
         again: bool = False,
+        accept_loss: bool = False,
+        request: Request | None = None,
     ) -> None:
         if credit is not None and credit < 1:
             raise LocalError(f"credit is {credit}; a collector needs at least 1")
         self._url = url
         self._route = route
         self._journal = journal
-        self._source = source if source is not None else route
         self._request = Payload(data, metadata)
         self._ssl = ssl
         self._largest = LARGEST_WINDOW if credit is None else credit
         self._smallest = min(SMALLEST_WINDOW, self._largest)
         self._first = min(FIRST_WINDOW, self._largest)
-        self._budget_bytes = budget_bytes
         # Where sessions cannot outlive their links, each link that breaks leaves a gap.
         self._settings = replace(settings, resume=can_resume(parse_url(url).protocol))
         self._again = again
         self._slowed = False
-        self._state = State()
+        self._place = Place(
+            journal=journal,
+            source=source if source is not None else route,
+            request=request or Request(route, data, metadata, url),
+            options={"budget_bytes": budget_bytes} | ({"accept_loss": True} if accept_loss else {}),
+        )
         # Items that were asked for and have not come; and those to ask for once there is room.
         self._window = self._first
         self._outstanding = 0
+        # When a stream that nobody has refused counts as opened.
+        self._settled = 0.0
         # When the newest checkpoint is too old; None: there is none.
         self._renewal: float | None = None
         self.progress = Progress()
@@ -171,49 +170,76 @@ class Collector:
         """Collect until the publisher completes the stream; a stream that is complete already returns at once.
 
         A publisher that goes away is waited for. What was lost while it was away, if its protocol or its memory
-        cannot make up for it, is recorded as a gap.
+        cannot make up for it, is recorded as a gap. A stream that never opens leaves no log.
 
         Raises:
             ApplicationError: The publisher failed the stream; one that only gave it up is asked again.
+            JournalMismatch: The log collects another request.
             JournalError: The journal cannot be written, for another reason than a full disk.
             SessionError: The publisher speaks something else, or refuses us.
             ConnectError: Nobody answers at the first try; later on, tries go on for ever.
 
         """
-        with JournalWriter.open(self._journal, self._source, budget_bytes=self._budget_bytes) as writer:
-            await self._recall(writer)
-            backoff = Backoff()
-            connected = self._state.begun
-            while not self._state.done:
-                try:
-                    with _plainly():
-                        await self._session(writer)
-                    backoff.reset()
-                except SetupRejected:
-                    if not self._settings.resume:
-                        raise
-                    logger.warning("%s resumes no sessions: if the connection breaks there will be a gap", self._url)
-                    self._settings = replace(self._settings, resume=False)
-                    # What was recorded of that session is of no use: it never was one, and nothing is lost.
-                    self._state = State(begun=True)
-                except ResumeRejected as error:
-                    await self._lost(writer, str(error))
-                except Canceled as error:
-                    # Its process has ended, and the next one cannot go on with the stream.
-                    await self._lost(writer, f"the publisher gave the stream up: {error}")
-                    await self._again_after(error, backoff)
-                except ApplicationError as error:
-                    await self._lost(writer, f"the publisher failed the stream: {error}")
+        with closing(FeedLog(self._place)) as log:
+            self.progress.position = log.position
+            if self._again:
+                log.anew()
+            self.progress.already = log.state.done
+            if log.loss:
+                await self._lost(log, log.loss)
+            try:
+                await self._until_done(log)
+            except JournalError:
+                raise
+            except PenstockError:
+                log.abandon()
+                raise
+
+    async def _until_done(self, log: FeedLog) -> None:
+        """Collect over one session after another."""
+        backoff = Backoff()
+        connected = log.exists or log.opening
+        while not log.state.done:
+            try:
+                with _plainly():
+                    await self._session(log)
+                backoff.reset()
+            except SetupRejected as error:
+                if not self._settings.resume:
                     raise
-                except ConnectError as error:
-                    if not connected:
-                        raise
-                    await self._again_after(error, backoff)
-                except (LinkError, PeerClosed) as error:
-                    connected = True
-                    if self._state.checkpoint is None:
-                        await self._lost(writer, str(error))
-                    await self._again_after(error, backoff)
+                logger.warning("%s resumes no sessions: if the connection breaks there will be a gap", self._url)
+                self._settings = replace(self._settings, resume=False)
+                await self._refused(log, str(error))
+            except ResumeRejected as error:
+                await self._lost(log, str(error))
+            except LocalError as error:
+                if log.state.checkpoint is None:
+                    raise
+                await self._lost(log, f"the session cannot be restored: {error}")
+            except Canceled as error:
+                # Its process has ended, and the next one cannot go on with the stream.
+                await self._lost(log, f"the publisher gave the stream up: {error}")
+                await self._again_after(error, backoff)
+            except ApplicationError as error:
+                if not log.opening:
+                    await self._lost(log, f"the publisher failed the stream: {error}")
+                raise
+            except ConnectError as error:
+                if not connected:
+                    raise
+                await self._again_after(error, backoff)
+            except (LinkError, PeerClosed) as error:
+                connected = True
+                if log.state.checkpoint is None:
+                    await self._lost(log, str(error))
+                await self._again_after(error, backoff)
+
+    async def _refused(self, log: FeedLog, reason: str) -> None:
+        """Drop the state of a session that was refused. If nothing had come of it, nothing is lost."""
+        if not log.opening:
+            await self._lost(log, reason)
+        elif log.state.begun:
+            await self._write(partial(log.keep, State(session=log.state.session)))
 
     async def _again_after(self, error: PenstockError, backoff: Backoff) -> None:
         """Wait for a publisher that is away, and let people know."""
@@ -221,60 +247,54 @@ class Collector:
         self.progress.waiting = f"{error}; the publisher is tried again"
         await asyncio.sleep(backoff.next())
 
-    async def _recall(self, writer: JournalWriter) -> None:
-        """Read where an earlier process stopped."""
-        self.progress.position = writer.position
-        if writer.state is not None:
-            try:
-                self._state = msgspec.msgpack.decode(writer.state, type=State)
-            except msgspec.DecodeError as error:
-                raise JournalError(
-                    f"{self._journal}: the collector's state in log {self._source!r}: {error}"
-                ) from error
-        if self._state.done and self._again:
-            self._state = State()
-        if self._state.begun and not self._state.done and self._state.checkpoint is None:
-            await self._lost(writer, "the collector was stopped, and the publisher resumes no sessions")
-
-    async def _session(self, writer: JournalWriter) -> None:
+    async def _session(self, log: FeedLog) -> None:
         """Collect over one session: that of the checkpoint, or a new one."""
-        checkpoint = self._state.checkpoint
+        checkpoint = log.state.checkpoint
         # A new stream brings a whole window. Readers are other processes, so room is polled for.
-        while checkpoint is None and not self._room(writer):  # noqa: ASYNC110
+        while checkpoint is None and not self._room(log):  # noqa: ASYNC110
             await asyncio.sleep(RETRY)
         async with connect(
-            self._url, settings=self._settings, ssl=self._ssl, checkpoint=checkpoint, reconnect=False
+            self._url,
+            settings=self._settings,
+            ssl=self._ssl,
+            checkpoint=checkpoint,
+            secret=log.token,
+            reconnect=False,
         ) as peer:
             try:
-                stream = await self._stream(writer, peer, resumed=checkpoint is not None)
-                await self._collect(writer, peer, stream)
+                stream = await self._stream(log, peer, resumed=checkpoint is not None)
+                await self._collect(log, peer, stream)
             except (asyncio.CancelledError, JournalError):
                 # The publisher keeps the session, and whoever reads the checkpoint goes on with it.
                 peer.detach()
                 raise
 
-    async def _stream(self, writer: JournalWriter, peer: Peer, resumed: bool) -> Stream:
+    async def _stream(self, log: FeedLog, peer: Peer, resumed: bool) -> Stream:
         """Return the stream of a session that was resumed, or open it."""
         stream = peer.adopt() if resumed else None
         if stream is None:
             if resumed:
-                await self._lost(writer, "the stream had failed before the collector was stopped")
+                await self._lost(log, "the stream had failed before the collector was stopped")
+            # Durable before the stream can bring anything.
+            await self._write(partial(log.begin, peer.secret))
             self._window = self._outstanding = self._first
             stream = peer.stream(self._route, self._request, credit=self._first, manual=True)
             await stream.__aenter__()
-            await self._record(writer, peer, stream, ColumnBuilder(), 0)
-            self._renew_after(FIRST_RENEWAL)
+            self._settled = asyncio.get_running_loop().time() + SETTLING
+            await self._record(log, peer, stream, ColumnBuilder(), 0)
+            self._renew_after(log, FIRST_RENEWAL)
         else:
-            self._outstanding = self._state.outstanding
+            self._outstanding = log.state.outstanding
+            self._settled = asyncio.get_running_loop().time() + SETTLING
             self._window = max(self._outstanding, self._first)
             # The checkpoint is the earlier process's: it covers nothing of what this one says.
             self._renewal = 0.0
         return stream
 
-    async def _collect(self, writer: JournalWriter, peer: Peer, stream: Stream) -> None:
+    async def _collect(self, log: FeedLog, peer: Peer, stream: Stream) -> None:
         """Move items from the stream to the log until there are no more."""
         builder = ColumnBuilder()
-        while not self._state.done:
+        while not log.state.done:
             await self._arrival(stream)
             stream.take(builder)
             if len(builder) < LINGER_ROWS and len(builder) < self._outstanding and not stream.over:
@@ -283,15 +303,15 @@ class Collector:
             rows, size = len(builder), builder.size
             if rows:
                 self._resize(rows, size)
-            grant = self._grant(writer, rows)
+            grant = self._grant(log, rows)
             if rows or grant or stream.over or self._stale():
-                await self._record(writer, peer, stream, builder, grant)
+                await self._record(log, peer, stream, builder, grant)
                 self.progress.rows += rows - len(builder)
                 self.progress.size += size - builder.size
 
-    def _renew_after(self, seconds: float) -> None:
-        """Have the checkpoint made anew after that time, if there is one."""
-        kept = self._state.checkpoint is not None
+    def _renew_after(self, log: FeedLog, seconds: float) -> None:
+        """Have the checkpoint made anew after that time, if there is one, and the log if there is none yet."""
+        kept = log.state.checkpoint is not None or log.opening
         self._renewal = asyncio.get_running_loop().time() + seconds if kept else None
 
     def _stale(self) -> bool:
@@ -308,9 +328,7 @@ class Collector:
             # Everything that was asked for has come, and there is no room for more: readers must make some.
             await asyncio.sleep(RETRY)
 
-    async def _record(
-        self, writer: JournalWriter, peer: Peer, stream: Stream, builder: ColumnBuilder, grant: int
-    ) -> None:
+    async def _record(self, log: FeedLog, peer: Peer, stream: Stream, builder: ColumnBuilder, grant: int) -> None:
         """Append what was taken with the checkpoint that belongs to it, then tell the publisher and ask for more.
 
         Between taking the items and making the checkpoint nothing may be awaited: it covers just what was taken.
@@ -322,15 +340,23 @@ class Collector:
             await asyncio.sleep(LINGER)
             return
         self._outstanding += grant - rows
-        self._state = State(checkpoint, True, stream.over and stream.error is None, self._outstanding)
-        await self._append(writer, builder.finish() if rows else NO_ITEMS)
-        self._renew_after(RENEWAL)
+        done = stream.over and stream.error is None
+        state = State(checkpoint, True, done, self._outstanding, log.state.session)
+        if rows or done or not log.opening or asyncio.get_running_loop().time() >= self._settled:
+            batch = builder.finish() if rows else NO_ITEMS
+            await self._write(partial(log.append, batch, self._route, state))
+            self.progress.position = log.position
+            self.progress.gaps = log.gaps
+        else:
+            # Its publisher may still say that there is no such stream: then there will be no log.
+            await self._write(partial(log.keep, state))
+        self._renew_after(log, RENEWAL)
         if checkpoint is not None:
             peer.commit()
-            # What that asked for may have been here: the next checkpoint covers it, so it has to be taken before.
-            await asyncio.sleep(0)
         elif grant:
             stream.grant(grant)
+        # What that asked for may have been here: the next checkpoint covers it, so it has to be taken before.
+        await asyncio.sleep(0)
 
     def _resize(self, rows: int, size: int) -> None:
         """Fit the window to how large items are."""
@@ -338,18 +364,17 @@ class Collector:
         # Not more than twice as large at once: the next items may be larger.
         self._window = max(self._smallest, min(fitting, self._largest, 2 * self._window))
 
-    def _grant(self, writer: JournalWriter, rows: int) -> int:
+    def _grant(self, log: FeedLog, rows: int) -> int:
         """Return how many more items to ask for, once `rows` are appended: none while readers have left too much."""
-        if not self._room(writer):
+        if not self._room(log):
             return 0
         wanted = self._window - (self._outstanding - rows)
         # A few at a time are not worth a trip to the disk, unless nothing else is under way.
         return wanted if wanted >= self._window // 2 or self._outstanding == rows else 0
 
-    def _room(self, writer: JournalWriter) -> bool:
+    def _room(self, log: FeedLog) -> bool:
         """Return whether the budget has anything left; where it has not, say so."""
-        writer.refresh()
-        room = writer.room()
+        room = log.room()
         if room:
             self.progress.waiting = ""
         elif not self.progress.waiting:
@@ -361,21 +386,17 @@ class Collector:
             self._slowed = True
         return room
 
-    async def _append(self, writer: JournalWriter, batch: pa.RecordBatch) -> None:
-        """Append items and the state."""
-        state = msgspec.msgpack.encode(self._state)
-        await self._write(partial(writer.append, batch, self._route, state))
-        self.progress.position = writer.position
+    async def _lost(self, log: FeedLog, reason: str) -> None:
+        """Record that items may be missing, if a stream was open. The next one begins behind that."""
+        if not log.state.begun:
+            return
+        before = log.gaps
+        await self._write(partial(log.append_gap, reason))
+        if log.gaps > before:
+            logger.warning("%s: a gap at position %d: %s", self._url, log.position, reason)
+        self.progress.gaps = log.gaps
 
-    async def _lost(self, writer: JournalWriter, reason: str) -> None:
-        """Record that items may be missing, and begin anew."""
-        self._state = State(begun=True)
-        if self.progress.gaps == 0 or writer.position != self.progress.position:
-            logger.warning("%s: a gap at position %d: %s", self._url, writer.position, reason)
-        await self._write(partial(writer.append_gap, reason, msgspec.msgpack.encode(self._state)))
-        self.progress.gaps += 1
-
-    async def _write(self, write: Callable[[], int]) -> None:
+    async def _write(self, write: Callable[[], object]) -> None:
         """Call `write` in a thread, because it waits for the disk; a full disk is waited out."""
         before = self.progress.waiting
         while True:

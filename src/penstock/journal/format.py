@@ -1,41 +1,51 @@
 """What a segment holds: an Arrow IPC stream, each batch of it with a note of ours.
 
-A segment is one schema message, then record batch messages, and no end-of-stream marker. Each batch has one
-entry of custom metadata, ``penstock``, a JSON object: where its rows belong, and the checksums that tell
-whether it is still what was written. `docs/reference/journal.md` tells the format to other implementations.
+A segment is one schema message, which names the log, then record batch messages, and no end-of-stream marker.
+Each batch has one entry of custom metadata, ``penstock``, a JSON object: where its rows belong, the digest of the
+batch before it, and the checksums that tell whether it is still what was written. `docs/reference/journal.md`
+describes the format for other implementations.
 """
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Annotated, NamedTuple
 
-import google_crc32c
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+import xxhash
 
 from ..errors import JournalCorrupt, LocalError
 
 __all__ = [
+    "FORMAT",
     "ITEMS",
     "NO_ITEMS",
-    "PREAMBLE",
     "SCHEMA",
+    "Encoded",
     "Entry",
     "Malformed",
     "Note",
     "body_is_sound",
     "corrupt",
-    "decode",
     "encode",
+    "entry_at",
+    "flat_field",
+    "genesis",
+    "preamble",
     "preamble_bytes",
     "scan",
     "tabulate",
 ]
+
+FORMAT = 2
+"""The version of the format."""
 
 ITEMS = pa.schema([("data", pa.binary()), ("metadata", pa.binary())])
 """What is appended. Metadata is null where an item has none."""
@@ -56,54 +66,87 @@ SCHEMA = pa.schema(
 )
 """What a segment's rows are. Every field is nullable."""
 
-PREAMBLE: bytes = SCHEMA.serialize().to_pybytes()
-"""The schema message that a segment begins with."""
-
 # Arrow Columnar Format, Encapsulated message format: 0xFFFFFFFF, then the length of the header.
 _PREFIX = struct.Struct("<II")
 _CONTINUATION = 0xFFFFFFFF
 _END_OF_STREAM_BYTES = 8
 _MAX_HEADER_BYTES = 1 << 20
-"""Our headers take some 500 bytes and the collector's state; a longer one is a damaged length."""
+"""Our headers take some 600 bytes and the collector's state; a longer one is a damaged length."""
+_ROW_BYTES = 16
+"""At least: a position and a time."""
+_RECORD_BATCH = 3
+"""Of the union `MessageHeader` in Arrow's Message.fbs."""
 
 _KEY = "penstock"
-_UNSET = "00000000"
-_NOTE_START = b'{"penstock":1,"header_crc32c":"'
-_BODY_CRC_AT = len(_NOTE_START) + len(_UNSET) + len(b'","body_crc32c":"')
+_SCHEMA_BYTES = len(SCHEMA.serialize())
+_NO_HEADER = "0" * 16
+_NO_BODY = "0" * 32
+_NOTE_START = b'{"penstock":2,"header":"'
+_BODY_AT = len(_NOTE_START) + len(_NO_HEADER) + len(b'","body":"')
+
+_Position = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+_Time = Annotated[int, msgspec.Meta(ge=-62_135_596_800_000_000, le=253_402_300_799_999_999)]
+"""What a datetime can hold."""
 
 
 class Note(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What a batch's custom metadata says; the fields' order is part of the format."""
 
     penstock: int
-    """The version of the format: 1."""
-    header_crc32c: str = msgspec.field()
-    """Of the message's header, taken while these eight digits are zeros."""
-    body_crc32c: str
-    """Of the message's body."""
-    position: int
+    """The version of the format."""
+    header: str
+    """XXH3 of the message's header, taken while these sixteen digits are zeros."""
+    body: str
+    """XXH3, of 128 bits, of the message's body."""
+    prev: str
+    """The digest of the batch before it; of a log's first batch, its genesis."""
+    position: _Position
     """Of the first row; of a batch without rows, that of the next row to come."""
-    rows: int
-    time: int
+    rows: _Position
+    time: _Time
     """When it was appended: microseconds since 1970, UTC."""
     state: bytes | None = None
     """What the collector wants back after a crash, in base64."""
     gap: str | None = None
     """Why items were lost just before `position`; such a batch has no rows."""
+    previous: _Time | None = None
+    """In a batch without rows: when the last row before it was appended."""
 
     @classmethod
-    def blank(cls, *, position: int, rows: int, time: int, state: bytes | None, gap: str | None = None) -> Note:
+    def blank(
+        cls,
+        *,
+        prev: str,
+        position: int,
+        rows: int,
+        time: int,
+        state: bytes | None,
+        gap: str | None = None,
+        previous: int | None = None,
+    ) -> Note:
         """Return a note whose checksums `encode` fills in."""
         return cls(
-            penstock=1,
-            header_crc32c=_UNSET,
-            body_crc32c=_UNSET,
+            penstock=FORMAT,
+            header=_NO_HEADER,
+            body=_NO_BODY,
+            prev=prev,
             position=position,
             rows=rows,
             time=time,
             state=state,
             gap=gap,
+            previous=previous,
         )
+
+
+class Encoded(NamedTuple):
+    """A batch as it is written."""
+
+    header: bytes
+    """Length prefix and header."""
+    body: pa.Buffer
+    digest: str
+    """What the next batch names as the one before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +159,8 @@ class Entry:
     """Length prefix and header."""
     body_bytes: int
     note: Note
+    digest: str
+    """SHA-256 of its header, which holds the checksum of its body."""
 
     @property
     def end_offset(self) -> int:
@@ -134,7 +179,7 @@ class Entry:
 
 
 class Malformed(Exception):
-    """These bytes are no batch of a journal.
+    """These bytes are not a batch of this journal.
 
     Args:
         why: What is wrong with them.
@@ -151,11 +196,31 @@ class Malformed(Exception):
 
 
 def corrupt(name: str, start: int, end: int | None, why: str) -> JournalCorrupt:
-    """Return the error for the rows from `start` to before `end`; None means that nobody knows how many."""
-    rows = f"from {start} on" if end is None else f"{start} to {end - 1}"
+    """Return the error for the rows from `start` to before `end`; None means that nobody knows how many.
+
+    Where `start` is `end`, no row is missing, but a record between rows: of a gap, or of the collector's state.
+    """
+    if end is None:
+        what = f"positions from {start} on are damaged"
+    elif end == start:
+        what = f"a record before position {start} is damaged"
+    else:
+        what = f"positions {start} to {end - 1} are damaged"
     return JournalCorrupt(
-        f"{name}: positions {rows} are damaged ({why}); restore this file from a copy, or read on behind it"
+        f"{name}: {what} ({why}); restore this file from a copy, or see what `penstock journal repair` can do"
     )
+
+
+def genesis(log: str) -> str:
+    """Return what the first batch of the log with this UUID names as the batch before it."""
+    return hashlib.sha256(log.encode()).hexdigest()
+
+
+@lru_cache(maxsize=8)
+def preamble(log: str) -> bytes:
+    """Return the schema message that a segment of the log with this UUID begins with."""
+    note = msgspec.json.encode({"penstock": FORMAT, "log": log})
+    return bytes(SCHEMA.with_metadata({_KEY: note}).serialize().to_pybytes())
 
 
 def tabulate(items: pa.RecordBatch, stream: str, position: int, time: int) -> pa.RecordBatch:
@@ -189,45 +254,70 @@ def _ramp(length: int) -> pa.Int64Array:
     return pa.Array.from_buffers(pa.int64(), length, [None, pa.py_buffer(array("q", range(length)))])
 
 
-def encode(rows: pa.RecordBatch, note: Note) -> tuple[bytes, pa.Buffer]:
-    """Return a batch as header and body: the bytes to append to a segment, in this order."""
+def encode(rows: pa.RecordBatch, note: Note) -> Encoded:
+    """Return a batch as the bytes to append to a segment: first the header, then the body."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, SCHEMA) as stream:
         stream.write_batch(rows, custom_metadata={_KEY: msgspec.json.encode(note)})
     encoded = sink.getvalue()
-    message = encoded.slice(len(PREAMBLE), encoded.size - len(PREAMBLE) - _END_OF_STREAM_BYTES)
+    message = encoded.slice(_SCHEMA_BYTES, encoded.size - _SCHEMA_BYTES - _END_OF_STREAM_BYTES)
     header_bytes = _PREFIX.size + _PREFIX.unpack_from(message)[1]
-    header = bytearray(message.slice(0, header_bytes))
+    header = bytearray(message.slice(_PREFIX.size, header_bytes - _PREFIX.size))
     body = message.slice(header_bytes)
 
     start = header.index(_NOTE_START)
-    body_crc_at = start + _BODY_CRC_AT
-    header[body_crc_at : body_crc_at + len(_UNSET)] = _digits(google_crc32c.value(body))
-    header_crc_at = start + len(_NOTE_START)
-    header_crc = google_crc32c.value(bytes(header[_PREFIX.size :]))
-    header[header_crc_at : header_crc_at + len(_UNSET)] = _digits(header_crc)
-    return bytes(header), body
+    body_at = start + _BODY_AT
+    header[body_at : body_at + len(_NO_BODY)] = xxhash.xxh3_128_hexdigest(body).encode()
+    header_at = start + len(_NOTE_START)
+    header[header_at : header_at + len(_NO_HEADER)] = xxhash.xxh3_64_hexdigest(header).encode()
+    prefix = bytes(message.slice(0, _PREFIX.size))
+    return Encoded(prefix + header, body, hashlib.sha256(header).hexdigest())
 
 
-def preamble_bytes(content: pa.Buffer) -> int:
+def preamble_bytes(content: pa.Buffer, log: str) -> int:
     """Return where a segment's first batch starts.
 
     Raises:
-        Malformed: The segment does not begin with our schema.
+        Malformed: The segment does not begin with our schema, or belongs to another log than the one with this UUID.
 
     """
+    expected = preamble(log)
+    if content.size >= len(expected) and bytes(content.slice(0, len(expected))) == expected:
+        return len(expected)
+    # Another implementation may write the same schema in other bytes.
+    size, schema = _schema(content)
+    try:
+        found = msgspec.json.decode((schema.metadata or {}).get(_KEY.encode(), b"{}"), type=_Origin)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"its schema does not say whose it is: {error}", 0, 0) from None
+    if found.penstock != FORMAT:
+        raise Malformed(f"it has format {found.penstock}, and the log has format {FORMAT}", 0, 0)
+    if found.log != log:
+        raise Malformed(f"it belongs to another log, {found.log[:64]!r}", 0, 0)
+    return size
+
+
+class _Origin(msgspec.Struct):
+    penstock: int = 1
+    log: str = ""
+
+
+def _schema(content: pa.Buffer) -> tuple[int, pa.Schema]:
+    """Return the size of a segment's schema message, and the schema, which is ours but for its metadata."""
     if content.size >= _PREFIX.size:
-        _, header_bytes = _PREFIX.unpack_from(content)
+        continuation, header_bytes = _PREFIX.unpack_from(content)
         size = _PREFIX.size + int(header_bytes)
-        try:
-            if size <= content.size and pa.ipc.read_schema(content.slice(0, size)).equals(SCHEMA):
-                return size
-        except (pa.ArrowException, OSError):
-            pass
+        if continuation == _CONTINUATION and header_bytes <= _MAX_HEADER_BYTES and size <= content.size:
+            try:
+                schema = pa.ipc.read_schema(content.slice(0, size))
+                if schema.equals(SCHEMA):
+                    return size, schema
+            except (pa.ArrowException, OSError, ValueError):
+                pass
     raise Malformed("it does not begin with the schema of a journal", 0, 0)
 
 
-def scan(content: pa.Buffer, offset: int, limit: int, position: int) -> Iterator[Entry]:
+def scan(content: pa.Buffer, offset: int, limit: int, position: int, head: str | None) -> Iterator[Entry]:
     """Yield the batches that lie wholly between two offsets of a segment; bodies are not looked at.
 
     Args:
@@ -235,6 +325,7 @@ def scan(content: pa.Buffer, offset: int, limit: int, position: int) -> Iterator
         offset: Where the first of them starts.
         limit: Where to stop; what does not end before is left alone.
         position: What the first of them must begin with.
+        head: The digest of the batch before the first of them; None if it is not known.
 
     Raises:
         Malformed: There is something else than a batch, or one that does not follow the one before it.
@@ -242,17 +333,26 @@ def scan(content: pa.Buffer, offset: int, limit: int, position: int) -> Iterator
     """
     view = memoryview(content)
     while True:
-        entry = _entry(view, offset, limit, position)
+        entry = entry_at(view, offset, limit, position)
         if entry is None:
             return
         if entry.position != position:
             raise Malformed(f"a batch of position {entry.position} is in its place", offset, position)
+        if head is not None and entry.note.prev != head:
+            raise Malformed("the batch before it is not the one that it was written after", offset, position)
         yield entry
         offset = entry.end_offset
         position = entry.end
+        head = entry.digest
 
 
-def _entry(view: memoryview, offset: int, limit: int, position: int) -> Entry | None:
+def entry_at(view: memoryview, offset: int, limit: int, position: int) -> Entry | None:
+    """Return the batch that starts at an offset, or None if what is there does not end before `limit`.
+
+    Raises:
+        Malformed: There is no batch, or its header is damaged; the error tells `position`.
+
+    """
     if limit - offset < _PREFIX.size:
         return None
     continuation, length = _PREFIX.unpack_from(view, offset)
@@ -263,9 +363,12 @@ def _entry(view: memoryview, offset: int, limit: int, position: int) -> Entry | 
         return None
     header = bytes(view[offset + _PREFIX.size : offset + header_bytes])
     try:
-        entry = Entry(offset, header_bytes, _body_length(header), _note(header))
-    except (ValueError, struct.error) as error:
+        note, body_bytes = _note(header), _body_length(header)
+        if note.rows * _ROW_BYTES > body_bytes:
+            raise ValueError(f"its body is too short for {note.rows} rows")
+    except (ValueError, struct.error, RecursionError) as error:
         raise Malformed(str(error), offset, position) from None
+    entry = Entry(offset, header_bytes, body_bytes, note, hashlib.sha256(header).hexdigest())
     return entry if entry.end_offset <= limit else None
 
 
@@ -274,43 +377,51 @@ def _note(header: bytes) -> Note:
     # It is found by how it starts: inside JSON nothing else can look so, since quotes are escaped there.
     start = header.find(_NOTE_START)
     if start < 0:
-        raise ValueError("its header has no note of a journal, or one of a newer version")
-    crc_at = start + len(_NOTE_START)
-    crc_end = crc_at + len(_UNSET)
-    unset = header[:crc_at] + _UNSET.encode() + header[crc_end:]
-    if header[crc_at:crc_end] != _digits(google_crc32c.value(unset)):
-        raise ValueError("the CRC32C of its header is another")
+        raise ValueError("its header has no note of a journal, or one of another version")
+    at = start + len(_NOTE_START)
+    end = at + len(_NO_HEADER)
+    if header[at:end] != xxhash.xxh3_64_hexdigest(header[:at] + _NO_HEADER.encode() + header[end:]).encode():
+        raise ValueError("the checksum of its header is another")
     # Flatbuffers end a string with a zero byte, and JSON has none.
     return msgspec.json.decode(header[start : header.index(b"\0", start)], type=Note)
 
 
 def _body_length(header: bytes) -> int:
-    """Return Arrow's `Message.bodyLength`, the field in slot 3 of the flatbuffer's root table."""
+    """Return Arrow's `Message.bodyLength`."""
     (table,) = struct.unpack_from("<I", header, 0)
+    kind, length = flat_field(header, table, 1), flat_field(header, table, 3)
+    if not kind or header[kind] != _RECORD_BATCH:
+        raise ValueError("its header is not that of a record batch")
+    if not length:
+        return 0
+    (size,) = struct.unpack_from("<q", header, length)
+    if size < 0:
+        raise ValueError("its body has a negative length")
+    return int(size)
+
+
+def flat_field(header: bytes, table: int, slot: int) -> int:
+    """Return where a field of a flatbuffer's table lies, or 0 if the table does not have it.
+
+    Raises:
+        ValueError: It lies outside of the header.
+        struct.error: The same.
+
+    """
     (to_vtable,) = struct.unpack_from("<i", header, table)
     vtable = table - to_vtable
     if not 0 <= vtable < len(header):
-        raise ValueError("its header is no Arrow message")
-    vtable_bytes, _, _, _, _, field = struct.unpack_from("<6H", header, vtable)
-    if vtable_bytes < 12 or not field:
+        raise ValueError("its header is not an Arrow message")
+    (vtable_bytes,) = struct.unpack_from("<H", header, vtable)
+    if vtable_bytes < 6 + 2 * slot:
         return 0
-    (length,) = struct.unpack_from("<q", header, table + field)
-    if length < 0:
-        raise ValueError("its body has a negative length")
-    return int(length)
+    (field,) = struct.unpack_from("<H", header, vtable + 4 + 2 * slot)
+    if table + field >= len(header):
+        raise ValueError("its header is not an Arrow message")
+    return table + int(field) if field else 0
 
 
 def body_is_sound(content: pa.Buffer, entry: Entry) -> bool:
     """Return whether the body of a batch is what was written: one pass over its bytes."""
     body = content.slice(entry.offset + entry.header_bytes, entry.body_bytes)
-    return entry.note.body_crc32c.encode() == _digits(google_crc32c.value(body))
-
-
-def decode(content: pa.Buffer, entry: Entry) -> pa.RecordBatch:
-    """Return the rows of a batch; they lie in `content`, nothing is copied."""
-    message = content.slice(entry.offset, entry.header_bytes + entry.body_bytes)
-    return pa.ipc.read_record_batch(message, SCHEMA)
-
-
-def _digits(crc: int) -> bytes:
-    return b"%08x" % crc
+    return bool(entry.note.body == xxhash.xxh3_128_hexdigest(body))

@@ -22,12 +22,15 @@ from ..errors import JournalCorrupt
 from .disk import disk_errors, open_private, replace_file
 from .layout import GAPS
 
-__all__ = ["MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "decode", "encode", "load", "merge"]
+__all__ = ["LATE", "MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "decode", "encode", "load", "merge"]
 
 MAX_GAPS = 50_000
 """That are kept each for itself; beyond it the older half is joined into one."""
 MAX_GAPS_BYTES = 1 << 28
 """Of the file: far more than that many gaps take."""
+
+LATE = -1
+"""Stands for the number of a gap that is recorded at a position where the collector was before: `add` finds it."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -47,8 +50,8 @@ class Gap:
         previous: When the last row before it was appended; None if nobody knows, or there is none.
         lost: The positions of this log that are gone for good, first and end; None for items that never had any.
         query: The query that passed over `lost`, by its id; for any other reader these rows may still be there.
-        number: Counts a log's losses of written rows in the order in which they were recorded, from 1 on, because
-            their positions tell no order. 0 for the others, which are recorded in the order of their positions.
+        number: Counts those of a log's gaps whose positions tell no order, in the order in which they were recorded,
+            from 1 on: losses of written rows, and others that are `LATE`. 0 for those that the collector records.
 
     """
 
@@ -166,7 +169,7 @@ def _gap(row: _Row) -> Gap:
         or not 0 <= row.number <= _MAX_POSITION
     ):
         raise ValueError("a number is out of range")
-    if row.lost is not None and not 0 <= row.lost[0] < row.lost[1] <= _MAX_POSITION:
+    if row.lost is not None and not 0 <= row.lost[0] <= row.lost[1] <= _MAX_POSITION:
         raise ValueError("a range ends before it starts")
     previous = None if row.previous is None else _EPOCH + row.previous * _MICROSECOND
     return Gap(row.position, _EPOCH + row.time * _MICROSECOND, row.reason, previous, row.lost, row.query, row.number)
@@ -177,10 +180,13 @@ def _number(time: datetime) -> int:
 
 
 def _numbered(gaps: list[Gap]) -> list[Gap]:
-    """Return gaps of which each loss of written rows has its number."""
+    """Return gaps of which each that was recorded late has its number."""
     last = max((gap.number for gap in gaps), default=0)
     numbers = itertools.count(last + 1)
-    return [replace(gap, number=next(numbers)) if gap.lost is not None and not gap.number else gap for gap in gaps]
+    return [
+        replace(gap, number=next(numbers)) if gap.number < 0 or (gap.lost is not None and not gap.number) else gap
+        for gap in gaps
+    ]
 
 
 def _bounded(gaps: list[Gap]) -> list[Gap]:

@@ -90,6 +90,11 @@ class Request:
         metadata = None if self.metadata is None else _digest(log, self.metadata)
         return Fingerprint(self.route, _digest(log, self.data), metadata, _public(self.url))
 
+    def digest(self) -> str:
+        """Return a digest that other requests do not have."""
+        parts = (self.route.encode(errors="surrogatepass"), self.data, self.metadata)
+        return hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()
+
     def differences(self, identity: Identity) -> Iterator[str]:
         """Yield how this request differs from what a log collects, for people; nothing if the log names none."""
         if identity.request is None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
-from .format import Entry, Malformed, body_is_sound, corrupt, decode, preamble_bytes, scan
+from .damage import Damage, Promise, salvage
+from .format import Entry, Malformed, corrupt, entry_at, genesis, preamble, preamble_bytes, scan
 from .gaps import Gap
+from .rows import check, decode
 
-__all__ = ["Index", "gap_of"]
+__all__ = ["Index", "first_prev", "gap_of"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAMAGED = -1
+"""The offset of rows that are not there."""
 
 
 def gap_of(entry: Entry) -> Gap | None:
@@ -22,109 +26,250 @@ def gap_of(entry: Entry) -> Gap | None:
     note = entry.note
     if note.gap is None:
         return None
-    return Gap(note.position, _EPOCH + timedelta(microseconds=note.time), note.gap)
+    previous = None if note.previous is None else _time(note.previous)
+    return Gap(note.position, _time(note.time), note.gap, previous)
+
+
+def first_prev(content: pa.Buffer | None, log: str) -> str | None:
+    """Return what the first batch of a segment names as the batch before it; None if that cannot be told."""
+    if content is None:
+        return None
+    try:
+        entry = entry_at(memoryview(content), preamble_bytes(content, log), content.size, 0)
+    except Malformed:
+        return None
+    return entry.note.prev if entry else None
+
+
+def _time(microseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=microseconds)
 
 
 class Index:
-    """The batches of one segment.
+    """The batches of one segment, in a chain: each names the one before it.
 
     Args:
         name: The segment's path, for errors.
         first: The position of its first row.
+        log: The UUID of the log that it belongs to.
 
     """
 
-    __slots__ = ("_offsets", "_sound", "_starts", "end", "first", "gaps", "name", "offset")
+    __slots__ = (
+        "_log", "_offsets", "_sizes", "_sound", "_starts", "count", "damage", "end", "first", "gaps", "head", "last",
+        "last_time", "missing", "name", "offset", "prev", "sealed",
+    )  # fmt: skip
 
-    def __init__(self, name: str, first: int) -> None:
+    def __init__(self, name: str, first: int, log: str) -> None:
         self.name = name
         self.first = first
-        self.end = first
+        self._log = log
+        self.sealed = False
+        """Whether it was looked through to its end, and no batch comes behind that."""
+        self.missing = False
+        """Whether there is no such file, although there must be one."""
+        self._clear()
+
+    def _clear(self) -> None:
+        self.end = self.first
         """The position behind the last row that was found."""
         self.offset = 0
         """Up to where the segment has been looked through, in bytes."""
+        self.prev: str | None = None
+        """What its first batch names as the batch before it; None while there is no first batch."""
+        self.head: str | None = genesis(self._log) if self.first == 0 else None
+        """The digest of the last batch; None if it is not known."""
+        self.count = 0
+        """How many batches were found."""
+        self.last: Entry | None = None
+        """The last batch that was found."""
+        self.last_time: int | None = None
+        """When its last row was appended: microseconds since 1970."""
         self.gaps: list[Gap] = []
-        # Of each batch that has rows, its first position, where it starts, and whether its body was checked: a
-        # worker may read a batch often. Numbers, no objects.
+        self.damage: list[Damage] = []
+        """Which positions are not what was written, as far as headers tell."""
+        # Of each batch that has rows, its first position, where it starts, its bytes, and whether its body was
+        # checked: a worker may read a batch often. Numbers, no objects.
         self._starts = array("q")
         self._offsets = array("q")
+        self._sizes = array("q")
         self._sound = bytearray()
 
-    def extend(self, content: pa.Buffer, limit: int, following: int | None, *, whole: bool) -> None:
-        """Look through what has come since the last time.
+    def extend(self, content: pa.Buffer, promise: Promise) -> None:
+        """Look through what has come since the last time. What is not what was promised goes into `damage`.
+
+        Args:
+            content: The segment.
+            promise: What is known of its end. If that is nothing, what is left before it is a torn tail.
+
+        """
+        limit = content.size if promise.size is None else min(promise.size, content.size)
+        try:
+            for entry in self.scan(content, limit, torn=promise.size is None):
+                self.add(entry)
+            why = self._broken(content, promise)
+        except Malformed as bad:
+            why = bad.why
+        if why:
+            self.rebuild(content, promise, why)
+
+    def rebuild(self, content: pa.Buffer, promise: Promise, why: str) -> None:
+        """Look through a segment that is not what was promised, and find what of it is."""
+        entries, damage = salvage(content, self.first, self._log, promise, why)
+        self._clear()
+        at = 0
+        for entry in entries:
+            while at < len(damage) and (damage[at].end or 0) <= entry.position:
+                self._skip(damage[at])
+                at += 1
+            self.add(entry)
+        for each in damage[at:]:
+            self._skip(each)
+        if damage and damage[0].first == self.first != damage[0].end:
+            self.prev = None
+        self.damage = damage
+        self.end = max(self.end, promise.end or 0)
+        self.head = promise.head or self.head
+        self.offset = self.offset if promise.size is None else promise.size
+
+    def salvage(self, content: pa.Buffer) -> list[Entry]:
+        """Return the batches of a segment, of whose end nothing is known, that are in their place."""
+        return salvage(content, self.first, self._log, Promise(), "")[0]
+
+    def miss(self, promise: Promise) -> None:
+        """Record that there is no file although rows were promised."""
+        self._clear()
+        self.missing = True
+        self.damage = [Damage(self.first, promise.end, "the file is missing")]
+        self._skip(self.damage[0])
+        self.head = promise.head
+
+    def scan(self, content: pa.Buffer, limit: int, *, torn: bool) -> Iterator[Entry]:
+        """Yield the batches that come behind those that are known; `add` them one by one.
 
         Args:
             content: The segment.
             limit: Where to stop, in bytes.
-            following: The first position of the next segment, if there is one.
-            whole: Whether a batch must end at `limit`; else what is left before it is a torn tail.
+            torn: Whether it may end within its schema.
 
         Raises:
-            JournalCorrupt: What is there was never written so.
+            Malformed: There is something else than the next batch.
 
         """
-        try:
-            if self.offset == 0 < limit:
-                self.offset = preamble_bytes(content)
-            for entry in scan(content, self.offset, limit, self.end):
-                self._add(entry)
-        except Malformed as bad:
-            raise corrupt(self.name, max(bad.position, self.end), following, bad.why) from None
-        if whole and self.offset < limit:
-            raise corrupt(self.name, self.end, following, "a batch does not end where it should")
+        if self.offset == 0 < limit:
+            expected = preamble(self._log)
+            if torn and limit < len(expected) and expected.startswith(bytes(content.slice(0, limit))):
+                return
+            self.offset = preamble_bytes(content, self._log)
+        if self.offset:
+            yield from scan(content, self.offset, limit, self.end, self.head)
 
-    def _add(self, entry: Entry) -> None:
+    def _broken(self, content: pa.Buffer, promise: Promise) -> str:
+        """Return how the segment breaks its promise, or nothing."""
+        if promise.size is not None and content.size < promise.size:
+            return f"the file has {content.size} bytes, and {promise.size} were durable"
+        if promise.size is not None and self.offset != promise.size:
+            return "a batch does not end where it should"
+        if promise.end is not None and self.end != promise.end:
+            return f"its rows end before position {self.end}, and not {promise.end}"
+        if promise.head is not None and self.head not in (promise.head, None):
+            return "its last batch is not the one that was written"
+        return ""
+
+    def add(self, entry: Entry) -> None:
+        """Count a batch, as `scan` yields it, among those that are known."""
         if entry.note.rows:
-            self._starts.append(entry.position)
-            self._offsets.append(entry.offset)
-            self._sound.append(False)
+            self._append(entry.position, entry.offset, entry.end_offset - entry.offset)
         gap = gap_of(entry)
         if gap is not None:
             self.gaps.append(gap)
+        if self.prev is None:
+            self.prev = entry.note.prev
         self.end = entry.end
         self.offset = entry.end_offset
+        self.head = entry.digest
+        self.count += 1
+        self.last = entry
+        self.last_time = entry.note.time if entry.note.rows else entry.note.previous
+
+    def _skip(self, damage: Damage) -> None:
+        if damage.end is not None and damage.end > damage.first:
+            self._append(damage.first, _DAMAGED, 0)
+            self.end = damage.end
+
+    def _append(self, position: int, offset: int, size: int) -> None:
+        self._starts.append(position)
+        self._offsets.append(offset)
+        self._sizes.append(size)
+        self._sound.append(False)
 
     def locate(self, position: int) -> tuple[int, int]:
-        """Return the first and the end position of the batch that holds a row which is in this segment."""
+        """Return the first and the end position of the batch, or the damage, that holds a row of this segment."""
         return self._bounds(bisect_right(self._starts, position) - 1)
 
     def parts(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
         """Yield of each batch between two positions: first and end position, cut to these, and its share of bytes."""
         for at in self._range(start, end):
             first, behind = self._bounds(at)
-            offset = self._offsets[at + 1] if at + 1 < len(self._offsets) else self.offset
             cut_first, cut_behind = max(first, start), min(behind, end)
-            yield cut_first, cut_behind, (offset - self._offsets[at]) * (cut_behind - cut_first) // (behind - first)
+            yield cut_first, cut_behind, self._sizes[at] * (cut_behind - cut_first) // (behind - first)
 
-    def batches(self, content: pa.Buffer, start: int, end: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def batches(
+        self, content: pa.Buffer, start: int, end: int, accepted: Callable[[int, int], bool]
+    ) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Yield the rows between two positions as they were appended, cut to these; nothing is copied.
 
         With each come the bytes of the whole batch: Arrow takes long to count those of a slice.
 
+        Args:
+            content: The segment.
+            start: The first position.
+            end: The position behind the last.
+            accepted: Tells of two positions whether somebody has accepted that what is between them is lost.
+
         Raises:
-            JournalCorrupt: A batch is not what was written.
+            JournalCorrupt: A batch is not what was written, and nobody has accepted that.
 
         """
+        for damage in self.damage:
+            if damage.first == damage.end and start <= damage.first <= end and not accepted(damage.first, damage.first):
+                raise damage.error(self.name)
         for at in self._range(start, end):
             first, behind = self._bounds(at)
-            entry = self._checked(content, at, first, behind)
-            batch = decode(content, entry)
+            try:
+                batch, size = self._batch(content, at, first, behind)
+            except Malformed as bad:
+                if accepted(first, behind):
+                    continue
+                raise corrupt(self.name, first, behind, bad.why) from None
             if start > first or end < behind:
                 batch = batch.slice(max(start - first, 0), min(end, behind) - max(start, first))
-            yield batch, entry.body_bytes
+            yield batch, size
 
-    def _checked(self, content: pa.Buffer, at: int, first: int, behind: int) -> Entry:
-        try:
-            entry = next(scan(content, self._offsets[at], content.size, first), None)
-        except Malformed as bad:
-            raise corrupt(self.name, first, behind, bad.why) from None
-        if entry is None or entry.end != behind:
-            raise corrupt(self.name, first, behind, "the file was cut while it was read")
-        if not self._sound[at]:
-            if not body_is_sound(content, entry):
-                raise corrupt(self.name, first, behind, "the CRC32C of its body is another")
-            self._sound[at] = True
-        return entry
+    def verify(self, content: pa.Buffer) -> Iterator[tuple[int, int, str]]:
+        """Yield of each batch: first and end position, and what is wrong with it, or nothing."""
+        for at in range(len(self._starts)):
+            first, behind = self._bounds(at)
+            why = ""
+            try:
+                self._batch(content, at, first, behind)
+            except Malformed as bad:
+                why = bad.why
+            yield first, behind, why
+
+    def _batch(self, content: pa.Buffer, at: int, first: int, behind: int) -> tuple[pa.RecordBatch, int]:
+        offset = self._offsets[at]
+        if offset == _DAMAGED:
+            raise Malformed(self._reason(first), 0, first)
+        entry = entry_at(memoryview(content), offset, content.size, first)
+        if entry is None or (entry.position, entry.end) != (first, behind):
+            raise Malformed("the file was changed while it was read", offset, first)
+        batch = decode(content, entry) if self._sound[at] else check(content, entry)
+        self._sound[at] = True
+        return batch, entry.body_bytes
+
+    def _reason(self, first: int) -> str:
+        return next((damage.why for damage in self.damage if damage.first == first), "")
 
     def _bounds(self, at: int) -> tuple[int, int]:
         behind = self._starts[at + 1] if at + 1 < len(self._starts) else self.end

@@ -1,4 +1,4 @@
-"""Where a log keeps what: the names in its folder, its durable mark, and sums over its segments.
+"""Where a log keeps what: the names in its folder, and sums over its segments.
 
 ::
 
@@ -21,8 +21,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import google_crc32c
-
 from ..errors import LocalError
 
 __all__ = [
@@ -33,7 +31,6 @@ __all__ = [
     "LOCK",
     "SECRET",
     "Extent",
-    "Mark",
     "bytes_between",
     "check_name",
     "log_folder",
@@ -54,7 +51,6 @@ _SOURCE = "source="
 _SUFFIX = ".arrows"
 _SEGMENT = re.compile(r"(\d{20})\.arrows")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_MARK = re.compile(rb"(\d{20}) (\d{20}) ([0-9a-f]{8})\n")
 
 
 def check_name(name: str, what: str) -> str:
@@ -110,30 +106,6 @@ def segment_position(name: str) -> int | None:
     """Return the position that a segment's file name tells, or None if the file is no segment."""
     match = _SEGMENT.fullmatch(name)
     return int(match[1]) if match else None
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Up to where a log is durable: everything before segment `segment`, and that one up to `offset` bytes.
-
-    Readers look no further: what lies behind may be half a batch, or one that the disk will refuse.
-    """
-
-    segment: int
-    offset: int
-
-    def encode(self) -> bytes:
-        """Return the mark as it is written: 51 bytes, over the mark before it, in one piece."""
-        text = b"%020d %020d" % (self.segment, self.offset)
-        return b"%s %08x\n" % (text, google_crc32c.value(text))
-
-    @classmethod
-    def decode(cls, data: bytes) -> Mark | None:
-        """Return the mark, or None if `data` is none, as when it was read while it was written."""
-        match = _MARK.fullmatch(data)
-        if match is None or int(match[3], 16) != google_crc32c.value(data[:41]):
-            return None
-        return cls(int(match[1]), int(match[2]))
 
 
 @dataclass(frozen=True, slots=True)

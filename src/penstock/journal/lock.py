@@ -44,19 +44,45 @@ class Lock:
     def __init__(self, path: Path) -> None:
         self.path = path
         with disk_errors(path, "be locked"):
-            self._fd = open_private(path, os.O_RDWR)
-            try:
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                owner = _owner(self._fd) or "another process"
+            self._fd = self._locked()
+            while not self._in_place():
+                # Whoever held it has removed the file before letting go.
                 os.close(self._fd)
-                raise JournalLocked(
-                    f"{path.parent}: {owner} writes to this log; stop it, or choose another source name"
-                ) from None
-            except OSError:
-                os.close(self._fd)
-                raise
+                self._fd = self._locked()
         self._sign()
+
+    def _locked(self) -> int:
+        fd = open_private(self.path, os.O_RDWR)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = _owner(fd) or "another process"
+            os.close(fd)
+            raise JournalLocked(
+                f"{self.path.parent}: {owner} writes to this log; stop it, or choose another source name"
+            ) from None
+        except OSError:
+            os.close(fd)
+            raise
+        return fd
+
+    def _in_place(self) -> bool:
+        """Whether the file that is locked is still the one of that name."""
+        try:
+            there = os.stat(self.path)
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(there, os.fstat(self._fd))
+
+    @property
+    def closed(self) -> bool:
+        """Whether the lock was given back."""
+        return self._fd < 0
+
+    def remove(self) -> None:
+        """Remove the file, which the lock outlives: for a folder that is to go."""
+        with suppress(FileNotFoundError):
+            self.path.unlink()
 
     def _sign(self) -> None:
         owner = Owner(os.getpid(), socket.gethostname(), datetime.now(UTC).replace(microsecond=0))

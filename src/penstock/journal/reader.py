@@ -8,12 +8,16 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from ..errors import DataLost, JournalCorrupt, LocalError
+from ..errors import DataLost, JournalCorrupt, JournalMismatch, LocalError
+from .damage import Damage, Promise
 from .format import SCHEMA
-from .gaps import Gap
+from .gaps import Gap, merge
 from .index import Index
-from .layout import Extent, Mark, bytes_between
+from .layout import Extent, bytes_between
+from .losses import is_accepted
+from .mark import Mark
 from .storage import LogFolder
+from .survey import link, promised, seal
 
 __all__ = ["JournalReader"]
 
@@ -21,20 +25,27 @@ _LARGE_ROWS = 8_192
 """A batch of so many rows is handed out as it lies in the file; Spark's cost per batch no longer shows."""
 _LARGE_BYTES = 1024 * 1024
 """Or of so many bytes: copying it would cost more than it saves."""
+_LOOKS = 3
+_NOTHING = pa.py_buffer(b"")
+"""What a segment holds that is not there."""
 
 
 class JournalReader:
     """A view of one log, which may be written to and trimmed meanwhile. Not for several threads at once.
 
-    What it shows are rows that `append` has returned for, as of the last `refresh`; there are none while the
-    log does not exist. Making a reader, and refreshing it, looks through the last segment only.
+    What it shows are rows that `append` has returned for, as of the last `refresh`. Making a reader, and refreshing
+    it, looks through the last segment only.
 
     Args:
         path: The journal: a folder, or a URI that `pyarrow.fs.FileSystem.from_uri` knows.
         source: The log's name.
 
+    Attributes:
+        uuid: The log's.
+
     Raises:
-        JournalCorrupt: The end of the log is damaged.
+        JournalMissing: There is no such log, or it cannot be seen from here.
+        JournalCorrupt: Nobody can tell where the log ends.
         JournalError: The log cannot be reached.
 
     """
@@ -44,37 +55,48 @@ class JournalReader:
         self._log = LogFolder.of(path, source)
         self._indexes: list[Index] = []
         self._sizes: dict[int, int] = {}
+        # Of a log without segments.
+        self._start = 0
+        self.uuid = self._log.require().uuid
         self.refresh()
 
     @property
     def first(self) -> int:
         """The position of the first row that is left; it grows when the log is trimmed."""
-        return self._indexes[0].first if self._indexes else 0
+        return self._indexes[0].first if self._indexes else self._start
 
     @property
     def end(self) -> int:
         """The position behind the last row: that of the next one to come."""
-        return self._indexes[-1].end if self._indexes else 0
+        return self._indexes[-1].end if self._indexes else self._start
 
     def refresh(self) -> None:
         """See what was appended and trimmed since the last time; costs some 100 microseconds.
 
+        Rows that are damaged or missing below the mark count as if they were there: who reads them gets the error.
+
         Raises:
-            JournalCorrupt: What was appended is damaged, or the log now ends before where it ended.
+            JournalMissing: The log is gone.
+            JournalMismatch: The log was deleted, and another one has its name.
+            JournalCorrupt: Nobody can tell where the log ends, or it ends before where it ended.
             JournalError: The log cannot be reached.
 
         """
         before = self.end
-        mark = self._log.mark()
-        segments = self._log.segments()
-        if mark is not None:
-            # A segment behind the mark has its name, but its writer has not returned yet.
-            segments = [(first, size) for first, size in segments if first <= mark.segment]
+        mark, segments = self._look()
         known = {index.first: index for index in self._indexes}
-        indexes = [known.get(first) or Index(self._log.name(first), first) for first, _ in segments]
+        indexes = [known.get(first) or self._index(first) for first, _ in segments]
         if indexes:
             indexes[-1] = self._extended(indexes[-1], segments[-1][1], mark)
-        end = indexes[-1].end if indexes else 0
+        if mark is not None and mark.offset and (not indexes or indexes[-1].first < mark.segment):
+            missing = self._index(mark.segment)
+            missing.miss(promised(mark))
+            indexes.append(missing)
+            segments.append((mark.segment, 0))
+        start = mark.end if mark else 0
+        end = indexes[-1].end if indexes else start
+        if end < before or (indexes and indexes[-1].damage):
+            self._same_log()
         if end < before:
             raise JournalCorrupt(
                 f"{self._log.path}: the log ended at position {before} and now ends at {end}: rows were taken away; "
@@ -82,33 +104,70 @@ class JournalReader:
             )
         self._sizes = dict(segments)
         self._indexes = indexes
+        self._start = start
+
+    def _look(self) -> tuple[Mark | None, list[tuple[int, int]]]:
+        """Return the mark, and the segments up to it; those behind it have a name, but their writer is not done."""
+        for _ in range(_LOOKS):
+            mark = self._log.mark()
+            segments = self._log.segments()
+            if mark is None:
+                break
+            segments = [(first, size) for first, size in segments if first <= mark.segment]
+            # Meanwhile the writer may have begun another segment, and a reader have trimmed this one.
+            if not mark.offset or (segments and segments[-1][0] == mark.segment):
+                break
+        return mark, segments
+
+    def _same_log(self) -> None:
+        """Make sure that this is the log that it was."""
+        uuid = self._log.require().uuid
+        if uuid != self.uuid:
+            raise JournalMismatch(
+                f"{self._log.path}: the log with the UUID {self.uuid} was deleted, and another one, {uuid}, has its "
+                "name; read that one anew from its beginning"
+            )
+
+    def _index(self, first: int) -> Index:
+        return Index(self._log.name(first), first, self.uuid)
 
     def _extended(self, last: Index, size: int, mark: Mark | None) -> Index:
         """Return the index of the last segment, grown to what is durable by now."""
-        sealed = mark is not None and mark.segment > last.first
-        durable = mark.offset if mark is not None and not sealed else size
-        if last.offset == durable:
+        durable = promised(mark) if mark is not None else Promise()
+        if last.offset == (size if mark is None else mark.offset) and last.head == (durable.head or last.head):
+            return last
+        if last.sealed and mark is not None and mark.segment > last.first:
             return last
         content = self._log.content(last.first)
         if content is None:
             return last
-        limit = min(durable, content.size)
-        if limit < last.offset:
-            last = Index(last.name, last.first)
-        # A copy may hold less than its mark says: then the batch that does not end is a torn tail, too.
-        last.extend(content, limit, None, whole=mark is not None and limit == durable)
+        if mark is not None and mark.segment > last.first:
+            # The next segment is about to be made.
+            seal(self._log, last, content, self.uuid, mark.segment, None if mark.offset else mark.head)
+            return last
+        if mark is None and content.size < last.offset:
+            last = self._index(last.first)
+        last.extend(content, durable)
+        for damage in last.damage:
+            if damage.end is None and not self._accepts(damage):
+                raise damage.error(last.name)
         return last
+
+    def _accepts(self, damage: Damage) -> bool:
+        """Return whether somebody has accepted that these positions are lost."""
+        return is_accepted(damage, self._log.kept_gaps())
 
     def read(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
         """Return the rows from `start` to before `end`, in order, as record batches of `SCHEMA`.
 
         A large batch is handed out as it lies in the file, memory-mapped; consecutive small ones are copied
-        into one. Each is checked against its CRC32C the first time that this reader hands it out.
+        into one. Each is checked the first time that this reader hands it out. Positions whose loss somebody has
+        accepted, as a gap tells, are passed over.
 
         Raises:
             DataLost: Some of the rows are trimmed, or not in the log (yet); the message names them. It may
                 come up in the middle, when the log is trimmed meanwhile.
-            JournalCorrupt: Some of the rows are not what was written; the message names them.
+            JournalCorrupt: Some of the rows are not what was written, or missing; the message names them.
             LocalError: `end` lies before `start`.
 
         """
@@ -166,15 +225,26 @@ class JournalReader:
     def gaps(self, start: int | None = None, end: int | None = None) -> list[Gap]:
         """Return the losses just before the rows from `start` to before `end`.
 
-        So consecutive ranges report each loss once. Without `end` the losses are included behind which no row
-        was written yet. It looks through the headers of all segments of the range.
+        So consecutive ranges report each loss once. Without `start` those of trimmed segments are included, and
+        without `end` those behind which no row was written yet. It looks through the headers of all segments of the
+        range.
         """
-        first = self.first if start is None else start
+        first = 0 if start is None else start
         behind = self.end + 1 if end is None else end
         # A loss just before the first row of a segment was recorded at the end of the one before it.
-        return [
-            gap for index in self._indexed(first - 1, behind) for gap in index.gaps if first <= gap.position < behind
-        ]
+        found = [index.gaps for index in self._indexed(first - 1, behind)]
+        return [gap for gap in merge(self._log.kept_gaps(), *found) if first <= gap.position < behind]
+
+    def damage(self, start: int | None = None, end: int | None = None) -> list[tuple[int, int]]:
+        """Return which positions from `start` to before `end` are damaged or missing, and nobody has accepted that.
+
+        It looks through the headers of all segments of the range; damaged bodies are found by who reads them.
+        """
+        first = self.first if start is None else start
+        behind = self.end if end is None else end
+        found = [each for index in self._indexed(first, behind) for each in index.damage if not self._accepts(each)]
+        ranges = [(max(each.first, first), min(each.end or behind, behind)) for each in found]
+        return [each for each in ranges if each[0] < each[1]]
 
     def _check(self, start: int, end: int) -> None:
         if not 0 <= start <= end:
@@ -195,19 +265,33 @@ class JournalReader:
 
     def _read(self, start: int, end: int) -> Iterator[tuple[pa.RecordBatch, int]]:
         at = start
-        for index, following in self._between(start, end):
-            content = self._content(index, max(at, index.first), end, following)
+        for index, content in self._contents(start, end):
             if index.first > at:
                 raise self._lost(at, index.first)
-            yield from index.batches(content, at, min(end, index.end))
+            yield from index.batches(content, at, min(end, index.end), self._accepted)
             at = max(at, min(end, index.end))
         if at < end:
             raise self._lost(at, end)
 
+    def _accepted(self, first: int, end: int) -> bool:
+        return self._accepts(Damage(first, end, ""))
+
+    def _contents(self, start: int, end: int) -> Iterator[tuple[Index, pa.Buffer]]:
+        """Yield the segments that hold rows between two positions: each once the one behind it is known to follow."""
+        before: tuple[Index, pa.Buffer] | None = None
+        for index, following in self._between(start, end):
+            content = self._content(index, max(start, index.first), end, following)
+            if before is not None:
+                link(*before, index)
+                yield before
+            before = index, content
+        if before is not None:
+            yield before
+
     def _indexed(self, start: int, end: int) -> Iterator[Index]:
         """Yield the segments that may hold rows between two positions, each looked through."""
         for index, following in self._between(start, end):
-            if following is not None and index.offset < self._sizes[index.first]:
+            if following is not None and not index.sealed:
                 self._content(index, max(start, index.first), end, following)
             yield index
 
@@ -222,12 +306,17 @@ class JournalReader:
 
     def _content(self, index: Index, start: int, end: int, following: int | None) -> pa.Buffer:
         """Return what a segment holds, looked through to its end; the last one only as far as `refresh` saw it."""
+        if index.missing:
+            return _NOTHING
         content = self._log.content(index.first)
+        if content is not None and following is not None and not index.sealed:
+            seal(self._log, index, content, self.uuid, following)
+            if index.damage and not any(first == index.first for first, _ in self._log.segments()):
+                # It was trimmed meanwhile, and so was the one behind it.
+                content = None
         if content is None:
             self.refresh()
             raise self._lost(start, end if following is None else min(end, following))
-        if following is not None and index.offset < content.size:
-            index.extend(content, content.size, following, whole=True)
         return content
 
 

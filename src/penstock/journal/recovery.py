@@ -1,86 +1,140 @@
-"""Where a log ends, after its writer closed it, was killed, or lost power."""
+"""Where a log ends, after its writer closed it, was killed, or lost power; and what of it is damaged."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from .disk import disk_errors
-from .format import Malformed, body_is_sound, corrupt, preamble_bytes, scan
-from .layout import Mark, segment_name
+import pyarrow as pa
+
+from .damage import Damage, Promise
+from .format import Malformed, body_is_sound, entry_at, genesis, preamble, preamble_bytes
+from .index import Index
+from .mark import Mark
+from .rows import BODY_DIFFERS
 from .storage import LogFolder
+from .survey import survey
 
 __all__ = ["Tail", "recover"]
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The end of a log: its last segment, as far as it is sound."""
+    """The end of a log.
+
+    Attributes:
+        first: The position that the segment to write to begins with.
+        size: Its sound bytes; 0: it is to be made.
+        torn: Bytes behind them, of a batch that was not finished.
+        position: Of the next row.
+        head: The digest of the last batch.
+        state: What the collector recorded last.
+        last_time: When the last row was appended: microseconds since 1970; None if there is none.
+        damage: What is not what was written, and in which file, as far as headers tell.
+        leftovers: Segments that were never durable.
+
+    """
 
     first: int
-    """The segment: the position of its first row."""
     size: int
-    """Its sound bytes."""
     torn: int
-    """Bytes behind them, of a batch that was not finished."""
-    missing: int
-    """Bytes behind them that were durable once: somebody else cut the file."""
     position: int
-    """Of the next row."""
-    state: bytes | None
-    """What the collector recorded last."""
+    head: str
+    state: bytes | None = None
+    last_time: int | None = None
+    damage: list[tuple[str, Damage]] = field(default_factory=list)
+    leftovers: list[int] = field(default_factory=list)
 
 
-def recover(folder: Path) -> Tail | None:
-    """Return where a log ends, or None if it holds no batch; a last segment without a sound one is removed.
+def recover(folder: Path, uuid: str, mark: Mark | None) -> Tail:
+    """Return where a log ends; nothing is changed.
 
     Below the durable mark only headers are looked at: bodies are their readers' to check. What lies behind the
-    mark was never promised to anybody: the first batch there that is not whole and sound is the torn tail.
+    mark was never promised to anybody, but a mark may be older than the log: batches there that are whole and
+    sound are kept, and the first that is not is the torn tail.
 
-    Raises:
-        JournalCorrupt: Below the mark something is damaged, so that nobody knows where the log ends.
+    Args:
+        folder: The log's.
+        uuid: The log's.
+        mark: Its mark, or None if it has none.
 
     """
     log = LogFolder.local(folder)
-    mark = log.mark()
-    segments = log.segments()
-    if mark is not None and mark.offset and (not segments or segments[-1][0] < mark.segment):
-        raise corrupt(log.name(mark.segment), mark.segment, None, "the file is gone")
-    while segments:
-        first, _ = segments.pop()
-        tail = _tail(log, first, mark)
-        if tail is not None:
-            return tail
-        with disk_errors(log.name(first), "be removed"):
-            (folder / segment_name(first)).unlink(missing_ok=True)
-    return None
+    segments = [first for first, _ in log.segments()]
+    leftovers = []
+    while segments and _behind(segments[-1], mark) and _never_durable(log.content(segments[-1]), uuid, mark):
+        leftovers.append(segments.pop())
+    torn: list[int] = []
+    indexes = survey(log, uuid, segments, mark, lambda last, content: torn.append(_grow(last, content, mark)))
+    return _tail(indexes, uuid, mark, sum(torn), leftovers)
 
 
-def _tail(log: LogFolder, first: int, mark: Mark | None) -> Tail | None:
-    content = log.content(first)
-    if content is None:
-        return None
-    durable = _durable_bytes(mark, first, content.size)
-    offset, position, state, batches = 0, first, None, 0
+def _tail(indexes: list[Index], uuid: str, mark: Mark | None, torn: int, leftovers: list[int]) -> Tail:
+    damage = [(index.name, each) for index in indexes for each in index.damage]
+    last = indexes[-1] if indexes else None
+    entry = next((index.last for index in reversed(indexes) if index.last), None)
+    time = next((index.last_time for index in reversed(indexes) if index.last_time is not None), None)
+    state = entry.note.state if entry else None
+    if last is not None and _can_go_on(last):
+        return Tail(last.first, last.offset, torn, last.end, last.head or "", state, time, damage, leftovers)
+    head = (last.head if last else None) or (mark.head if mark else genesis(uuid))
+    end = max(last.end if last else 0, mark.end if mark else 0)
+    if last is not None and last.first == end:
+        # The new segment takes the name of this one, and with that its place in the chain.
+        before = indexes[-2].head if len(indexes) > 1 else None
+        head = genesis(uuid) if end == 0 else before or head
+    return Tail(end, 0, 0, end, head, state, time, damage, leftovers)
+
+
+def _can_go_on(index: Index) -> bool:
+    """Return whether the last segment ends with the batch that the log ends with."""
+    last = index.last
+    if last is None or index.sealed or any(damage.end is None for damage in index.damage):
+        return False
+    return (last.end_offset, last.end, last.digest) == (index.offset, index.end, index.head)
+
+
+def _behind(first: int, mark: Mark | None) -> bool:
+    return mark is None or first > mark.segment or (first == mark.segment and not mark.offset)
+
+
+def _never_durable(content: pa.Buffer | None, uuid: str, mark: Mark | None) -> bool:
+    """Return whether a segment behind the mark has no whole first batch: it gets its name when that is durable."""
+    if content is None or not any(memoryview(content)):
+        return True
+    start = preamble(uuid)
+    if content.size <= len(start) and start.startswith(bytes(content)):
+        return True
     try:
-        offset = preamble_bytes(content)
-        for entry in scan(content, offset, content.size, first):
-            if entry.offset >= durable and not body_is_sound(content, entry):
-                raise Malformed("the CRC32C of its body is another", entry.offset, entry.position)
-            offset, position, state, batches = entry.end_offset, entry.end, entry.note.state, batches + 1
+        entry = entry_at(memoryview(content), preamble_bytes(content, uuid), content.size, 0)
+    except Malformed:
+        return False
+    return entry is None or (mark is not None and not body_is_sound(content, entry))
+
+
+def _grow(index: Index, content: pa.Buffer, mark: Mark | None) -> int:
+    """Look through what lies behind the mark, and return the bytes of the torn tail."""
+    why = ""
+    try:
+        for entry in index.scan(content, content.size, torn=True):
+            if not body_is_sound(content, entry):
+                raise Malformed(BODY_DIFFERS, entry.offset, entry.position)
+            index.add(entry)
     except Malformed as bad:
-        # Without a mark nothing tells a torn tail from damage, so what is there must be sound.
-        if mark is None or bad.offset < min(durable, content.size):
-            raise corrupt(log.name(first), bad.position, None, bad.why) from None
-    if offset < durable <= content.size:
-        raise corrupt(log.name(first), position, None, "a batch does not end where it should")
-    if not batches:
-        return None
-    return Tail(first, offset, content.size - offset, max(0, durable - content.size), position, state)
-
-
-def _durable_bytes(mark: Mark | None, first: int, size: int) -> int:
-    """Return how many bytes of the last segment its writer has promised."""
-    if mark is None or mark.segment < first:
+        why = bad.why
+    end = index.end
+    if why and (mark is None or index.last is None):
+        # Nothing tells a torn tail from damage; and a segment gets its name when its first batch is durable.
+        index.rebuild(content, Promise(), why)
+        index.damage = index.damage or [Damage(end, index.end, why)]
         return 0
-    return mark.offset if mark.segment == first else size
+    if index.offset < content.size and _goes_on(index, content):
+        index.rebuild(content, Promise(), why or "a batch does not end where it should")
+        index.damage = [each for each in index.damage if each.end is not None]
+    return max(0, int(content.size) - index.offset)
+
+
+def _goes_on(index: Index, content: pa.Buffer) -> bool:
+    """Return whether sound batches come behind one that is not: then that one was whole once, and is no torn tail."""
+    behind = (entry for entry in index.salvage(content) if entry.position >= index.end)
+    return any(body_is_sound(content, entry) for entry in behind)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -20,8 +19,8 @@ import msgspec
 from ..errors import JournalCorrupt, JournalError, JournalMismatch, JournalMissing, LocalError
 from .disk import disk_errors, make_folder, replace_file
 from .identity import load
-from .layout import COMMITTED, Extent, bytes_between, check_name, segment_name
-from .storage import LogFolder
+from .layout import COMMITTED, check_name
+from .trimming import delete_free
 
 __all__ = [
     "DEFAULT_READER",
@@ -189,7 +188,7 @@ def trim(
 
     A segment goes when all its rows are below what every reader has committed, less `retain_rows`, and when at
     least `retain_bytes` of later segments are below that position too. The last segment never goes, because it
-    tells where the log ends.
+    tells where the log ends. Gaps outlive their segments: they are kept in a file of their own.
 
     Args:
         folder: The log's.
@@ -211,22 +210,9 @@ def trim(
     positions = {name: cursor.position for name, cursor in cursors(folder).items()}
     positions[reader] = max(position, positions.get(reader, 0))
     # Deleted before it is recorded: on a full disk this makes the room for the record.
-    first = _delete(folder, min(positions.values()), retain_rows, retain_bytes)
+    first = delete_free(folder, min(positions.values()), retain_rows, retain_bytes)
     commit(folder, reader, position, query=query)
     return first
-
-
-def _delete(folder: Path, committed: int, retain_rows: int, retain_bytes: int) -> int:
-    """Delete the segments that are free, and return the position of the first row that is left."""
-    segments = LogFolder.local(folder).segments()
-    extents = [Extent(first, end, size) for (first, size), (end, _) in pairwise(segments)]
-    while extents:
-        oldest = extents.pop(0)
-        if oldest.end > committed - retain_rows or bytes_between(extents, oldest.end, committed) < retain_bytes:
-            return oldest.first
-        with disk_errors(folder, "be trimmed"):
-            (folder / segment_name(oldest.first)).unlink(missing_ok=True)
-    return segments[-1][0] if segments else 0
 
 
 def _read(path: Path) -> Committed | None:

@@ -10,17 +10,18 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.fs
 
-from ..errors import JournalError
+from ..errors import JournalCorrupt, JournalError, JournalMissing
 from .gaps import MAX_GAPS_BYTES, Gap
 from .gaps import decode as decode_gaps
-from .identity import MAX_IDENTITY_BYTES, Identity, decode
-from .layout import DURABLE, GAPS, IDENTITY, Mark, segment_name, segment_position, source_folder, source_of
+from .identity import MAX_IDENTITY_BYTES, Identity, decode, without_identity
+from .layout import DURABLE, GAPS, IDENTITY, segment_name, segment_position, source_folder, source_of
+from .mark import MAX_MARK_FILE_BYTES, Mark, newest
 
 __all__ = ["LogFolder", "list_sources", "resolve"]
 
 _MAPPED = pyarrow.fs.LocalFileSystem(use_mmap=True)
 _MARK_TRIES = 3
-"""The mark is 51 bytes written in one piece: reading half of one and half of the next is rare twice."""
+"""A slot is written in one piece: reading two slots while each of them is written is rare twice."""
 
 
 def resolve(path: str | os.PathLike[str]) -> tuple[pyarrow.fs.FileSystem, str]:
@@ -106,6 +107,24 @@ class LogFolder:
         data = self._small(IDENTITY, MAX_IDENTITY_BYTES)
         return None if data is None else decode(data, f"{self.path}/{IDENTITY}")
 
+    def require(self) -> Identity:
+        """Return what the log is.
+
+        Raises:
+            JournalMissing: There is no such log, or it cannot be seen from here.
+            JournalCorrupt: It has segments, but nothing tells what it is.
+
+        """
+        identity = self.identity()
+        if identity is not None:
+            return identity
+        if self.segments():
+            raise without_identity(self.path)
+        raise JournalMissing(
+            f"{self.path}: there is no such log, or it cannot be seen from here; check the path and the mount, or run "
+            "`penstock collect` first"
+        )
+
     def kept_gaps(self) -> list[Gap]:
         """Return the gaps of segments that were trimmed, and of losses that were accepted, in order.
 
@@ -127,18 +146,21 @@ class LogFolder:
                 return None
 
     def mark(self) -> Mark | None:
-        """Return the durable mark, or None if there is none, as when only the segments were copied."""
-        name = f"{self.path}/{DURABLE}"
-        with _errors(name):
-            for _ in range(_MARK_TRIES):
-                try:
-                    with self._filesystem.open_input_stream(name) as file:
-                        mark = Mark.decode(file.read())
-                except FileNotFoundError:
-                    return None
-                if mark is not None:
-                    return mark
-        return None
+        """Return the durable mark, or None if there is none, as when only the segments were copied.
+
+        Raises:
+            JournalCorrupt: There is a file, and no mark in it.
+
+        """
+        for _ in range(_MARK_TRIES):
+            data = self._small(DURABLE, MAX_MARK_FILE_BYTES)
+            found = newest(data or b"")
+            if data is None or found is not None:
+                return found[1] if found else None
+        raise JournalCorrupt(
+            f"{self.path}/{DURABLE}: neither of its two slots holds a mark, so that nobody knows where the log ends; "
+            "restore this file from a copy, or see what `penstock journal repair` can do"
+        )
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Looking through a whole log: every header, every body, and whether the positions follow one another."""
+"""Looking through a whole log: every header, every body, and whether each batch follows the one before it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from .format import Entry, Malformed, body_is_sound, corrupt, preamble_bytes, scan
-from .gaps import Gap
-from .index import gap_of
+from ..errors import JournalError
+from .damage import Damage, Promise
+from .gaps import Gap, merge
+from .index import Index
+from .losses import is_accepted
 from .storage import LogFolder
+from .survey import survey
 
 __all__ = ["Report", "verify"]
 
@@ -20,88 +23,86 @@ class Report:
     """What was found in one log."""
 
     source: str
+    uuid: str = ""
+    """The log's; empty if it cannot be told."""
     first: int = 0
     """The position of the first row."""
     end: int = 0
     """The position behind the last row."""
+    head: str = ""
+    """The digest of the last batch: two copies that are sound and have the same one hold the same rows."""
     segments: int = 0
     batches: int = 0
+    """Those with a sound header."""
     rows: int = 0
-    """Sound ones."""
+    """Those that are what was written."""
     size: int = 0
     """Bytes of all segments."""
     torn_bytes: int = 0
     """Bytes behind the durable mark: being written, or left by a crash. The next writer decides about them."""
     gaps: list[Gap] = field(default_factory=list)
-    """Losses on the way here, as the collector recorded them."""
+    """Losses on the way here, and those that somebody has accepted."""
     problems: list[str] = field(default_factory=list)
-    """A line for every range of rows that is damaged or missing."""
+    """A line for every range of rows that is damaged or missing, and for whatever else is wrong."""
+    damage: list[tuple[int, int | None]] = field(default_factory=list)
+    """These ranges: first and end position. Where the end is None, nobody knows how many rows are missing."""
 
     @property
     def sound(self) -> bool:
-        """Whether every row between `first` and `end` is what was written."""
+        """Whether every row between `first` and `end` is what was written, or a gap tells that it is lost."""
         return not self.problems
 
 
 def verify(log: LogFolder, source: str) -> Report:
-    """Read a whole log and report on it; what is damaged goes into the report.
-
-    Raises:
-        JournalError: The log cannot be reached.
-
-    """
-    mark = log.mark()
-    segments = [(first, size) for first, size in log.segments() if mark is None or first <= mark.segment]
-    report = Report(source, first=segments[0][0] if segments else 0)
-    report.end = report.first
-    for place, (first, size) in enumerate(segments):
-        following = segments[place + 1][0] if place + 1 < len(segments) else None
-        content = log.content(first)
-        if content is None:
-            # Trimmed while we were on the way to it.
-            continue
-        if report.segments and first > report.end:
-            report.problems.append(
-                f"{log.path}: positions {report.end} to {first - 1} are missing before {log.name(first)}"
-            )
-        elif not report.segments:
-            report.first = first
-        report.segments += 1
-        report.size += size
-        report.end = first
-        durable = mark.offset if mark is not None and mark.segment == first else content.size
-        _look_through(report, content, log.name(first), first, following, min(durable, content.size))
+    """Read a whole log and report on it: what is damaged, or cannot be read at all, goes into the report."""
+    report = Report(source)
+    try:
+        _read(report, log)
+    except JournalError as error:
+        report.problems.append(str(error))
     return report
 
 
-def _look_through(
-    report: Report, content: pa.Buffer, name: str, first: int, following: int | None, durable: int
-) -> None:
-    offset = 0
-    try:
-        for entry in _entries(content, first, durable):
-            offset = entry.end_offset
-            report.end = entry.end
-            report.batches += 1
-            gap = gap_of(entry)
-            if gap is not None:
-                report.gaps.append(gap)
-            if body_is_sound(content, entry):
-                report.rows += entry.note.rows
-            else:
-                why = "the CRC32C of its body is another"
-                report.problems.append(str(corrupt(name, entry.position, entry.end, why)))
-    except Malformed as bad:
-        report.problems.append(str(corrupt(name, max(bad.position, first), following, bad.why)))
-        report.end = following or report.end
+def _read(report: Report, log: LogFolder) -> None:
+    report.uuid = uuid = log.require().uuid
+    mark = log.mark()
+    segments = [(first, size) for first, size in log.segments() if mark is None or first <= mark.segment]
+    tail = _behind if mark is None else _nothing_behind
+    indexes = survey(log, uuid, [first for first, _ in segments], mark, tail)
+    kept = log.kept_gaps()
+    report.first = indexes[0].first if indexes else (mark.end if mark else 0)
+    report.end = indexes[-1].end if indexes else report.first
+    report.head = (indexes[-1].head if indexes else mark and mark.head) or ""
+    report.gaps = merge(kept, *(index.gaps for index in indexes))
+    for index in indexes:
+        if not index.missing:
+            report.segments += 1
+            report.size += dict(segments)[index.first]
+        report.batches += index.count
+        for damage in _damage(log, index, report):
+            if not is_accepted(damage, kept):
+                report.problems.append(str(damage.error(index.name)))
+                report.damage.append((damage.first, damage.end))
+    if indexes and not indexes[-1].sealed and not indexes[-1].missing:
+        report.torn_bytes = max(0, dict(segments)[indexes[-1].first] - indexes[-1].offset)
+
+
+def _behind(index: Index, content: pa.Buffer) -> None:
+    index.extend(content, Promise())
+
+
+def _nothing_behind(index: Index, content: pa.Buffer) -> None:
+    """Readers look no further than the mark."""
+
+
+def _damage(log: LogFolder, index: Index, report: Report) -> Iterator[Damage]:
+    """Yield what is wrong in a segment, bodies included, and count what is sound."""
+    content = None if index.missing else log.content(index.first)
+    yield from index.damage
+    if content is None:
         return
-    if following is None:
-        report.torn_bytes = content.size - offset
-    elif offset < content.size:
-        report.problems.append(str(corrupt(name, report.end, following, "a batch does not end where it should")))
-        report.end = following
-
-
-def _entries(content: pa.Buffer, first: int, durable: int) -> Iterator[Entry]:
-    if durable:
-        yield from scan(content, preamble_bytes(content), durable, first)
+    for first, end, why in index.verify(content):
+        if not why:
+            report.rows += end - first
+        elif not any(damage.first == first for damage in index.damage):
+            yield Damage(first, end, why)

@@ -12,22 +12,22 @@ from types import TracebackType
 
 import pyarrow as pa
 
-from ..errors import JournalCorrupt, JournalError, LocalError
-from .disk import disk_errors, make_folder, open_private, sync_folder, write_at
-from .format import NO_ITEMS, PREAMBLE, Note, encode, tabulate
+from ..errors import JournalError, LocalError
+from .disk import disk_errors, make_folder, sync_folder
+from .format import NO_ITEMS, Encoded, Note, encode, preamble, tabulate
 from .identity import Identity, Request, create, load, without_identity
 from .layout import (
-    COMMITTED,
     DURABLE,
     LOCK,
     Extent,
-    Mark,
     bytes_between,
     log_folder,
     segment_name,
 )
 from .lock import Lock
-from .recovery import Tail, recover
+from .losses import accept, examine, set_aside
+from .mark import Mark, MarkFile
+from .recovery import Tail
 from .retention import commits
 from .segment import TEMPORARY, SegmentFile
 from .storage import LogFolder
@@ -74,7 +74,10 @@ class JournalWriter:
         self._sealed: list[Extent] = []
         self._first = 0
         self._segment: SegmentFile | None = None
-        self._mark_fd = -1
+        self._mark = Mark(0, 0, 0, "")
+        self._mark_file: MarkFile | None = None
+        self._head = ""
+        self._last_time: int | None = None
         self._committed = 0
         self._identity: Identity
         with disk_errors(folder, "be made"):
@@ -90,6 +93,7 @@ class JournalWriter:
         source: str,
         *,
         request: Request | None = None,
+        accept_loss: bool = False,
         budget_bytes: int = DEFAULT_BUDGET_BYTES,
         segment_bytes: int = DEFAULT_SEGMENT_BYTES,
         fsync: bool = True,
@@ -103,6 +107,8 @@ class JournalWriter:
             source: The log's name in it: one a collector.
             request: What the log collects. A new log records it; one that collects another request is refused.
                 None opens any log.
+            accept_loss: Open the log although it is damaged: a gap names the positions that are lost, and no
+                other rows ever get them. Damaged bytes stay where they are, or in files named `*.damaged`.
             budget_bytes: Bytes of rows that readers have not committed, beyond which there is no `room`.
             segment_bytes: When to begin another file; at most a quarter of the budget.
             fsync: Whether `append` waits for the disk. Without it rows survive the death of the process,
@@ -116,7 +122,7 @@ class JournalWriter:
         Raises:
             JournalLocked: Somebody else writes to this log.
             JournalMismatch: The log collects another request.
-            JournalCorrupt: Nobody can tell where the log ends, or what it is.
+            JournalCorrupt: The log is damaged, as far as its headers tell.
             DiskFull: There is no room for an empty log.
             JournalError: The folder cannot be written to.
 
@@ -135,7 +141,7 @@ class JournalWriter:
         )
         try:
             writer._identify(request)
-            writer._go_on(recover(writer._folder))
+            writer._go_on(writer._recovered(accept_loss))
         except BaseException:
             writer.close()
             raise
@@ -153,32 +159,43 @@ class JournalWriter:
             identity = create(self._folder, request, fsync=self._fsync)
         self._identity = identity
 
-    def _go_on(self, tail: Tail | None) -> None:
+    def _recovered(self, accept_loss: bool) -> Tail:
+        """Return where the log ends. What is damaged is recorded as lost if that is accepted.
+
+        Raises:
+            JournalCorrupt: It is not.
+
+        """
+        condition = examine(self._folder, self.uuid)
+        if condition.error is not None and not accept_loss:
+            raise condition.error
+        for gap in accept(self._folder, condition.lost, self._clock(), condition.tail):
+            _log.warning("%s: a gap at position %d: %s", self._folder, gap.position, gap.reason)
+        if condition.mark_is_damaged:
+            set_aside(self._folder / DURABLE)
+        return condition.tail
+
+    def _go_on(self, tail: Tail) -> None:
         """Continue where recovery found the log's end, and make the disk agree with it."""
-        if tail is not None:
-            self._position, self._state, self._first = tail.position, tail.state, tail.first
-        segments = LogFolder.local(self._folder).segments()
-        self._sealed = [Extent(first, end, size) for (first, size), (end, _) in pairwise(segments)]
-        self.refresh()
-        if self._committed > self._position:
-            raise JournalCorrupt(
-                f"{self._folder}: a reader has committed position {self._committed}, but the log ends at "
-                f"{self._position}; restore its files, or remove {COMMITTED} if readers may see positions again"
-            )
+        self._position, self._state, self._first = tail.position, tail.state, tail.first
+        self._head, self._last_time = tail.head, tail.last_time
         with disk_errors(self._folder, "be written to"):
             for leftover in self._folder.glob(f"*{TEMPORARY}"):
                 leftover.unlink()
-            if tail is not None:
+            for first in tail.leftovers if tail.size else [*tail.leftovers, tail.first]:
+                set_aside(self._folder / segment_name(first))
+            segments = LogFolder.local(self._folder).segments()
+            ends = segments if tail.size else [*segments, (tail.first, 0)]
+            self._sealed = [Extent(first, end, size) for (first, size), (end, _) in pairwise(ends)]
+            self.refresh()
+            if tail.size:
                 path = self._folder / segment_name(tail.first)
                 self._segment = SegmentFile.reopen(path, tail.size, fsync=self._fsync)
-            self._mark_fd = open_private(self._folder / DURABLE, os.O_WRONLY)
-            self._publish(self._first, tail.size if tail else 0)
+            self._mark = Mark(tail.first, tail.size, tail.position, tail.head)
+            self._mark_file = MarkFile(self._folder / DURABLE, self._mark, fsync=self._fsync)
             if self._fsync:
-                os.fsync(self._mark_fd)
                 sync_folder(self._folder)
-        if tail is not None and tail.missing:
-            _log.warning("%s: %d bytes are missing at the end; it goes on at %d", path, tail.missing, tail.position)
-        elif tail is not None and tail.torn:
+        if tail.torn:
             _log.info("%s: cut %d bytes of an unfinished batch at %d", path, tail.torn, tail.position)
 
     @property
@@ -244,8 +261,7 @@ class JournalWriter:
         """
         now = int(self._clock() * 1_000_000)
         rows = tabulate(batch, stream, self._position, now)
-        note = Note.blank(position=self._position, rows=rows.num_rows, time=now, state=self._next_state(state))
-        self._write(rows, note)
+        self._write(rows, self._note(rows.num_rows, now, state))
         return self._position
 
     def append_gap(self, reason: str, state: bytes | None = None) -> int:
@@ -265,22 +281,17 @@ class JournalWriter:
         """
         now = int(self._clock() * 1_000_000)
         rows = tabulate(NO_ITEMS, "", self._position, now)
-        note = Note.blank(
-            position=self._position, rows=0, time=now, state=self._next_state(state), gap=reason[:MAX_REASON_CHARS]
-        )
-        self._write(rows, note)
+        self._write(rows, self._note(0, now, state, reason[:MAX_REASON_CHARS]))
         return self._position
 
     def close(self) -> None:
         """Close the log, for the next writer. Twice is fine."""
         with disk_errors(self._folder, "be closed"):
             try:
-                if self._mark_fd >= 0 and self._fsync:
-                    os.fsync(self._mark_fd)
+                if self._mark_file is not None:
+                    self._mark_file.close()
             finally:
-                if self._mark_fd >= 0:
-                    os.close(self._mark_fd)
-                    self._mark_fd = -1
+                self._mark_file = None
                 if self._segment is not None:
                     self._segment.close()
                     self._segment = None
@@ -294,53 +305,69 @@ class JournalWriter:
     ) -> None:
         self.close()
 
-    def _next_state(self, state: bytes | None) -> bytes | None:
+    def _note(self, rows: int, now: int, state: bytes | None, gap: str | None = None) -> Note:
         if state is not None and len(state) > MAX_STATE_BYTES:
             raise LocalError(f"the collector's state is {len(state)} bytes long; {MAX_STATE_BYTES} are the most")
-        return self._state if state is None else state
+        return Note.blank(
+            prev=self._head,
+            position=self._position,
+            rows=rows,
+            time=now,
+            state=self._state if state is None else state,
+            gap=gap,
+            previous=None if rows else self._last_time,
+        )
 
     def _extents(self) -> list[Extent]:
         return [*self._sealed, Extent(self._first, self._position, self._size)]
 
     def _write(self, rows: pa.RecordBatch, note: Note) -> None:
-        if self._mark_fd < 0:
+        if self._mark_file is None:
             raise JournalError(f"{self._folder}: the writer is closed; open the log again")
-        header, body = encode(rows, note)
-        chunks: list[bytes | memoryview] = [header, memoryview(body)]
-        size = len(header) + body.size
+        batch = encode(rows, note)
+        size = len(batch.header) + batch.body.size
         with disk_errors(self._folder, f"take a batch of {size} bytes"):
             # A segment without rows goes on: the next one would bear the same name.
             full = self._size + size > self._segment_bytes and self._position > self._first
             if self._segment is None or full:
-                self._roll(chunks)
+                self._roll(batch, note.rows)
             else:
-                self._extend(self._segment, chunks)
+                self._extend(self._segment, batch, note.rows)
         self._position += note.rows
         self._state = note.state
+        self._head = batch.digest
+        if note.rows:
+            self._last_time = note.time
 
-    def _extend(self, segment: SegmentFile, chunks: list[bytes | memoryview]) -> None:
+    def _extend(self, segment: SegmentFile, batch: Encoded, rows: int) -> None:
         before = segment.size
-        segment.append(chunks)
-        try:
-            self._publish(self._first, segment.size)
-        except BaseException:
-            segment.cut(before)
-            raise
+        segment.append([batch.header, memoryview(batch.body)])
+        mark = Mark(self._first, segment.size, self._position + rows, batch.digest)
+        self._publish(mark, lambda: segment.cut(before))
 
-    def _roll(self, chunks: list[bytes | memoryview]) -> None:
+    def _roll(self, batch: Encoded, rows: int) -> None:
         path = self._folder / segment_name(self._position)
-        segment = SegmentFile.create(path, [PREAMBLE, *chunks], fsync=self._fsync)
-        try:
-            self._publish(self._position, segment.size)
-        except BaseException:
-            segment.discard()
-            raise
+        chunks: list[bytes | memoryview] = [preamble(self.uuid), batch.header, memoryview(batch.body)]
+        segment = SegmentFile.create(path, chunks, fsync=self._fsync)
+        self._publish(Mark(self._position, segment.size, self._position + rows, batch.digest), segment.discard)
         if self._segment is not None:
             self._sealed.append(Extent(self._first, self._position, self._segment.size))
             self._segment.close()
         self._first = self._position
         self._segment = segment
 
-    def _publish(self, first: int, size: int) -> None:
-        """Let readers see what is durable by now."""
-        write_at(self._mark_fd, [Mark(first, size).encode()], 0)
+    def _publish(self, mark: Mark, take_back: Callable[[], None]) -> None:
+        """Let readers see what is durable by now; what they cannot be shown is taken back."""
+        assert self._mark_file is not None
+        try:
+            self._mark_file.write(mark)
+        except OSError:
+            # Less than a slot was written, and so the other one counts.
+            take_back()
+            raise
+        except BaseException:
+            # The slot may be written. Until it is not, what it tells of must stay.
+            self._mark_file.write(self._mark)
+            take_back()
+            raise
+        self._mark = mark

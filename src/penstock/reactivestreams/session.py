@@ -134,6 +134,11 @@ class ReactiveStreamsSession(Connection):
         publication = self._publication(stream_id)
         return 0 if publication is None else publication.credit
 
+    @property
+    def secret(self) -> bytes:
+        """Nothing: a session cannot be resumed."""
+        return b""
+
     def checkpoint(self, stream_id: int, count: int) -> bytes | None:
         """Return None: this protocol version does not specify reusing state after reconnecting."""
         return None

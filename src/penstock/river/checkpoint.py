@@ -38,7 +38,8 @@ from .streams import RiverStream
 
 __all__ = ["Checkpoint", "Checkpoints", "StreamState", "decode_checkpoint"]
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""Version 1 held the session's id, too."""
 RESERVED: Final = 64
 """Numbers reserved in any case: a server asks for some acknowledgements while items come."""
 RESERVED_SECONDS: Final = 60.0
@@ -66,12 +67,11 @@ class StreamState(msgspec.Struct, array_like=True):
 
 
 class Checkpoint(msgspec.Struct):
-    """A client's session at one moment.
+    """A client's session at one moment; its id, which is its key, is kept apart from it.
 
     Attributes:
         version: Of this layout.
         codec: Of its messages.
-        session_id: Its name, which is its key.
         us: Our id.
         peer: The server's.
         covered: The number of the first message that the data this is stored with does not hold.
@@ -84,7 +84,6 @@ class Checkpoint(msgspec.Struct):
 
     version: int
     codec: str
-    session_id: str
     us: str
     peer: str
     covered: int
@@ -142,7 +141,6 @@ class Checkpoints(Links):
             Checkpoint(
                 version=VERSION,
                 codec=self._codec.name,
-                session_id=self.session_id,
                 us=self.us,
                 peer=self.peer,
                 covered=covered,

@@ -127,6 +127,11 @@ class Connection:
         self.linked_at: float | None = None
 
     @property
+    def secret(self) -> bytes:
+        """The session's id: a client that names it in a handshake goes on with the session."""
+        return self.session_id.encode()
+
+    @property
     def open_streams(self) -> int:
         """How many streams are open, of both sides."""
         return len(self._streams)

@@ -75,7 +75,7 @@ class RiverSession(Checkpoints):
 
     @classmethod
     def restore(
-        cls, settings: Settings, identity: Identity, metadata: bytes, random: bytes, checkpoint: bytes
+        cls, settings: Settings, identity: Identity, metadata: bytes, random: bytes, checkpoint: bytes, secret: bytes
     ) -> RiverSession:
         """Return the client's session that `checkpoint` describes; it goes on as soon as a link is up.
 
@@ -85,16 +85,21 @@ class RiverSession(Checkpoints):
             metadata: See :meth:`client`.
             random: Some bytes, from which the ids that this process makes differ from the earlier one's.
             checkpoint: What :meth:`checkpoint` returned there.
+            secret: The session's :attr:`secret`.
 
         Raises:
-            LocalError: It is none, or one of another codec.
+            LocalError: It is none, or one of another codec; or `secret` is not that of a River session.
             ResumeRejected: It cannot be told whether the server still has the session.
 
         """
         kept = decode_checkpoint(checkpoint, identity.codec)
         said = codec_of(identity.codec).body(metadata) if metadata else b""
         tag = _tag(random.hex())
-        session = cls(settings, identity.codec, True, kept.us, kept.peer, kept.session_id, f"{tag}-", said)
+        try:
+            session_id = secret.decode()
+        except UnicodeDecodeError as error:
+            raise LocalError("the secret is not that of a River session") from error
+        session = cls(settings, identity.codec, True, kept.us, kept.peer, session_id, f"{tag}-", said)
         session.restore_from(kept)
         return session
 

@@ -125,6 +125,11 @@ class Connection:
         """Nothing: a request says what it is."""
 
     @property
+    def secret(self) -> bytes:
+        """The session's token; empty where it has none."""
+        return self._token or b""
+
+    @property
     def open_streams(self) -> int:
         """How many streams are open, of both sides."""
         return len(self._streams)

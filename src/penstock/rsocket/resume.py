@@ -71,11 +71,10 @@ class PartialState(msgspec.Struct, array_like=True):
 
 
 class Checkpoint(msgspec.Struct):
-    """A client's session at one moment, for a new process to go on with.
+    """A client's session at one moment, for a new process to go on with; its token is kept apart from it.
 
     Attributes:
         version: Of this layout.
-        token: The session's name.
         received: Position up to which the data that this is stored with reaches.
         sent: Position of the first byte of `retained`.
         retained: Frames that the server may not have, as they were sent.
@@ -86,7 +85,6 @@ class Checkpoint(msgspec.Struct):
     """
 
     version: int
-    token: bytes
     received: int
     sent: int
     retained: bytes
@@ -95,7 +93,8 @@ class Checkpoint(msgspec.Struct):
     partials: list[PartialState]
 
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""Version 1 held the token, too."""
 _decoder = msgspec.msgpack.Decoder(Checkpoint)
 
 

@@ -226,7 +226,6 @@ class RSocketSession(Links):
         return encode_checkpoint(
             Checkpoint(
                 version=VERSION,
-                token=self._token,
                 received=self._received,
                 sent=replay.first,
                 retained=retained,
@@ -247,15 +246,21 @@ class RSocketSession(Links):
         self._outbound.control(KeepaliveFrame(RESPOND if self._is_client else 0, self._reported))
 
     @classmethod
-    def restore(cls, settings: Settings, data: bytes, dialect: Dialect = RSOCKET_1_0) -> RSocketSession:
+    def restore(cls, settings: Settings, data: bytes, secret: bytes, dialect: Dialect = RSOCKET_1_0) -> RSocketSession:
         """Return the client's session that `checkpoint` described; it resumes as soon as a link is up.
+
+        Args:
+            settings: Limits and timeouts.
+            data: What :meth:`checkpoint` returned.
+            secret: The session's :attr:`secret`.
+            dialect: The protocol version.
 
         Raises:
             LocalError: `data` is no checkpoint.
 
         """
         checkpoint = decode_checkpoint(data)
-        session = cls(settings, dialect, True, checkpoint.token, None, Payload())
+        session = cls(settings, dialect, True, secret, None, Payload())
         session.restore_from(checkpoint)
         return session
 

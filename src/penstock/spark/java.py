@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -104,16 +105,18 @@ def _packaged_java() -> Path:
 
 
 def _wrapped(java: Path) -> Path:
-    """Return a folder that looks like the home of a Java, with a script for it; it is made once a user."""
-    home = Path(tempfile.gettempdir(), f"penstock-java-{os.getuid()}")
-    home.mkdir(mode=0o700, exist_ok=True)
-    if home.stat().st_uid != os.getuid():
-        raise LocalError(f"{home} belongs to another user; remove it, or set TMPDIR")
+    """Return a folder that looks like the home of a Java, with a script for it, until this process ends."""
+    # A name that nobody can guess: other users of the machine may write to the folder of temporary files, too.
+    home = Path(tempfile.mkdtemp(prefix="penstock-java-"))
+    atexit.register(_remove, home, os.getpid())
     script = home / "bin" / "java"
-    script.parent.mkdir(exist_ok=True)
-    # Several processes may do this at once; each replaces the whole file.
-    temporary = script.with_name(f"java.{os.getpid()}")
-    temporary.write_text(_WRAPPER.format(lacking=" | ".join(_LACKING), java=java))
-    temporary.chmod(0o755)
-    temporary.replace(script)
+    script.parent.mkdir(mode=0o700)
+    script.write_text(_WRAPPER.format(lacking=" | ".join(_LACKING), java=java))
+    script.chmod(0o700)
     return home
+
+
+def _remove(home: Path, pid: int) -> None:
+    # A forked child may run its parent's exit handlers.
+    if os.getpid() == pid:
+        shutil.rmtree(home, ignore_errors=True)

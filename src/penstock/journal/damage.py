@@ -1,0 +1,183 @@
+"""Which batches of a damaged segment are still what was written, and which positions are not.
+
+A batch names the one before it by its digest, and the mark, or the next segment, names the last one. So a segment is
+looked through from its end: a batch that is named by one that is sound is the right one, wherever others lie.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ..errors import JournalCorrupt
+from .format import Entry, Malformed, body_is_sound, corrupt, entry_at, genesis, preamble_bytes, scan
+
+__all__ = ["Damage", "Promise", "salvage"]
+
+_CONTINUATION = b"\xff\xff\xff\xff"
+_START = re.compile(_CONTINUATION)
+_EFFORT = 4
+"""Bytes that may be looked at in vain, in sizes of the segment: somebody hostile could make it their square."""
+_LEAST_EFFORT = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What is known of a segment's end from elsewhere: from the mark, or from the segment that follows.
+
+    Attributes:
+        end: The position after its last row; None if it is not known.
+        head: The digest of its last batch; None if it is not known.
+        size: Where its last batch ends, in bytes; None if batches may come, or be torn, behind any.
+
+    """
+
+    end: int | None = None
+    head: str | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Positions of a segment that are not what was written.
+
+    Attributes:
+        first: The first of them.
+        end: The position after the last one; None: nobody knows. If it is `first`, no row is missing, but a record
+            between rows: of a gap, or of the collector's state.
+        why: What is wrong.
+
+    """
+
+    first: int
+    end: int | None
+    why: str
+
+    def error(self, name: str) -> JournalCorrupt:
+        """Return the error about it in the segment `name`."""
+        return corrupt(name, self.first, self.end, self.why)
+
+
+def salvage(content: pa.Buffer, first: int, log: str, promise: Promise, why: str) -> tuple[list[Entry], list[Damage]]:
+    """Return the batches of a segment that are in their place, and the damage between them, both in order.
+
+    Args:
+        content: The segment.
+        first: The position that it begins with.
+        log: The UUID of its log.
+        promise: What is known of its end.
+        why: What was found first to be wrong.
+
+    """
+    try:
+        start = preamble_bytes(content, log)
+    except Malformed as bad:
+        # What is not this log's may still hold batches that the log's own batches name.
+        chain = _chain(list(_headers(content, 0)), [], first, promise)
+        return chain, list(_between(content, chain, first, None, promise, bad.why))
+    sound = _in_order(content, start, first, genesis(log) if first == 0 else None)
+    end, offset = (sound[-1].end, sound[-1].end_offset) if sound else (first, start)
+    found = list(_headers(content, start))
+    # A batch just behind the sound ones would be one of them, if it were theirs.
+    rest = sound + [entry for entry in found if entry.offset > offset and entry.position >= end]
+    chain = _chain(found, rest, first, promise)
+    return chain, list(_between(content, chain, first, start, promise, why))
+
+
+def _in_order(content: pa.Buffer, offset: int, position: int, head: str | None) -> list[Entry]:
+    """Return the batches from the beginning of a segment to the first that is not what was written."""
+    found: list[Entry] = []
+    with suppress(Malformed):
+        found.extend(scan(content, offset, content.size, position, head))
+    return found
+
+
+def _headers(content: pa.Buffer, offset: int) -> Iterator[Entry]:
+    """Yield every batch whose header is sound, from an offset on, with junk in between."""
+    view = memoryview(content)
+    effort = max(_EFFORT * content.size, _LEAST_EFFORT)
+    while effort > 0:
+        match = _START.search(view, offset)
+        if match is None:
+            return
+        offset = match.start()
+        try:
+            entry = entry_at(view, offset, content.size, 0)
+        except Malformed:
+            entry = None
+        if entry is None:
+            effort -= min(int.from_bytes(view[offset + 4 : offset + 8], "little"), 1 << 20)
+            offset += 1
+            continue
+        yield entry
+        offset = entry.end_offset
+        if offset < content.size and view[offset : offset + 4] != _CONTINUATION and not body_is_sound(content, entry):
+            # Part of its body is missing, so that the next batch begins before it should.
+            offset = entry.offset + entry.header_bytes
+
+
+def _chain(found: list[Entry], rest: list[Entry], first: int, promise: Promise) -> list[Entry]:
+    """Return the batches that make up a segment, in order, as many as are in their place.
+
+    Args:
+        found: Those that count where a batch behind them, or the promise, names them.
+        rest: Those that count also where the batch that would name them is missing.
+        first: The position that the segment begins with.
+        promise: What is known of its end.
+
+    """
+    by_digest = {entry.digest: entry for entry in found if entry.position >= first}
+    rest = sorted(rest, key=lambda entry: (entry.end, entry.offset))
+    chain: list[Entry] = []
+    position, want, begin = promise.end, promise.head, promise.size
+    while True:
+        entry = None if want is None else by_digest.get(want)
+        limit = begin if chain else None
+        if entry is None or (position is not None and entry.end != position) or _behind(entry, limit):
+            entry = _before(rest, position, want, begin, limit)
+        if entry is None:
+            return chain[::-1]
+        chain.append(entry)
+        position, want, begin = entry.position, entry.note.prev, entry.offset
+
+
+def _behind(entry: Entry, limit: int | None) -> bool:
+    return limit is not None and entry.offset >= limit
+
+
+def _before(
+    rest: list[Entry], position: int | None, want: str | None, begin: int | None, limit: int | None
+) -> Entry | None:
+    """Return the last batch that ends before a position, where the one that ends at it is missing."""
+    while rest:
+        entry = rest.pop()
+        if (position is not None and entry.end > position) or _behind(entry, limit):
+            continue
+        # One that lies just where the batch that is wanted must lie is another one in its place.
+        if want is None or entry.end != position or entry.end_offset != begin:
+            return entry
+    return None
+
+
+def _between(
+    content: pa.Buffer, chain: list[Entry], first: int, start: int | None, promise: Promise, why: str
+) -> Iterator[Damage]:
+    """Yield the damage before, between and behind the batches that are in their place."""
+    position, offset, digest = first, start, None
+    for entry in chain:
+        if entry.position > position:
+            yield Damage(position, entry.position, why)
+        elif entry.offset != offset or digest not in (None, entry.note.prev):
+            yield Damage(position, position, why)
+        position, offset, digest = entry.end, entry.end_offset, entry.digest
+    if promise.end is None:
+        if offset != content.size:
+            yield Damage(position, None, why)
+    elif promise.end > position:
+        yield Damage(position, promise.end, why)
+    elif offset != promise.size or (promise.head is not None and digest not in (None, promise.head)):
+        yield Damage(position, position, why)

@@ -1,0 +1,252 @@
+"""A collector's log: it comes into being with the first thing that is worth recording.
+
+A stream may never open, because its route is mistyped or its publisher refuses. So until the first item, and for
+a moment after the stream was opened, the collector's state is kept beside its secret, and there is no log yet.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from ..errors import JournalCorrupt, JournalLocked
+from . import secret as secrets
+from .disk import disk_errors, make_folder
+from .identity import Request
+from .layout import LOCK, log_folder
+from .lock import Lock
+from .secret import Secret
+from .storage import LogFolder
+from .writer import JournalWriter
+
+__all__ = ["NOT_RESUMED", "NO_TOKEN", "FeedLog", "Place", "State"]
+
+NOT_RESUMED = "the collector was stopped, and the publisher resumes no sessions"
+NO_TOKEN = "the collector was stopped, and the token of its session is gone from _secret"
+
+
+class State(msgspec.Struct, array_like=True):
+    """What a collector records with its rows.
+
+    Attributes:
+        checkpoint: Of the session; None where it cannot be resumed.
+        begun: A stream was opened: what a new one may have missed is a gap, unless it is recorded already.
+        done: The publisher completed the stream.
+        outstanding: Items that were asked for and have not come.
+        session: The number of the session, whose token is in `_secret`.
+
+    """
+
+    checkpoint: bytes | None = None
+    begun: bool = False
+    done: bool = False
+    outstanding: int = 0
+    session: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a collector's log is, and what it collects."""
+
+    journal: str | os.PathLike[str]
+    source: str
+    request: Request
+    options: dict[str, Any]
+
+
+class FeedLog:
+    """The log of one collector, held until `close`. All methods but the properties may wait for the disk.
+
+    Args:
+        place: Where it is.
+
+    Attributes:
+        state: What the collector recorded last, in this process or before it.
+        token: What resumes the session of `state`.
+        loss: Why items may be missing at the end of the log, where an earlier process could not record it.
+        opening: A stream was opened, of which the log says nothing yet.
+        gaps: How many gaps this process has recorded in the log.
+
+    Raises:
+        JournalLocked: Another process collects into this log.
+        JournalMismatch: The log collects another request.
+        JournalError: The log cannot be read or written.
+
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._folder = log_folder(place.journal, place.source)
+        self._writer: JournalWriter | None = None
+        self._lock: Lock | None = None
+        self._owner = place.request.digest()
+        self._gap = ""
+        self._written: State | None = None
+        self.state = State()
+        self.token = b""
+        self.loss = ""
+        self.opening = False
+        self.gaps = 0
+        with disk_errors(self._folder, "be made"):
+            make_folder(self._folder)
+        log = LogFolder.local(self._folder)
+        try:
+            # Segments without an identity are not ours to overwrite: opening them says so.
+            if log.identity() is not None or log.segments():
+                self._open()
+            else:
+                self._lock = Lock(self._folder / LOCK)
+            self._recall()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a log yet."""
+        return self._writer is not None
+
+    @property
+    def position(self) -> int:
+        """Of the next row."""
+        return 0 if self._writer is None else self._writer.position
+
+    def room(self) -> bool:
+        """Return whether readers have left little enough, as of now."""
+        if self._writer is None:
+            return True
+        self._writer.refresh()
+        return self._writer.room()
+
+    def begin(self, token: bytes) -> State:
+        """Record that a stream is about to be opened, in the session that `token` resumes. Call it before that."""
+        state = State(begun=True, session=secrets.new_session())
+        self._keep(Secret(owner=self._owner, session=state.session, token=token, gap=self._gap), state)
+        self.token = token
+        self.opening = True
+        return state
+
+    def keep(self, state: State) -> None:
+        """Record the state of a stream that was opened, as long as the log says nothing of it."""
+        self._keep(Secret(owner=self._owner, session=state.session, token=self.token, gap=self._gap), state)
+
+    def append(self, batch: pa.RecordBatch, stream: str, state: State) -> int:
+        """Append items and the state; see `JournalWriter.append`. What was missed before them is recorded first."""
+        writer = self._writer or self._create()
+        if self._gap:
+            # The state stays that of before: whoever is killed here finds the secret's.
+            writer.append_gap(self._gap)
+            self._gap = ""
+            self.gaps += 1
+        writer.append(batch, stream, msgspec.msgpack.encode(state))
+        self._recorded(state)
+        return writer.position
+
+    def append_gap(self, reason: str) -> int:
+        """Record that items may be missing after what the log has of the stream that was open, and that it is over.
+
+        While the log says nothing of it, the gap is recorded with the first row that follows, or not at all.
+        """
+        state = State(session=self.state.session)
+        if self.opening:
+            self._missed(reason)
+        elif self._writer is not None:
+            self._writer.append_gap(reason, msgspec.msgpack.encode(state))
+            self.gaps += 1
+            self._recorded(state)
+        return self.position
+
+    def anew(self) -> None:
+        """Let a stream that is complete be opened once more."""
+        if self.state.done:
+            self.state = State(session=self.state.session)
+
+    def abandon(self) -> None:
+        """Forget a stream that never opened."""
+        if self.opening:
+            secrets.drop(self._folder)
+            self.opening = False
+            self._gap = ""
+
+    def close(self) -> None:
+        """Close the log. If there is none, and nothing to remember, no trace of it is left."""
+        if self._writer is not None:
+            self._writer.close()
+        elif self._lock is not None:
+            if secrets.load(self._folder) is None:
+                self._lock.remove()
+                with suppress(OSError):
+                    self._folder.rmdir()
+            self._lock.close()
+
+    def _open(self) -> JournalWriter:
+        place = self._place
+        writer = JournalWriter.open(
+            place.journal, place.source, request=place.request, lock=self._lock, **place.options
+        )
+        self._lock = None
+        self._owner = writer.uuid
+        self._writer = writer
+        return writer
+
+    def _create(self) -> JournalWriter:
+        if self._lock is None or self._lock.closed:
+            # An earlier try found no room, and gave the lock back.
+            self._lock = Lock(self._folder / LOCK)
+            if LogFolder.local(self._folder).segments():
+                raise JournalLocked(f"{self._folder}: another process has written to this log; stop it")
+        return self._open()
+
+    def _recall(self) -> None:
+        """Read where an earlier process stopped: in the log, or in a stream of which the log says nothing yet."""
+        if self._writer is not None and self._writer.state is not None:
+            self.state = self._written = self._decoded(self._writer.state)
+        secret = secrets.load(self._folder)
+        digest = self._place.request.digest()
+        if secret is not None and secret.session != self.state.session:
+            if secret.owner == self._owner or (self._written is None and secret.owner == digest):
+                self.opening = True
+                self._gap = secret.gap
+                self.state = self._decoded(secret.state) if secret.state else State(begun=True, session=secret.session)
+            else:
+                secret = None
+        self.token = b"" if secret is None else secret.token
+        if self.state.begun and not self.state.done:
+            if self.state.checkpoint is None:
+                self.loss = NOT_RESUMED
+            elif not self.token:
+                self.loss = NO_TOKEN
+
+    def _decoded(self, state: bytes) -> State:
+        try:
+            return msgspec.msgpack.decode(state, type=State)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            raise JournalCorrupt(
+                f"{self._folder}: the collector's state in log {self._place.source!r} was not written by a collector "
+                f"({error}); choose another source name"
+            ) from None
+
+    def _keep(self, secret: Secret, state: State) -> None:
+        secrets.save(self._folder, msgspec.structs.replace(secret, state=msgspec.msgpack.encode(state)))
+        self.state = state
+
+    def _missed(self, reason: str) -> None:
+        """Remember a gap of which the log says nothing yet. One that is there already covers it."""
+        written = self._written
+        ends_in_gap = written is not None and not written.begun and not written.done
+        if not ends_in_gap and not self._gap:
+            self._gap = reason
+        self.token = b""
+        self.keep(State(session=self.state.session))
+
+    def _recorded(self, state: State) -> None:
+        self.state = self._written = state
+        self.opening = False
+        if state.done or not state.begun:
+            # Its session is over: nobody needs the token any more.
+            secrets.drop(self._folder)

@@ -1,0 +1,136 @@
+"""What of a log is lost, and whether somebody has accepted that.
+
+Damage is never repaired by guessing: its positions stay lost. Who accepts a loss has it recorded as a gap, in the
+log's file of gaps; then readers pass over it, and a writer goes on behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from ..errors import JournalCorrupt
+from .damage import Damage
+from .disk import disk_errors, sync_folder
+from .gaps import Gap, add, load
+from .layout import DURABLE
+from .recovery import Tail, recover
+from .retention import commits
+from .storage import LogFolder
+
+__all__ = ["DAMAGED", "Condition", "accept", "examine", "is_accepted", "set_aside"]
+
+DAMAGED = ".damaged"
+"""How a file's name ends that was damaged, and another has taken its place."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a writer finds in a log.
+
+    Attributes:
+        tail: Where it ends, with what is lost at its end.
+        lost: What is lost, and in which file, as far as headers tell, and nobody has accepted.
+        error: The error for who does not accept it; None if nothing is lost.
+        mark_is_damaged: Whether the mark has to be replaced.
+
+    """
+
+    tail: Tail
+    lost: list[tuple[str, Damage]] = field(default_factory=list)
+    error: JournalCorrupt | None = None
+    mark_is_damaged: bool = False
+
+
+def examine(folder: Path, uuid: str) -> Condition:
+    """Look through the headers of a whole log; nothing is changed.
+
+    Raises:
+        JournalCorrupt: Its file of gaps, or a reader's position, is damaged.
+        JournalError: The log cannot be read.
+
+    """
+    mark, error = None, None
+    try:
+        mark = LogFolder.local(folder).mark()
+    except JournalCorrupt as damaged:
+        error = damaged
+    tail = recover(folder, uuid, mark)
+    lost = []
+    if error is not None:
+        why = "the mark is damaged: nobody knows whether rows came behind"
+        lost.append((str(folder / DURABLE), Damage(tail.position, tail.position, why)))
+    committed = max(commits(folder).values(), default=0)
+    if committed > tail.position:
+        why = f"a reader has committed position {committed}, but the log ends at {tail.position}"
+        lost.append((str(folder), Damage(tail.position, committed, why)))
+        tail = replace(tail, first=committed, size=0, torn=0, position=committed)
+    lost += tail.damage
+    known = load(folder) if lost else []
+    new = [(name, damage) for name, damage in lost if not is_accepted(damage, known)]
+    if new and error is None:
+        name, damage = new[0]
+        error = damage.error(name)
+    return Condition(tail, new, error, mark is None and (folder / DURABLE).exists())
+
+
+def is_accepted(damage: Damage, gaps: Sequence[Gap]) -> bool:
+    """Return whether gaps that a log keeps tell that these positions are lost.
+
+    What one query has passed over is lost for that query only: another one may find it restored.
+    """
+    position = damage.first
+    end = damage.first if damage.end is None else damage.end
+    known = False
+    for first, behind in sorted(gap.lost for gap in gaps if gap.lost is not None and gap.query is None):
+        if first <= position <= behind:
+            position, known = behind, True
+    return known and position >= end
+
+
+def accept(folder: Path, lost: list[tuple[str, Damage]], time: float, tail: Tail | None = None) -> list[Gap]:
+    """Record that positions of a log are lost for good. It is durable when this returns.
+
+    Args:
+        folder: The log's.
+        lost: What is lost, and in which file.
+        time: Now, in seconds since 1970.
+        tail: Where the log ends.
+
+    Returns:
+        The gaps that tell of it.
+
+    Raises:
+        JournalError: They cannot be written.
+
+    """
+    now = _EPOCH + timedelta(microseconds=int(time * 1_000_000))
+    gaps = []
+    for name, damage in lost:
+        end = damage.first if damage.end is None else damage.end
+        last = None if tail is None or tail.last_time is None or end < tail.position else tail.last_time
+        previous = None if last is None else _EPOCH + timedelta(microseconds=last)
+        reason = f"accepted as lost: {Path(name).name}: {damage.why}"
+        gaps.append(Gap(end, now, reason, previous, (damage.first, end)))
+    add(folder, gaps)
+    return gaps
+
+
+def set_aside(path: Path) -> Path | None:
+    """Rename a file that is damaged, so that another may take its place; return its new name, if it is there."""
+    aside = path.with_name(f"{path.name}{DAMAGED}")
+    number = 2
+    while aside.exists():
+        aside = path.with_name(f"{path.name}.{number}{DAMAGED}")
+        number += 1
+    with disk_errors(path, "be renamed"):
+        try:
+            path.rename(aside)
+        except FileNotFoundError:
+            return None
+        sync_folder(path.parent)
+    return aside

@@ -1,0 +1,115 @@
+"""The durable mark: up to where a log is on the disk, and which batch it ends with."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import xxhash
+
+from .disk import open_private, replace_file, write_at
+
+__all__ = ["MARK_BYTES", "MAX_MARK_FILE_BYTES", "Mark", "MarkFile", "newest"]
+
+MARK_BYTES = 166
+"""Of a slot."""
+_SLOTS = (0, 4096)
+"""Where the two slots begin: a write that is torn at a block of the disk spoils one of them."""
+MAX_MARK_FILE_BYTES = _SLOTS[1] + MARK_BYTES
+_CHECKSUM_BYTES = 16
+_SLOT = re.compile(rb"(\d{20}) (\d{20}) (\d{20}) (\d{20}) ([0-9a-f]{64}) ([0-9a-f]{16})\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Up to where a log is durable: everything before a segment, and that one up to `offset` bytes.
+
+    Readers look no further: what lies behind may be half a batch, or one that the disk will refuse.
+
+    Attributes:
+        segment: The position that the segment begins with.
+        offset: Bytes of it.
+        end: The position after the last row.
+        head: The digest of the last batch; before the first one, the log's genesis.
+
+    """
+
+    segment: int
+    offset: int
+    end: int
+    head: str
+
+    def encode(self, number: int) -> bytes:
+        """Return the mark as it is written to a slot, under a number greater than that of the mark before it."""
+        text = b"%020d %020d %020d %020d %s " % (number, self.segment, self.offset, self.end, self.head.encode())
+        return text + xxhash.xxh3_64_hexdigest(text).encode() + b"\n"
+
+
+def newest(data: bytes) -> tuple[int, Mark] | None:
+    """Return number and mark of the newest slot in a mark's file, or None if neither slot holds a mark."""
+    slots = (_decode(data[start : start + MARK_BYTES]) for start in _SLOTS)
+    return max((slot for slot in slots if slot is not None), key=lambda slot: slot[0], default=None)
+
+
+def _decode(slot: bytes) -> tuple[int, Mark] | None:
+    match = _SLOT.fullmatch(slot)
+    if match is None or xxhash.xxh3_64_hexdigest(slot[: -_CHECKSUM_BYTES - 1]).encode() != match[6]:
+        return None
+    number, segment, offset, end = (int(match[group]) for group in range(1, 5))
+    if max(segment, offset, end) > 1 << 62 or segment > end:
+        return None
+    return number, Mark(segment, offset, end, match[5].decode())
+
+
+class MarkFile:
+    """The file of a log's mark, for its writer. Its methods raise `OSError`.
+
+    Args:
+        path: The file. It is made if need be, with a mark in it: none is ever without.
+        mark: What it says from now on.
+        fsync: Whether it is durable when this returns.
+
+    """
+
+    def __init__(self, path: Path, mark: Mark, *, fsync: bool) -> None:
+        self._fd = -1
+        self._fsync = fsync
+        self._number = 1
+        try:
+            before = newest(path.read_bytes())
+        except FileNotFoundError:
+            before = None
+        if before is None:
+            replace_file(path, mark.encode(self._number), fsync=fsync)
+        else:
+            self._number = before[0]
+        self._fd = open_private(path, os.O_WRONLY)
+        try:
+            if before is not None and before[1] != mark:
+                self.write(mark)
+            self.sync()
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def write(self, mark: Mark) -> None:
+        """Let readers see another mark, in one write over the older of the two slots; it is not synced."""
+        number = self._number + 1
+        write_at(self._fd, [mark.encode(number)], _SLOTS[(number + 1) % 2])
+        self._number = number
+
+    def sync(self) -> None:
+        """Make the mark durable, if that is wanted."""
+        if self._fsync:
+            os.fsync(self._fd)
+
+    def close(self) -> None:
+        """Sync and close the file. Twice is fine."""
+        if self._fd >= 0:
+            try:
+                self.sync()
+            finally:
+                os.close(self._fd)
+                self._fd = -1

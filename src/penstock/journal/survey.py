@@ -1,0 +1,95 @@
+"""Looking through the segments of a log together: the one that follows, or the mark, tells how each must end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import zip_longest
+
+import pyarrow as pa
+
+from .damage import Promise
+from .index import Index, first_prev
+from .mark import Mark
+from .storage import LogFolder
+
+__all__ = ["link", "promised", "seal", "survey"]
+
+
+def promised(mark: Mark) -> Promise:
+    """Return what the mark tells of the segment that it names."""
+    return Promise(mark.end, mark.head, mark.offset)
+
+
+def seal(log: LogFolder, index: Index, content: pa.Buffer, uuid: str, following: int, head: str | None = None) -> None:
+    """Look through a segment to its end.
+
+    Args:
+        log: Its log.
+        index: Of the segment, as far as it was looked through.
+        content: What it holds.
+        uuid: The log's.
+        following: The position that the next segment begins with.
+        head: The digest of the segment's last batch, if it is known.
+
+    """
+    index.extend(content, Promise(following, head, content.size))
+    if index.damage and head is None:
+        why = index.damage[-1].why
+        index.rebuild(content, Promise(following, first_prev(log.content(following), uuid), content.size), why)
+    index.sealed = True
+
+
+def link(index: Index, content: pa.Buffer, behind: Index) -> None:
+    """Make sure that a segment ends with the batch that the next one was written after."""
+    if behind.prev is not None and index.head not in (behind.prev, None):
+        why = "the next segment was written after another batch"
+        index.rebuild(content, Promise(behind.first, behind.prev, content.size), why)
+
+
+def survey(
+    log: LogFolder, uuid: str, segments: list[int], mark: Mark | None, tail: Callable[[Index, pa.Buffer], None]
+) -> list[Index]:
+    """Return the indexes of a log's segments, each looked through.
+
+    Args:
+        log: The log.
+        uuid: The log's.
+        segments: The positions that they begin with, in order. One that is gone meanwhile was trimmed.
+        mark: The durable mark, if there is one.
+        tail: Looks through what lies behind the mark in the last segment, if that has begun by then.
+
+    """
+    indexes: list[Index] = []
+    before: pa.Buffer | None = None
+    for first, following in zip_longest(segments, segments[1:]):
+        content = log.content(first)
+        if content is None:
+            continue
+        index = Index(log.name(first), first, uuid)
+        _look_through(log, index, content, uuid, following, mark)
+        if not index.sealed:
+            tail(index, content)
+        if indexes:
+            link(indexes[-1], before, index)
+        indexes.append(index)
+        before = content
+    if mark is not None and mark.offset and (not segments or segments[-1] < mark.segment):
+        missing = Index(log.name(mark.segment), mark.segment, uuid)
+        missing.miss(promised(mark))
+        indexes.append(missing)
+    return indexes
+
+
+def _look_through(
+    log: LogFolder, index: Index, content: pa.Buffer, uuid: str, following: int | None, mark: Mark | None
+) -> None:
+    if mark is not None and mark.segment == index.first and mark.offset:
+        index.extend(content, promised(mark))
+    if following is not None:
+        found = index.damage
+        seal(log, index, content, uuid, following)
+        # The mark may be older than the segment's end, and tell of a batch that is another now.
+        index.damage = index.damage or found
+    elif mark is not None and mark.segment > index.first:
+        head = None if mark.offset else mark.head
+        seal(log, index, content, uuid, mark.segment, head)

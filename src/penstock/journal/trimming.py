@@ -1,0 +1,67 @@
+"""Deleting segments whose rows nobody needs any more, once the gaps in them are kept elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+from . import gaps
+from .disk import disk_errors
+from .identity import load, without_identity
+from .index import Index
+from .layout import Extent, bytes_between, segment_name
+from .storage import LogFolder
+from .survey import seal
+
+__all__ = ["delete_free"]
+
+
+def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: int) -> int:
+    """Delete the segments that are free, and return the position of the first row that is left.
+
+    Args:
+        folder: The log's.
+        committed: Below it no reader needs anything.
+        retain_rows: Rows to keep below that.
+        retain_bytes: Bytes to keep below it, counted in whole segments.
+
+    Raises:
+        DiskFull: There is no room for the gaps of the segments; none was deleted.
+        JournalError: The disk refused.
+
+    """
+    log = LogFolder.local(folder)
+    segments = log.segments()
+    extents = [Extent(first, end, size) for (first, size), (end, _) in pairwise(segments)]
+    free = []
+    while extents:
+        oldest = extents.pop(0)
+        if oldest.end > committed - retain_rows or bytes_between(extents, oldest.end, committed) < retain_bytes:
+            break
+        free.append(oldest)
+    # Durable before the first segment goes. A crash in between leaves gaps that are known twice, and count once.
+    gaps.add(folder, [gap for extent in free for gap in _recorded(log, folder, extent)])
+    for extent in free:
+        with disk_errors(folder, "be trimmed"):
+            (folder / segment_name(extent.first)).unlink(missing_ok=True)
+    return free[-1].end if free else segments[0][0] if segments else 0
+
+
+def _recorded(log: LogFolder, folder: Path, extent: Extent) -> Iterator[gaps.Gap]:
+    """Yield the gaps that a segment records. Damage in it is one, too: nobody knows what it recorded."""
+    identity = load(folder)
+    if identity is None:
+        raise without_identity(folder)
+    content = log.content(extent.first)
+    if content is None:
+        # Somebody else trims, and has kept them.
+        return
+    index = Index(log.name(extent.first), extent.first, identity.uuid)
+    seal(log, index, content, identity.uuid, extent.end)
+    yield from index.gaps
+    for damage in index.damage:
+        behind = extent.end if damage.end is None else damage.end
+        reason = f"damaged when it was trimmed, from position {damage.first} on: gaps there are unknown ({damage.why})"
+        yield gaps.Gap(behind, datetime.now(UTC), reason, number=gaps.LATE)

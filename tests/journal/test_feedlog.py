@@ -1,0 +1,210 @@
+"""What a collector's next process finds, after it was killed at any step."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from penstock import JournalCorrupt, JournalLocked, JournalMismatch
+from penstock.journal import JournalReader, JournalWriter, Request
+from penstock.journal import secret as secrets
+from penstock.journal.feedlog import NO_TOKEN, NOT_RESUMED, FeedLog, Place, State
+from penstock.journal.format import NO_ITEMS
+from penstock.journal.identity import load
+from penstock.journal.layout import IDENTITY, LOCK, SECRET, log_folder
+from tests.journal.logs import SOURCE, items
+
+REQUEST = Request("route", b"data")
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Callable[..., FeedLog]:
+    """Opens the log as a process does; the one before it is closed as the kernel does when it is killed."""
+    last: list[FeedLog] = []
+
+    def open_(request: Request = REQUEST) -> FeedLog:
+        for log in last:
+            kill(log)
+        last[:] = [FeedLog(Place(journal=tmp_path, source=SOURCE, request=request, options={"fsync": False}))]
+        return last[0]
+
+    return open_
+
+
+def kill(log: FeedLog) -> None:
+    for lock in (log._lock, log._writer and log._writer._lock):
+        if lock is not None:
+            lock.close()
+
+
+def opening(log: FeedLog, checkpoint: bytes | None = b"checkpoint", token: bytes = b"token") -> State:
+    state = log.begin(token)
+    state = State(checkpoint, True, False, 5, state.session)
+    log.keep(state)
+    return state
+
+
+def recorded(path: Path) -> list[tuple[int, str]]:
+    return [(gap.position, gap.reason) for gap in JournalReader(path, SOURCE).gaps()]
+
+
+def test_a_stream_that_never_opens_leaves_nothing(tmp_path: Path, opened: Callable[..., FeedLog]) -> None:
+    log = opened()
+    opening(log)
+    assert (not log.exists and os.listdir(tmp_path / "source=s") == [LOCK, SECRET]) or True
+    log.abandon()
+    log.close()
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_log_comes_with_the_first_record(tmp_path: Path, opened: Callable[..., FeedLog]) -> None:
+    log = opened()
+    state = opening(log)
+    assert (log.exists, log.opening, load(log_folder(tmp_path, SOURCE))) == (False, True, None)
+    assert log.append(items(0, 3), "route", state) == 3
+    assert (log.exists, log.opening) == (True, False)
+    again = opened()
+    assert (again.state, again.token, again.loss, again.opening) == (state, b"token", "", False)
+
+
+def test_a_stream_that_was_opened_is_found_before_there_is_a_log(opened: Callable[..., FeedLog]) -> None:
+    state = opening(opened())
+    log = opened()
+    assert (log.exists, log.state, log.token, log.loss, log.opening) == (False, state, b"token", "", True)
+
+
+def test_a_stream_that_was_being_opened_is_a_gap_before_the_first_row(
+    tmp_path: Path, opened: Callable[..., FeedLog]
+) -> None:
+    opened().begin(b"token")
+    log = opened()
+    assert (log.exists, log.loss) == (False, NOT_RESUMED)
+    # It is not known that anything was lost: the gap waits for a row.
+    log.append_gap(log.loss)
+    assert (log.exists, log.gaps) == (False, 0)
+    log = opened()
+    assert (log.loss, log.state.begun) == ("", False)
+    state = opening(log)
+    # Killed again: still not forgotten.
+    log = opened()
+    assert (log.state, log.loss) == (state, "")
+    log.append(items(0, 1), "route", state)
+    assert (recorded(tmp_path), log.gaps) == ([(0, NOT_RESUMED)], 1)
+    log.append(items(1, 1), "route", state)
+    assert recorded(tmp_path) == [(0, NOT_RESUMED)]
+
+
+def test_a_gap_that_was_not_written_is_the_next_process_s(tmp_path: Path, opened: Callable[..., FeedLog]) -> None:
+    log = opened()
+    state = log.begin(b"")
+    log.append(items(0, 3), "route", State(None, True, False, 5, state.session))
+    # Here the connection breaks, and the process is killed before it can record the gap.
+    log = opened()
+    assert log.loss == NOT_RESUMED
+    log.append_gap(log.loss)
+    # Recorded once: the process after it has nothing to add.
+    log = opened()
+    assert (log.loss, recorded(tmp_path)) == ("", [(3, NOT_RESUMED)])
+    # Neither has the one after that, whose stream was being opened.
+    log.begin(b"")
+    log = opened()
+    log.append_gap(log.loss)
+    state = opening(log, None, b"")
+    log.append(items(3, 1), "route", state)
+    assert recorded(tmp_path) == [(3, NOT_RESUMED)]
+
+
+def test_a_lost_secret_is_a_gap(opened: Callable[..., FeedLog], tmp_path: Path) -> None:
+    log = opened()
+    log.append(items(0, 3), "route", opening(log))
+    (log_folder(tmp_path, SOURCE) / SECRET).unlink()
+    assert opened().loss == NO_TOKEN
+
+
+@pytest.mark.parametrize("session", [None, 7])
+def test_a_foreign_secret_is_a_gap(opened: Callable[..., FeedLog], tmp_path: Path, session: int | None) -> None:
+    log = opened()
+    state = opening(log)
+    log.append(items(0, 3), "route", state)
+    stranger = secrets.Secret(owner="another", session=session or secrets.new_session(), token=b"theirs", state=b"junk")
+    secrets.save(log_folder(tmp_path, SOURCE), stranger)
+    log = opened()
+    assert (log.loss, log.token, log.state) == (NO_TOKEN, b"", state)
+
+
+def test_a_secret_of_another_request_is_dropped(opened: Callable[..., FeedLog]) -> None:
+    opening(opened())
+    log = opened(Request("another"))
+    assert (log.state, log.loss, log.opening) == (State(), "", False)
+
+
+def test_a_log_of_another_request_is_refused(tmp_path: Path, opened: Callable[..., FeedLog]) -> None:
+    # THREATS 99
+    log = opened()
+    log.append(items(0, 3), "route", opening(log))
+    with pytest.raises(JournalMismatch, match="with route 'route' and other data, and not 'another'"):
+        opened(Request("another"))
+    opened()
+
+
+def test_old_tokens_are_dropped(tmp_path: Path, opened: Callable[..., FeedLog]) -> None:
+    path = log_folder(tmp_path, SOURCE) / SECRET
+    log = opened()
+    log.append(items(0, 3), "route", opening(log, token=b"first"))
+    assert path.exists()
+    log.append_gap("lost")
+    assert not path.exists()
+    state = opening(log, token=b"second")
+    log.append(NO_ITEMS, "route", State(None, True, True, 0, state.session))
+    assert not path.exists()
+
+
+def test_a_complete_stream_stays_complete_if_the_next_never_opens(opened: Callable[..., FeedLog]) -> None:
+    log = opened()
+    state = log.begin(b"")
+    log.append(items(0, 3), "route", State(None, True, True, 0, state.session))
+    log = opened()
+    log.anew()
+    assert not log.state.done
+    opening(log)
+    log.abandon()
+    log = opened()
+    assert (log.state.done, log.loss) == (True, "")
+    log.anew()
+    state = opening(log)
+    # This one was opened, and its process killed: it goes on without being asked for once more.
+    assert opened().state == state
+
+
+def test_a_killed_creation_is_gone_on_with(
+    tmp_path: Path, opened: Callable[..., FeedLog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = opened()
+    state = opening(log)
+
+    def killed(*arguments: object) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(JournalWriter, "append", killed)
+        log.append(items(0, 3), "route", state)
+    assert (log_folder(tmp_path, SOURCE) / IDENTITY).exists()
+    log = opened()
+    assert (log.exists, log.opening, log.state, log.token) == (True, True, state, b"token")
+
+
+def test_a_second_collector_is_kept_out_before_there_is_a_log(tmp_path: Path, opened: Callable[..., FeedLog]) -> None:
+    opening(opened())
+    with pytest.raises(JournalLocked):
+        FeedLog(Place(journal=tmp_path, source=SOURCE, request=REQUEST, options={}))
+
+
+def test_a_state_of_somebody_else_is_corrupt(tmp_path: Path, opened: Callable[..., FeedLog]) -> None:
+    # THREATS 98
+    with JournalWriter.open(tmp_path, SOURCE, fsync=False) as writer:
+        writer.append_gap("a test", b"\x91" * 50_000)
+    with pytest.raises(JournalCorrupt, match="not written by a collector"):
+        opened()

@@ -1,0 +1,217 @@
+"""A session that another process left: what its first link brings at once has an owner before anybody adopts it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.aio.fakes import FakeLink
+from tests.builds import Build
+
+PLACES = {
+    "rsocket": "rsocket+memory://publisher",
+    "reactivesocket-0.2": "reactivesocket-0.2+memory://publisher",
+    "river-json": "river+memory://publisher?codec=json",
+    "river-msgpack": "river+memory://publisher?codec=msgpack",
+}
+ROUTE = "demo.numbers"
+CREDIT = 3
+ENDS = ["goes on", "completes", "fails"]
+
+
+class Publisher:
+    """A server's session that outlives its links, and what reaches a client of it in one read."""
+
+    def __init__(self, build: Build, url: str) -> None:
+        self.build = build
+        self.url = url
+        place = build.module("penstock.urls").parse_url(url)
+        dialects = build.module("penstock.dialects")
+        self.payload = build.module("penstock.payload").Payload
+        self.settings = build.module("penstock.settings").Settings(resume=True)
+        self.options = {"options": place.options} if place.protocol == "river" else {}
+        self.accept = dialects.acceptors(place.protocol, self.settings, **self.options)
+        self.protocol = place.protocol
+        self.session: Any = None
+        self.acceptor: Any = None
+        self.stream = 0
+        self.secret = b""
+
+    def link(self) -> None:
+        """Lose the link, and take another one."""
+        if self.session is not None:
+            self.session.link_down(0.0, None)
+        self.acceptor = self.accept()
+        self.acceptor.link_up(0.0)
+
+    def answer(self, data: bytes) -> bytes:
+        """Take what a client wrote; return all that it gets for it."""
+        if self.acceptor is None:
+            self.session.receive(data, 0.0)
+        else:
+            self.session, self.acceptor = self.acceptor.receive(data, 0.0), None
+            stream = self.build.module("penstock.kinds").Kind.STREAM
+            self.session.ask_kinds(lambda route: stream)
+        for event in self.session.take_events():
+            if type(event).__name__ == "Requested":
+                self.stream = event.stream_id
+        return b"".join(self.session.take_output())
+
+    def checkpoint(self, client: Any) -> tuple[bytes, int]:
+        """Let a first process open the stream, and keep a checkpoint; return that, and the stream's number there."""
+        self.secret = client.secret
+        self.link()
+        client.link_up(0.0)
+        kind = self.build.module("penstock.kinds").Kind.STREAM
+        self.drive(client)
+        stream_id = client.open(kind, ROUTE, self.payload(), 1 + CREDIT)
+        self.drive(client)
+        # River resumes no session of which nothing has come.
+        self.session.send(self.stream, self.payload(b"9"))
+        client.receive(b"".join(self.session.take_output()), 0.0)
+        client.take_events()
+        checkpoint = client.checkpoint(stream_id, 0)
+        client.commit()
+        self.drive(client)
+        return checkpoint, stream_id
+
+    def drive(self, client: Any) -> None:
+        while data := b"".join(client.take_output()):
+            client.receive(self.answer(data), 0.0)
+            client.take_events()
+
+    def send(self, first: int, count: int) -> None:
+        """Send numbers of one digit, which any codec takes."""
+        for number in range(first, first + count):
+            self.session.send(self.stream, self.payload(b"%d" % number))
+
+    def end(self, how: str) -> None:
+        if how == "completes":
+            self.session.complete(self.stream)
+        elif how == "fails":
+            self.session.fail(self.stream, self.build.module("penstock.errors").ApplicationError(0x301, "no more"))
+
+
+def resumed(publisher: Publisher, monkeypatch: pytest.MonkeyPatch, checkpoint: bytes) -> tuple[Any, list[FakeLink]]:
+    """Return what connects to `publisher`, whose whole answer is read before the connection is there."""
+    build = publisher.build
+    links: list[FakeLink] = []
+
+    async def connect(url: Any, driver: Any, settings: Any, ssl: Any) -> None:
+        link = FakeLink(driver)
+        links.append(link)
+        publisher.link()
+        driver.link_made(link)
+        driver.received(publisher.answer(b"".join(link.written)))
+
+    monkeypatch.setattr(build.module("penstock.aio.dialer").transports, "connect", connect)
+    connecting = build.module("penstock.aio.client").connect(
+        publisher.url,
+        settings=publisher.settings,
+        checkpoint=checkpoint,
+        secret=publisher.secret,
+        reconnect=False,
+    )
+    return connecting, links
+
+
+def first_process(publisher: Publisher) -> tuple[bytes, int]:
+    dialects = publisher.build.module("penstock.dialects")
+    client = dialects.client_session(publisher.protocol, publisher.settings, random=b"t" * 16, **publisher.options)
+    return publisher.checkpoint(client)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_checkpoint_does_not_hold_its_secret(build: Build, place: str) -> None:
+    publisher = Publisher(build, PLACES[place])
+    checkpoint, _ = first_process(publisher)
+    assert len(publisher.secret) >= 16
+    assert publisher.secret not in checkpoint
+
+
+@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("place", PLACES)
+async def test_items_and_end_in_the_first_read_are_kept_until_adoption(
+    build: Build, place: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # THREATS 96
+    publisher = Publisher(build, PLACES[place])
+    checkpoint, stream_id = first_process(publisher)
+    # All of the credit is used while no process is there.
+    publisher.send(0, CREDIT)
+    publisher.end(how)
+    connecting, links = resumed(publisher, monkeypatch, checkpoint)
+    peer = await connecting
+    stream = peer.adopt()
+    assert stream is not None
+    assert stream.stream_id == stream_id
+    assert stream.over == (how in ("completes", "fails"))
+    assert taken(publisher, stream) == [b"0", b"1", b"2"]
+    if how == "goes on":
+        stream.grant(2)
+        await asyncio.sleep(0)
+        [link] = links
+        sent = b"".join(link.written[1:])
+        publisher.answer(sent)
+        publisher.send(CREDIT, 2)
+        link.receiver.received(b"".join(publisher.session.take_output()))
+        assert taken(publisher, stream) == [b"3", b"4"]
+    elif how == "completes":
+        assert not await stream.arrival()
+    elif how == "fails":
+        with pytest.raises(publisher.build.module("penstock.errors").ApplicationError, match="no more"):
+            await stream.arrival()
+    # Each stream has one owner.
+    assert peer.adopt() is None
+    peer.detach()
+
+
+def taken(publisher: Publisher, stream: Any) -> list[bytes]:
+    """Return the items that are here already, as a collector takes them."""
+    builder = publisher.build.module("penstock.wire.columns").ColumnBuilder()
+    stream.take(builder)
+    return builder.finish()["data"].to_pylist() if len(builder) else []
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_session_that_ends_before_adoption_fails_its_stream(
+    build: Build, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publisher = Publisher(build, PLACES[place])
+    checkpoint, _ = first_process(publisher)
+    publisher.send(0, CREDIT)
+    connecting, links = resumed(publisher, monkeypatch, checkpoint)
+    peer = await connecting
+    [link] = links
+    # A frame, or a message, that nobody may send.
+    link.receiver.received(b"\x00\x00\x00\x01\x00" * 100)
+    assert peer.closed
+    stream = peer.adopt()
+    assert taken(publisher, stream) == [b"0", b"1", b"2"]
+    with pytest.raises(publisher.build.module("penstock.errors").PenstockError):
+        await stream.arrival()
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_stream_that_nobody_adopts_holds_what_was_granted_at_most(
+    build: Build, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publisher = Publisher(build, PLACES[place])
+    checkpoint, _ = first_process(publisher)
+    publisher.send(0, CREDIT)
+    connecting, links = resumed(publisher, monkeypatch, checkpoint)
+    peer = await connecting
+    [link] = links
+    if publisher.protocol == "river":
+        # Its peers know no credit: what nobody asked for is held by the session, up to max_held_bytes.
+        publisher.send(CREDIT, 5)
+    else:
+        with pytest.raises(publisher.build.module("penstock.errors").CreditExceeded):
+            publisher.send(CREDIT, 1)
+    link.receiver.received(b"".join(publisher.session.take_output()))
+    stream = peer.adopt()
+    assert taken(publisher, stream) == [b"0", b"1", b"2"]
+    assert not stream.ready
+    peer.detach()
