@@ -19,7 +19,7 @@ class PenstockSource(DataSource):
 
     Spark finds it by its name, without registration, where this package is installed::
 
-        flights = spark.readStream.format("penstock").load("data/flights")
+        flights = spark.readStream.format("penstock").option("reader", "flights").load("data/flights")
         query = flights.writeStream.format("penstock").option("url", "rsocket+tcp://…").option("route", "delays")
 
     `docs/how-to/spark.md` lists the options.
