@@ -273,7 +273,7 @@ def test_after_a_kill_every_row_is_there_once(spark: SparkSession, tmp_path: Pat
         with suppress(ProcessLookupError):
             os.killpg(driver.pid, signal.SIGKILL)
     fill(tmp_path / "journal", "a", 11_000)
-    rows = spark.readStream.format("penstock").option("maxRowsPerTrigger", 3_000).load(journal)
+    rows = spark.readStream.format("penstock").options(reader="killed", maxRowsPerTrigger=3_000).load(journal)
     writer = rows.writeStream.format("parquet").option("checkpointLocation", checkpoint).trigger(availableNow=True)
     assert writer.start(out).awaitTermination(100)
     assert sorted(row.position for row in spark.read.parquet(out).select("position").collect()) == list(range(11_000))
