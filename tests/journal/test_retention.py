@@ -105,7 +105,7 @@ def test_what_a_crash_left_is_no_reader(log: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "junk", [b"junk", b"5\n", b"{}", b'{"position":-1,"query":null,"log":"u"}', b"\xff", b"[" * 100_000]
+    "junk", [b"junk", b"5\n", b"{}", b'{"position":-1,"query":null,"log":"u"}', b"\xff", b"[" * 100_000, b" " * 5_000]
 )
 def test_a_commit_that_cannot_be_read_holds_everything_up(log: Path, junk: bytes) -> None:
     commit(log, "a", 5)

@@ -16,6 +16,7 @@ from .damage import Damage
 from .disk import disk_errors, sync_folder
 from .gaps import Gap, add, load
 from .layout import DURABLE
+from .mark import Mark
 from .recovery import Tail, recover
 from .retention import commits
 from .storage import LogFolder
@@ -36,6 +37,7 @@ class Condition:
         tail: Where it ends, with what is lost at its end.
         lost: What is lost, and in which file, as far as headers tell, and nobody has accepted.
         error: The error for who does not accept it; None if nothing is lost.
+        mark: The log's mark; None if there is none, or if it is damaged.
         mark_is_damaged: Whether the mark has to be replaced.
 
     """
@@ -43,6 +45,7 @@ class Condition:
     tail: Tail
     lost: list[tuple[str, Damage]] = field(default_factory=list)
     error: JournalCorrupt | None = None
+    mark: Mark | None = None
     mark_is_damaged: bool = False
 
 
@@ -75,7 +78,7 @@ def examine(folder: Path, uuid: str) -> Condition:
     if new and error is None:
         name, damage = new[0]
         error = damage.error(name)
-    return Condition(tail, new, error, mark is None and (folder / DURABLE).exists())
+    return Condition(tail, new, error, mark, mark is None and (folder / DURABLE).exists())
 
 
 def is_accepted(damage: Damage, gaps: Sequence[Gap]) -> bool:

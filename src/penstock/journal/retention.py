@@ -31,6 +31,7 @@ __all__ = [
     "cursors",
     "drop",
     "forget",
+    "is_damaged",
     "reader_of",
     "trim",
 ]
@@ -45,6 +46,8 @@ checkpoint goes back by a batch a file. 64 MiB are some four batches of 100,000 
 """
 
 _PART = "@"
+_MAX_CURSOR_BYTES = 4096
+"""Of a cursor's file: many times what its three fields take."""
 
 
 class Committed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -215,11 +218,24 @@ def trim(
     return first
 
 
+def is_damaged(path: Path) -> bool:
+    """Return whether a file in `_committed` is not a reader's cursor."""
+    try:
+        _read(path)
+    except JournalCorrupt:
+        return True
+    return False
+
+
 def _read(path: Path) -> Committed | None:
     try:
-        cursor = msgspec.json.decode(path.read_bytes(), type=Committed)
+        with open(path, "rb") as file:
+            data = file.read(_MAX_CURSOR_BYTES + 1)
+        if len(data) > _MAX_CURSOR_BYTES:
+            raise ValueError(f"longer than {_MAX_CURSOR_BYTES} bytes")
+        cursor = msgspec.json.decode(data, type=Committed)
         if cursor.position < 0:
-            raise msgspec.ValidationError("the position is negative")
+            raise ValueError("the position is negative")
     except FileNotFoundError:
         return None
     except OSError as error:
