@@ -18,6 +18,7 @@ import penstock
 from penstock import Service, Settings
 from penstock.journal import Journal, JournalWriter
 from penstock.journal.collect import Collector
+from penstock.journal.layout import IDENTITY, log_folder
 from penstock.settings import DEFAULT_SETTINGS
 
 URL = "rsocket+memory://publisher"
@@ -76,11 +77,15 @@ async def collecting(collector: Collector) -> AsyncIterator[asyncio.Task[None]]:
 
 
 def rows(journal: Path) -> list[bytes]:
+    if not (log_folder(journal, ROUTE) / IDENTITY).exists():
+        return []
     reader = Journal(journal).reader(ROUTE)
     return [value for batch in reader.read(reader.first, reader.end) for value in batch["data"].to_pylist()]
 
 
 def gaps(journal: Path) -> list[tuple[int, str]]:
+    if not (log_folder(journal, ROUTE) / IDENTITY).exists():
+        return []
     return [(gap.position, gap.reason) for gap in Journal(journal).reader(ROUTE).gaps()]
 
 

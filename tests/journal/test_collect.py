@@ -10,7 +10,7 @@ import pytest
 
 import penstock
 from penstock import ApplicationError, ConnectError, Settings
-from penstock.errors import DiskFull, JournalCorrupt, JournalLocked, SetupRejected
+from penstock.errors import JournalCorrupt, JournalLocked, SetupRejected
 from penstock.journal import Journal, JournalWriter, collect
 from penstock.journal.collect import Collector, State
 from penstock.journal.writer import MAX_STATE_BYTES
@@ -247,13 +247,6 @@ async def test_a_new_log_waits_for_room_on_the_disk(tmp_path: Path, monkeypatch:
         disk.full = False
         await task
     assert (rows(tmp_path), gaps(tmp_path)) == (numbered(0, 3), [])
-
-
-async def test_a_known_log_on_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    JournalWriter.open(tmp_path, ROUTE).close()
-    FullDisk(monkeypatch).full = True
-    with pytest.raises(DiskFull, match=r"^[^\n]*no room on the disk[^\n]*free some[^\n]*$"):
-        await Collector(URL, ROUTE, tmp_path).run()
 
 
 async def test_a_journal_of_another_collector_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:

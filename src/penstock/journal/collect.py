@@ -198,7 +198,7 @@ class Collector:
     async def _until_done(self, log: FeedLog) -> None:
         """Collect over one session after another."""
         backoff = Backoff()
-        connected = log.exists or log.opening
+        connected = log.state.session != 0
         while not log.state.done:
             try:
                 with _plainly():

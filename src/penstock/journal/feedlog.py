@@ -164,7 +164,7 @@ class FeedLog:
     def anew(self) -> None:
         """Let a stream that is complete be opened once more."""
         if self.state.done:
-            self.state = State(session=self.state.session)
+            self.state = State()
 
     def abandon(self) -> None:
         """Forget a stream that never opened."""
