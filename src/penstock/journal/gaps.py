@@ -50,8 +50,8 @@ class Gap:
         previous: When the last row before it was appended; None if nobody knows, or there is none.
         lost: The positions of this log that are gone for good, first and end; None for items that never had any.
         query: The query that passed over `lost`, by its id; for any other reader these rows may still be there.
-        number: Counts those of a log's gaps whose positions tell no order, in the order in which they were recorded,
-            from 1 on: losses of written rows, and others that are `LATE`. 0 for those that the collector records.
+        number: Orders those of a log's gaps whose positions tell no order by when they were recorded: losses of
+            written rows, and others that are `LATE`. 0 for those that the collector records.
 
     """
 
@@ -182,7 +182,8 @@ def _number(time: datetime) -> int:
 def _numbered(gaps: list[Gap]) -> list[Gap]:
     """Return gaps of which each that was recorded late has its number."""
     last = max((gap.number for gap in gaps), default=0)
-    numbers = itertools.count(last + 1)
+    # Not from 1 on: a file that was damaged and set aside must not have the numbers come again.
+    numbers = itertools.count(max(last + 1, (datetime.now(UTC) - _EPOCH) // _MICROSECOND))
     return [
         replace(gap, number=next(numbers)) if gap.number < 0 or (gap.lost is not None and not gap.number) else gap
         for gap in gaps
