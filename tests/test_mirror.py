@@ -14,6 +14,7 @@ SRC = TESTS.parent / "src"
 
 # Test files that belong to no single source file, and why.
 WITHOUT_SOURCE = {
+    "aio/test_farewells.py": "all protocols and transports: what both sides say when they close",
     "test_docs.py": "README and docs: what they say",
     "test_exports.py": "the package as a whole, as penstock/__init__.py shows it",
     "test_layers.py": "all sources: who imports whom",

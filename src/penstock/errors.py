@@ -35,6 +35,7 @@
       * :exc:`KeepaliveTimeout`: the peer fell silent.
 
     * :exc:`LimitExceeded`: the peer ran into one of our limits.
+    * :exc:`OwnerMissing`: an event of a stream found nobody to receive it.
 
   * :exc:`JournalError`: the journal cannot be read or written.
 
@@ -51,6 +52,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 __all__ = [
     "ApplicationError",
@@ -73,6 +75,7 @@ __all__ = [
     "LinkLost",
     "LocalError",
     "Mismatch",
+    "OwnerMissing",
     "PeerClosed",
     "PenstockError",
     "ProtocolError",
@@ -241,8 +244,27 @@ class FrameError(ProtocolError):
         return f"byte {self.offset}: {self.message}"
 
 
+_FULL: Final = "the server is full"
+"""How a refusal begins that is temporary: the protocols have no code for it."""
+
+
 class SetupRejected(SessionError):
-    """The server refused the set-up of this session."""
+    """The server refused the set-up of this session.
+
+    Attributes:
+        temporary: The server has no room at the moment, and says which limit it has reached: another try may help.
+
+    """
+
+    @property
+    def temporary(self) -> bool:
+        """Whether the server has no room at the moment."""
+        return _FULL in self.message
+
+    @classmethod
+    def full(cls, reason: str, code: int | str | None = None) -> SetupRejected:
+        """Return the refusal of a server that has no room; `reason` names the limit."""
+        return cls(f"{_FULL}: {reason}", code)
 
 
 class ResumeRejected(SessionError):
@@ -271,6 +293,10 @@ class KeepaliveTimeout(LinkError):
 
 class LimitExceeded(SessionError):
     """The peer ran into one of the limits in :class:`penstock.Settings`."""
+
+
+class OwnerMissing(SessionError):
+    """An event of a stream found nobody to receive it: a defect of this side. The session ends rather than lose it."""
 
 
 class JournalError(PenstockError):

@@ -5,6 +5,7 @@ A session is sans-IO: it neither reads a clock nor a socket. A driver moves byte
     session.link_up(now)                        # a link is open
     session.receive(data, now)                  # bytes came in: call it for each piece, in order
     session.handle_timer(now)                   # the time that next_timer() named has come
+    session.progressed(now)                     # output that had waited in the link has left it
     session.link_down(now, error)               # the link broke, or was closed
 
 and after each of these, and after the verbs, it looks at what the session has to say::
@@ -70,6 +71,13 @@ class Session(Protocol):
     @abstractmethod
     def receive(self, data: bytes, now: float) -> None:
         """Take what the link brought. It may be cut anywhere."""
+
+    @abstractmethod
+    def progressed(self, now: float) -> None:
+        """Note that output which had waited in the link has left it.
+
+        It is as good a sign of the peer's life as input: what the peer is to answer waits behind that output.
+        """
 
     @abstractmethod
     def link_down(self, now: float, error: Exception | None) -> None:
@@ -189,6 +197,10 @@ class Session(Protocol):
         """Return the streams that this side opened and that are still open."""
 
     @abstractmethod
+    def is_ours(self, stream_id: int) -> bool:
+        """Return whether a stream of that number is one that this side opens, be it open or not."""
+
+    @abstractmethod
     def push(self, metadata: bytes, stream_id: int = 0) -> None:
         """Send metadata that belongs to the whole connection, or to a stream, in order with its items.
 
@@ -236,7 +248,7 @@ class Acceptor(Protocol):
         """Return when the peer must have said who it is."""
 
     farewell: bytes
-    """What to write before the link is closed after `receive` raised; often nothing."""
+    """What to write before the link is closed without a session, also where `receive` has raised; often nothing."""
 
     identity: bytes
     """Who the peer is, as far as its link proves it: a session is resumed by the same peer alone."""

@@ -55,7 +55,8 @@ class Settings:
     max_reassembly_bytes: int = 128 * MIB
     """Unfinished items of a connection together."""
     max_process_reassembly_bytes: int = 1024 * MIB
-    """Unfinished items of all connections of this process together; whoever adds to more loses its oldest one."""
+    """Unfinished items of all connections of this process together; beyond it, the connection that adds a fragment
+    loses its oldest item. In reactive-streams-io, either limit ends the connection."""
     reassembly_timeout: float = 60.0
     """How long one item may take from its first fragment to its last."""
     max_metadata_bytes: int = 1 * MIB
@@ -81,7 +82,8 @@ class Settings:
     """Output waiting in a link at which producers pause: some write calls, so that the socket never runs dry;
     at four times as much we read no more requests either."""
     max_connections: int = 10_000
-    """Connections of a server together: each costs a file descriptor and some 20 KiB."""
+    """Connections of a server together: each costs a file descriptor and some 20 KiB. Links whose first message has
+    not been read are counted apart, by the same limits: a full server still lets in who resumes a session."""
     max_connections_per_address: int = 100
     """Connections of a server from one address: one client needs one, and many hide behind one address."""
     max_refusals_per_address: int = 100
@@ -109,9 +111,9 @@ class Settings:
 
     # Opening requests, on transports that begin with HTTP.
     origins: tuple[str, ...] = ()
-    """Whose web pages may open connections, such as "https://example.org"; "*": anybody's. A server refuses browsers
-    on any other page, which would act for whoever looks at it; what names no origin, or the server's own address, is
-    let in."""
+    """Origins whose web pages may open connections over WebSocket or HTTP/2, such as "https://example.org"; "*": any. A
+    server refuses all other pages with 403, because they would act for whoever looks at them. A client that names no
+    origin, or the server's own address, is let in. HTTP/2 also refuses, with 415, any type but application/rsocket."""
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Names and values that a client adds to its opening request, such as Authorization; they are never shown."""
 
@@ -123,7 +125,8 @@ class Settings:
     resume_bytes: int = 64 * MIB
     """Sent output that a session keeps until the peer confirms it; what is older cannot be resumed from."""
     max_sessions: int = 1_000
-    """Sessions that a server keeps for resuming."""
+    """Sessions without a link that a server keeps until their clients come back, River's included; beyond it, the one
+    that has waited longest is ended."""
     resume_store: str = ""
     """A folder in which a server keeps them on disk, so that clients resume them after it was killed and started again;
     everything that is sent waits for the disk then. Empty: they die with the process."""
@@ -181,6 +184,11 @@ class Settings:
     """What the metadata of this connection is; empty: what the protocol's routing needs."""
     data_mime: str = "application/octet-stream"
     """What the data of this connection is, as its set-up says; nobody but handlers interprets it."""
+
+    @property
+    def all_sessions(self) -> int:
+        """How many sessions a server can have: those with a link, and those that wait for one."""
+        return self.max_connections + self.max_sessions
 
     def __post_init__(self) -> None:
         at_least_1 = ("credit", "batch_rows", "max_streams", "max_frame_bytes", "output_high_bytes")

@@ -55,6 +55,9 @@ class FakeSession:
     def receive(self, data: bytes, now: float) -> None:
         self.told.append(("receive", data))
 
+    def progressed(self, now: float) -> None:
+        self.told.append(("progressed",))
+
     def handle_timer(self, now: float) -> None:
         self.told.append(("handle_timer",))
         self.timer = None
@@ -72,6 +75,9 @@ class FakeSession:
 
     def close(self, now: float, error: Exception | None = None) -> None:
         self.told.append(("close", error))
+
+    def is_ours(self, stream_id: int) -> bool:
+        return stream_id % 2 == 1
 
     # What streams say.
 
@@ -141,6 +147,7 @@ class FakeDriver:
         self.paused = False
         self.outbound: dict[int, Any] = {}
         self.inbound: dict[int, Any] = {}
+        self.left: set[int] = set()
         self.tasks: set[asyncio.Future[Any]] = set()
         self.failed: list[tuple[BaseException, str]] = []
         self.ended: list[Any] = []
@@ -206,6 +213,7 @@ class FakeLink:
     Attributes:
         written: What was written, in order.
         waiting: Bytes that the network has not taken, as a test says.
+        taken: Bytes that it has, as a test says.
         told: What else it was told to do.
 
     """
@@ -214,6 +222,7 @@ class FakeLink:
         self.receiver = receiver
         self.written: list[bytes] = []
         self.waiting = 0
+        self.taken = 0
         self.told: list[str] = []
 
     def write(self, data: bytes) -> None:
@@ -221,6 +230,9 @@ class FakeLink:
 
     def get_write_buffer_size(self) -> int:
         return self.waiting
+
+    def progress(self) -> tuple[int, int]:
+        return self.waiting, self.taken
 
     def pause_reading(self) -> None:
         self.told.append("pause_reading")

@@ -163,6 +163,25 @@ async def test_a_budget_that_is_used_up_fails_calls_until_somebody_refills_it(ha
     await alone()
 
 
+async def test_a_budget_is_exhausted_while_somebody_waits_for_a_try(hasty: None) -> None:
+    budget = RetryBudget()
+    for _ in range(4):
+        assert not budget.exhausted
+        await budget.wait()
+    # The last try is under way.
+    assert budget.spent and not budget.exhausted
+    waiting = [asyncio.ensure_future(budget.wait()) for _ in range(2)]
+    await turns(2)
+    assert budget.exhausted
+    waiting.pop().cancel()
+    await turns(2)
+    assert budget.exhausted
+    budget.refill()
+    assert not budget.exhausted
+    await waiting[0]
+    assert not budget.exhausted
+
+
 async def test_a_peer_that_shall_not_connect_anew_is_closed(hasty: None) -> None:
     server = await penstock.serve(make_service(), URL)
     async with penstock.connect(URL, reconnect=False, settings=penstock.Settings(session_grace=0.0)) as peer:
@@ -215,3 +234,14 @@ async def test_links_that_hold_give_tries_back(hasty: None, monkeypatch: pytest.
             assert (await peer.call("demo.echo", b"1")).data == b"1"
         assert turn == (11 if holds else 4)
     await alone()
+
+
+def test_a_link_that_ended_for_a_reason_that_does_not_come_again_costs_no_try() -> None:
+    budget = RetryBudget()
+    for _ in range(100):
+        budget.excuse()
+        assert budget.take(0.0) == 0.0
+    assert budget.left(0.0) == 4
+    budget.excuse()
+    budget.excuse()
+    assert budget.left(0.0) == 5

@@ -113,6 +113,32 @@ async def test_a_session_that_lost_its_link_gets_another(connecting: list[Any]) 
     await alone()
 
 
+async def test_delays_grow_until_a_link_has_held(connecting: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    # A server that lets everybody in and drops everybody at once is not asked as fast as the network allows.
+    delays: list[str] = []
+    dialer = dialer_of(Settings(resume=True))
+
+    class Noting(Backoff):
+        async def wait(self) -> None:
+            delays.append("wait")
+
+        def reset(self) -> None:
+            delays.append("reset")
+
+    dialer.backoff = Noting
+    driver = dialer.driver()
+    await dialer.link(driver)
+    for held in (0.0, module.HELD, 0.0):
+        monkeypatch.setattr(module, "HELD", 1e9 if held == 0.0 else 0.0)
+        before = driver.link
+        driver.link_lost(None)
+        await until(lambda before=before: driver.link not in (None, before))
+    # The first link was made by somebody else.
+    assert delays == ["reset", "wait", "reset", "wait", "wait"]
+    driver.detach()
+    await alone()
+
+
 async def test_a_session_that_is_over_gets_none(connecting: list[Any]) -> None:
     dialer = dialer_of(Settings(resume=True), delay=1000.0)
     driver = dialer.driver()

@@ -69,14 +69,23 @@ async def test_an_item_is_the_answer_of_its_call(build: Build) -> None:
     assert world.open() == [OTHER]
 
 
-async def test_an_answer_that_nobody_waits_for_is_dropped(build: Build) -> None:
+async def test_the_answer_of_a_canceled_call_is_dropped(build: Build) -> None:
     world = World(build)
     world.call().cancel()
     world.happen("ItemReceived", STREAM, world.payload(b"x"), True)
-    world.happen("ItemReceived", OTHER, world.payload(b"x"), True)
     world.call().cancel()
     world.happen("Failed", STREAM, ValueError())
     assert world.open() == []
+    assert world.session.told == []
+
+
+async def test_an_upload_that_is_answered_owns_its_end_as_well(build: Build) -> None:
+    world = World(build)
+    future = world.call()
+    world.happen("ItemReceived", STREAM, world.payload(b"x"), False)
+    assert future.result().data == b"x"
+    world.happen("Completed", STREAM)
+    assert (world.open(), world.session.told) == ([], [])
 
 
 async def test_a_call_that_is_completed_without_an_item_has_an_empty_answer(build: Build) -> None:
@@ -92,7 +101,6 @@ async def test_items_and_runs_come_to_their_stream_until_it_ends(build: Build) -
     run = build.module("penstock.payload").PayloadRun.of([world.payload(b"1"), world.payload(b"2")])
     world.happen("ItemReceived", STREAM, world.payload(b"0"), False)
     world.happen("RunReceived", STREAM, run)
-    world.happen("RunReceived", OTHER, run)
     assert not inbound.over
     world.happen("ItemReceived", STREAM, world.payload(b"3"), True)
     assert inbound.cut_more()
@@ -161,6 +169,92 @@ async def test_pushed_metadata_comes_to_the_service(build: Build, caplog: pytest
     assert "the push handler failed" in caplog.text
 
 
+# Events without an owner.
+
+
+def brought(build: Build, *names: str) -> list[tuple[str, tuple[Any, ...]]]:
+    """Return what events bring beside their stream."""
+    payload = build.module("penstock.payload").Payload(b"x")
+    everything: dict[str, tuple[Any, ...]] = {
+        "ItemReceived": (payload, False),
+        "RunReceived": (build.module("penstock.payload").PayloadRun.of([payload]),),
+        "Completed": (),
+        "Failed": (ValueError("boom"),),
+    }
+    return [(name, everything[name]) for name in names or everything]
+
+
+async def test_an_event_without_an_owner_ends_the_session(build: Build) -> None:
+    # THREATS 96
+    for name, arguments in brought(build):
+        world = World(build)
+        world.happen(name, STREAM, *arguments)
+        world.happen(name, STREAM, *arguments)
+        # It is told once, and names what is wrong.
+        [(verb, error)] = world.session.told
+        assert verb == "close"
+        assert isinstance(error, world.errors.OwnerMissing)
+        assert f"stream {STREAM}: nobody owns it, and {name} came" in str(error)
+
+
+async def test_the_sending_half_alone_owns_no_items(build: Build) -> None:
+    for name, arguments in brought(build, "ItemReceived", "RunReceived", "Completed"):
+        world = World(build)
+        world.outbound()
+        world.happen(name, STREAM, *arguments)
+        assert [verb for verb, *_ in world.session.told] == ["close"]
+
+
+@pytest.mark.parametrize("how", ["abandon", "leave", "release", "fail"])
+async def test_events_of_a_stream_that_was_left_are_dropped(build: Build, how: str) -> None:
+    for name, arguments in brought(build):
+        world = World(build)
+        if how == "abandon":
+            world.call()
+        else:
+            world.inbound()
+        if how == "fail":
+            world.exchanges.fail(STREAM, ValueError("broken"), "")
+        else:
+            getattr(world.exchanges, how)(STREAM)
+        world.happen(name, STREAM, *arguments)
+        assert world.session.verbs("close") == []
+
+
+async def test_a_sending_half_that_is_over_may_see_a_late_grant_or_end(build: Build) -> None:
+    world = World(build)
+    world.happen("CreditGranted", STREAM, 5)
+    world.happen("Canceled", STREAM, True)
+    # Of a stream of the peer's, whose handler has answered.
+    world.happen("Failed", 2, ValueError("boom"))
+    world.exchanges.half_ended(world.outbound(), STREAM, "")
+    world.happen("Failed", STREAM, ValueError("boom"))
+    assert world.session.told == []
+
+
+async def test_what_is_pushed_to_a_stream_that_was_left_is_not_the_connections(build: Build) -> None:
+    world = World(build)
+    seen: list[bytes] = []
+    world.service.push(seen.append)
+    world.inbound()
+    world.exchanges.leave(STREAM)
+    world.happen("MetadataPushed", STREAM, b"late")
+    world.happen("MetadataPushed", 0, b"good")
+    assert seen == [b"good"]
+
+
+async def test_only_streams_that_are_open_have_owners_where_nobody_is_admitted(build: Build) -> None:
+    world = World(build)
+    events = build.module("penstock.events")
+    kind = build.module("penstock.kinds").Kind.CHANNEL
+    payload = world.payload(b"x")
+    request = events.Requested(2, kind, "r", payload, 1, False)
+    owned = [events.ItemReceived(1, payload, True), events.Failed(4, ValueError()), events.Closed(None)]
+    others = [events.Established(payload, "", ""), request, events.Completed(2), events.MetadataPushed(0, b"m")]
+    without_requests = build.module("penstock.aio.exchanges").without_requests
+    assert without_requests([others[0], owned[0], *others[1:], *owned[1:]]) == owned
+
+
 # What users of streams say.
 
 
@@ -187,7 +281,8 @@ async def test_who_leaves_a_channel_sends_no_more(build: Build) -> None:
     world = World(build)
     _, outbound = world.inbound(), world.outbound()
     world.exchanges.leave(STREAM)
-    assert world.session.told == [("cancel", STREAM)]
+    # Where the session has heard the end of what comes, the cancellation does not end what goes.
+    assert [verb for verb, *_ in world.session.told] == ["cancel", "fail"]
     assert (outbound.told, world.open()) == (["canceled"], [])
 
 
@@ -257,6 +352,13 @@ async def test_an_error_that_cannot_travel_is_told_as_one_that_can(
     world.exchanges.fail(STREAM, world.errors.ApplicationError(0, "boom"), "the handler")
     assert told[1:] == [wrong]
     assert "its error cannot travel: no such code" in caplog.text
+
+
+async def test_an_answer_that_cannot_travel_is_one_line(build: Build, caplog: pytest.LogCaptureFixture) -> None:
+    world = World(build)
+    world.exchanges.fail(STREAM, world.errors.LocalError("data is not json"), "the handler")
+    [record] = caplog.records
+    assert record.getMessage() == "the handler failed: data is not json" and record.exc_info is None
 
 
 async def test_a_handler_that_has_ended_takes_no_more_items(build: Build) -> None:

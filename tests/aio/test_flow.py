@@ -26,6 +26,50 @@ async def test_who_sends_waits_for_room_in_the_link(build: Build) -> None:
     assert half.told == ["resumed"]
 
 
+async def test_output_that_leaves_the_link_is_a_sign_of_life(build: Build) -> None:
+    # THREATS 91
+    world = World(build)
+    told = world.session.told
+    least = build.module("penstock.aio.flow").BACKLOG_BYTES
+
+    def looked(waiting: int, taken: int) -> bool:
+        told.clear()
+        world.link.waiting, world.link.taken = waiting, taken
+        world.driver.look()
+        return ("progressed",) in told
+
+    # What waits for the first time tells nothing yet; then each byte that leaves does.
+    assert not looked(least + 100, 0)
+    assert looked(least + 99, 1)
+    assert not looked(least + 99, 1)
+    assert looked(0, least + 100)
+    # Heartbeats alone are taken by the system of a peer that hangs, too.
+    assert not looked(least, 20_000)
+    assert not looked(0, 30_000)
+
+
+async def test_a_link_that_fills_up_is_looked_at_before_the_next_timer(build: Build) -> None:
+    world = World(build)
+    world.link.waiting, world.link.taken = 1_000_000, 50
+    world.driver.writing_paused()
+    world.link.waiting, world.link.taken = 0, 1_000_050
+    world.session.timer = asyncio.get_running_loop().time()
+    world.driver.flush()
+    await until(lambda: ("handle_timer",) in world.session.told)
+    assert world.session.verbs("progressed", "handle_timer") == [("progressed",), ("handle_timer",)]
+
+
+async def test_another_link_begins_with_nothing_that_waited(build: Build) -> None:
+    world = World(build)
+    world.link.waiting = 1_000_000
+    world.driver.look()
+    other = type(world.link)(world.driver)
+    other.taken = 5
+    world.driver.attach(other)
+    world.driver.look()
+    assert ("progressed",) not in world.session.told
+
+
 async def test_who_sends_much_leaves_turns_to_others(build: Build) -> None:
     world = World(build)
     world.session.output = [b"x"]

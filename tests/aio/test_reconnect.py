@@ -39,3 +39,10 @@ def test_policies_are_values() -> None:
     assert Reconnect(attempts=3) == Reconnect(attempts=3)
     with pytest.raises(AttributeError):
         Reconnect().attempts = 3  # type: ignore[misc]
+
+
+def test_links_of_a_session_that_may_be_alive_are_tried_for_often() -> None:
+    patient = Reconnect(first_delay=5.0, longest_delay=60.0, jitter=0.0).resuming()
+    assert [patient.next() for _ in range(3)] == [1.0, 1.0, 1.0]
+    hasty = Reconnect(first_delay=0.0, longest_delay=0.0).resuming()
+    assert [hasty.next() for _ in range(3)] == [0.0, 0.0, 0.0]

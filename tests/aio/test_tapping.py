@@ -212,6 +212,21 @@ def test_a_tap_that_raises_is_heard_no_more(caplog: pytest.LogCaptureFixture) ->
     assert len(caplog.records) == 1
 
 
+def test_a_part_of_a_message_is_no_bytes_to_a_tap() -> None:
+    # A WebSocket hands on whole messages, and tells of those that are under way.
+    class Sizes(Tap):
+        def received(self, connection: Connection, data: bytes) -> None:
+            sizes.append(len(data))
+
+    sizes: list[int] = []
+    _, session, _ = tapped(True, Sizes())
+    session.link_up(0.0)
+    session.attached()
+    session.receive(b"", 0.0)
+    session.receive(b"ab", 0.0)
+    assert sizes == [2]
+
+
 def test_errors_are_outcomes() -> None:
     assert [outcome_of(error) for error in (Canceled(), Rejected(), KeyError())] == [
         Outcome.CANCELED,

@@ -51,6 +51,13 @@ def test_junk_is_recognised_and_nothing_is_answered(octets: bytes, what: str) ->
     assert acceptor.farewell == b""
 
 
+def test_who_says_nothing_is_refused_with_goodbye() -> None:
+    # docs/reference/rs-0.md, Hello 3: also when the server closes, or has waited for too long.
+    acceptor = make()
+    assert acceptor.receive(b"", 100.0) is None
+    assert acceptor.farewell[:1] == b"\x0d" and acceptor.farewell.endswith(b"no clientHello has come")
+
+
 def test_a_message_before_hello_is_answered_with_goodbye() -> None:
     # THREATS 71.
     acceptor = make()

@@ -8,6 +8,7 @@ from penstock import (
     LimitExceeded,
     Payload,
     ProtocolError,
+    StreamClosed,
 )
 from penstock.kinds import Kind
 from penstock.wire.reactivestreams import Message, Type
@@ -21,13 +22,14 @@ def test_late_messages_stop_at_the_fence() -> None:
     stream = raw.open(5)
     raw.session.cancel(stream)
     again = raw.session.open(Kind.STREAM, "y", Payload(), 2)
-    assert again == stream == 1
+    # The number is the same on the wire, and the stream another one.
+    assert (stream, again) == (1, 2)
     # THREATS 70: dropped, and without using the new stream's credit.
     late = [Message(Type.ON_NEXT, 1, 0, b"late")] * 3
     raw.say(*late, Message(Type.ON_NEXT_PART, 1, 0, b"late"), Message(Type.ON_COMPLETE, 1))
     assert raw.events() == []
     raw.say(Message(Type.SUBSCRIBED, 1), Message(Type.ON_NEXT, 1, 0, b"new"))
-    assert [event.payload.data for event in raw.events()] == [b"new"]
+    assert [(event.stream_id, event.payload.data) for event in raw.events()] == [(again, b"new")]
 
 
 def test_a_size_outlives_its_stream_until_the_fence() -> None:
@@ -42,11 +44,122 @@ def test_a_size_outlives_its_stream_until_the_fence() -> None:
 
 def test_an_id_waits_for_its_own_fence() -> None:
     raw = Raw()
-    assert raw.session.open(Kind.STREAM, "a", Payload(), 1) == 1
+    raw.heard()
+    raw.session.open(Kind.STREAM, "a", Payload(), 1)
     raw.session.cancel(1)
-    assert raw.session.open(Kind.STREAM, "b", Payload(), 1) == 2
+    raw.session.open(Kind.STREAM, "b", Payload(), 1)
     raw.say(Message(Type.SUBSCRIBED, 1))
-    assert raw.session.open(Kind.STREAM, "c", Payload(), 1) == 1
+    raw.session.open(Kind.STREAM, "c", Payload(), 1)
+    assert [message.subscriber for message in raw.heard() if message.type == Type.SUBSCRIBE] == [1, 2, 1]
+
+
+def test_a_handler_never_sends_to_the_stream_that_has_its_number_next() -> None:
+    raw = Raw(False)
+    subscribe = Message(Type.SUBSCRIBE, 5, 3, b"x")
+    raw.say(subscribe, Message(Type.CANCEL, 5), subscribe)
+    first, second = [event.stream_id for event in raw.events() if type(event).__name__ == "Requested"]
+    with pytest.raises(StreamClosed):
+        raw.session.send(first, Payload(b"late"))
+    assert raw.session.send(second, Payload(b"x")) == 2
+
+
+EARLY = {
+    "onNext": b"\x07\x01\x01a",
+    "onNext of two": b"\x07\x01\x01a\x07\x01\x01b",
+    "onComplete": b"\x08\x01",
+    "onError": b"\x09\x01\x04oops",
+    "onNextPart": b"\x0b\x01\x00\x01a",
+    "onNextLastPart": b"\x0c\x01\x00\x01a",
+    "onNextMetadata": b"\x41\x01\x01m",
+}
+"""What a publisher may not say for subscriber 1 before subscribed."""
+early = pytest.mark.parametrize("octets", EARLY.values(), ids=EARLY)
+
+
+def unfenced(kind: Kind, is_client: bool = True) -> Raw:
+    """Return a session with one subscription, whose `subscribed` has not come."""
+    raw = Raw(is_client, b"\x02\x00\x01\x01" if is_client else b"\x01\x00\x01\x01", extensions=("metadata",))
+    assert raw.session.open(kind, "x", Payload(), 5) == 1
+    raw.heard()
+    raw.events()
+    return raw
+
+
+@early
+@pytest.mark.parametrize("kind", [Kind.CALL, Kind.STREAM])
+@pytest.mark.parametrize("is_client", [True, False], ids=["client", "server"])
+def test_messages_before_the_first_subscribed_end_the_session(octets: bytes, kind: Kind, is_client: bool) -> None:
+    # THREATS 101: nothing is dropped without a word, and no call waits for ever.
+    raw = unfenced(kind, is_client)
+    raw.say(octets)
+    failed, closed = raw.ended(ProtocolError, "for subscriber 1 before subscribed, which must be first")
+    assert (failed.stream_id, failed.error) == (1, closed.error)
+
+
+def test_packed_elements_before_the_first_subscribed_end_the_session() -> None:
+    # THREATS 101: nobody can know how long they are.
+    raw = unfenced(Kind.STREAM)
+    raw.say(b"\x0a\x01\x02abcdefgh")
+    raw.ended(ProtocolError, "no fixed size")
+
+
+@early
+def test_a_cancel_does_not_allow_messages_before_the_first_subscribed(octets: bytes) -> None:
+    # THREATS 101
+    raw = unfenced(Kind.STREAM)
+    raw.session.cancel(1)
+    raw.heard()
+    raw.say(octets)
+    raw.ended(ProtocolError, "before subscribed")
+
+
+@early
+@pytest.mark.parametrize("end", [b"\x08\x01", b"\x09\x01\x00"], ids=["completed", "failed"])
+def test_no_message_of_a_publisher_that_has_ended_may_precede_the_next_subscribed(octets: bytes, end: bytes) -> None:
+    # THREATS 101: a server that refuses with onError alone, from its second answer on.
+    raw = unfenced(Kind.CALL)
+    raw.say(b"\x06\x01\x00", end)
+    assert raw.session.open(Kind.CALL, "y", Payload()) == 2
+    raw.events()
+    raw.heard()
+    raw.say(octets)
+    raw.ended(ProtocolError, "before subscribed")
+
+
+def test_the_end_of_a_publisher_that_was_canceled_is_the_last_of_it() -> None:
+    # THREATS 101: a call is canceled with its item; its onComplete crosses with that.
+    raw = unfenced(Kind.CALL)
+    raw.say(b"\x06\x01\x00", b"\x07\x01\x01a")
+    assert raw.session.open(Kind.CALL, "y", Payload()) == 2
+    raw.say(b"\x07\x01\x01b", b"\x08\x01")
+    assert [type(event).__name__ for event in raw.events()] == ["ItemReceived"]
+    raw.heard()
+    raw.say(b"\x09\x01\x04oops")
+    raw.ended(ProtocolError, "onError came for subscriber 1 before subscribed")
+
+
+@early
+def test_late_messages_of_a_canceled_publisher_are_dropped(octets: bytes) -> None:
+    # THREATS 70
+    raw = unfenced(Kind.STREAM)
+    raw.say(b"\x06\x01\x00")
+    raw.session.cancel(1)
+    assert raw.session.open(Kind.STREAM, "y", Payload(), 5) == 2
+    raw.say(octets)
+    # The fence ends what is late.
+    raw.say(b"\x06\x01\x00", b"\x07\x01\x01z")
+    assert [event.payload.data for event in raw.events()] == [b"z"]
+    assert raw.session.link_wanted
+
+
+def test_a_subscription_canceled_before_its_fence_may_still_be_heard_behind_it() -> None:
+    # THREATS 70
+    raw = unfenced(Kind.STREAM)
+    raw.session.cancel(1)
+    raw.say(b"\x06\x01\x00")
+    assert raw.session.open(Kind.STREAM, "y", Payload(), 5) == 2
+    raw.say(b"\x07\x01\x01a", b"\x08\x01")
+    assert raw.events() == [] and raw.session.link_wanted
 
 
 # Hostile peers.
@@ -116,6 +229,28 @@ def test_parts_of_a_wrong_size_end_the_session() -> None:
     raw.ended(ProtocolError, "has 5 bytes, and 4 were announced")
 
 
+def test_parts_of_a_fixed_size_are_measured_with_the_last() -> None:
+    # docs/reference/rs-0.md, Streams 8.
+    raw = Raw()
+    raw.open(3, size=4)
+    raw.say(Message(Type.ON_NEXT_PART, 1, 0, bytes(9)), Message(Type.ON_NEXT_PART, 1, 0, bytes(9)))
+    assert raw.events() == [] and raw.session.link_wanted
+    raw.say(Message(Type.ON_NEXT_LAST_PART, 1, 0, b"x"))
+    raw.ended(ProtocolError, "has 19 bytes, and 4 were announced")
+
+
+def test_a_size_above_the_limit_is_refused_with_subscribed() -> None:
+    # docs/reference/rs-0.md, Limits.
+    raw = Raw()
+    assert raw.session.open(Kind.STREAM, "x", Payload(), 5) == 1
+    limit = (1 << 24) - 1
+    raw.say(Message(Type.SUBSCRIBED, 1, limit))
+    assert raw.session.link_wanted
+    assert raw.session.open(Kind.STREAM, "y", Payload(), 5) == 2
+    raw.say(Message(Type.SUBSCRIBED, 2, limit + 1))
+    raw.ended(LimitExceeded, "elements have 16777216 bytes, and at most 16777215 are accepted")
+
+
 def test_a_lone_last_part_is_an_item_and_parts_after_cancel_are_nothing() -> None:
     # THREATS 52.
     raw = Raw()
@@ -164,4 +299,4 @@ def test_calls_leave_no_strays_behind() -> None:
         pair.server.send(there, Payload(b"x"), True)
         pair.drive()
     assert pair.client.link_wanted and pair.server.link_wanted
-    assert stream == 1
+    assert stream == 100

@@ -101,7 +101,7 @@ def test_metadata_travels_where_both_sides_agree(cut: Cut) -> None:
     items = [Payload(b"a", b"m"), Payload(b"b"), Payload(bytes(200), b""), Payload(b"c", b"n"), Payload(b"d")]
     sent = 0
     while sent < len(items):
-        sent += pair.server.send_run(-2, PayloadRun.of(items), sent)
+        sent += pair.server.send_run(request.stream_id, PayloadRun.of(items), sent)
     pair.drive()
     got = [
         payload

@@ -309,3 +309,55 @@ async def test_a_collector_records_a_gap_for_each_link(tmp_path: Path) -> None:
     assert (begun, collector.progress.rows, collector.progress.gaps) == (2, 2, 1)
     ((position, reason),) = [(gap.position, gap.reason) for gap in Journal(tmp_path).reader("numbers").gaps()]
     assert position == 1 and "broke" in reason
+
+
+@pytest.mark.parametrize("words", [b"\x09\x01\x04oops", b"\x07\x01\x01a\x08\x01"], ids=["onError", "onNext"])
+async def test_a_call_answered_before_subscribed_fails_and_does_not_wait(words: bytes) -> None:
+    # THREATS 101
+    heard: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    async def publisher(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"\x02\x00\x00")
+        await reader.readuntil(b"\x01\x01")  # clientHello, and subscribe with subscriber 1 and a demand of 1
+        writer.write(words)
+        heard.set_result(await reader.read())
+        writer.transport.abort()
+
+    server = await asyncio.start_server(publisher, "127.0.0.1", 0)
+    async with penstock.connect(f"reactive-streams+tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}") as peer:
+        with pytest.raises(penstock.ProtocolError, match="before subscribed, which must be first"):
+            await peer.call("x")
+    assert b"before subscribed, which must be first" in await heard
+    server.close()
+
+
+@pytest.mark.parametrize("by_client", [True, False])
+async def test_a_half_close_of_tcp_is_a_close(by_client: bool) -> None:
+    # docs/reference/rs-0.md, Goodbye: what is open has failed, and nothing more is sent.
+    seen: list[object] = []
+    reached = asyncio.Event()
+    if by_client:
+        async with penstock.serve(make_service(seen, reached), "reactive-streams+tcp://127.0.0.1:0") as server:
+            port = int(server.urls[0].rpartition(":")[2])
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"\x01\x00\x00\x03\x05never\x01\x01")
+            await reached.wait()
+            writer.write_eof()
+            await until(lambda: server.connections == 0)
+            await reader.read()
+            assert "never ended" in seen
+            writer.transport.abort()
+        return
+
+    async def publisher(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"\x02\x00\x00")
+        await reader.readuntil(b"\x01\x01")
+        writer.write_eof()
+        await reader.read()
+        writer.transport.abort()
+
+    listener = await asyncio.start_server(publisher, "127.0.0.1", 0)
+    async with penstock.connect(f"reactive-streams+tcp://127.0.0.1:{listener.sockets[0].getsockname()[1]}") as peer:
+        with pytest.raises(penstock.LinkLost, match="without goodbye"):
+            await peer.call("x")
+    listener.close()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.kinds import Kind
-from penstock.reactivestreams.streams import UNBOUNDED, Publication, Subscriptions, add, spend, stream_id_of
+from penstock.reactivestreams.streams import UNBOUNDED, Subscriptions, add, spend
 
 
 def test_demand_saturates_and_is_unbounded_then() -> None:
@@ -14,23 +14,30 @@ def test_demand_saturates_and_is_unbounded_then() -> None:
     assert (spend(UNBOUNDED, 1000), spend(5, 2)) == (UNBOUNDED, 3)
 
 
-def test_the_peers_ids_never_meet_ours() -> None:
-    assert [stream_id_of(subscriber) for subscriber in (0, 1, UNBOUNDED)] == [-1, -2, -(1 << 63)]
-    assert Publication(7, 1, 0, 0.0).id == -8
+def test_a_number_is_used_again_and_an_id_never() -> None:
+    table = Subscriptions()
+    first = table.open(Kind.STREAM, 1)
+    table.fence(first.number)
+    table.end(first)
+    second = table.open(Kind.STREAM, 1)
+    assert (first.number, second.number) == (1, 1)
+    assert first.id != second.id
+    # Whoever still has the first one's id does nothing to the second.
+    assert (table.of(first.id), table.of(second.id)) == (None, second)
 
 
 def test_the_lowest_free_number_is_given_once_its_fence_has_come() -> None:
     table = Subscriptions()
     first, second, third = (table.open(Kind.STREAM, 1) for _ in range(3))
-    assert [each.id for each in (first, second, third)] == [1, 2, 3]
+    assert [each.number for each in (first, second, third)] == [1, 2, 3]
     table.end(second)
     table.end(second)
     assert (table.live, table.get(2), table.get(3)) == (2, None, third)
     # Its `subscribed` is under way: whatever comes before it is of no use.
-    assert table.open(Kind.STREAM, 1).id == 4
+    assert table.open(Kind.STREAM, 1).number == 4
     assert table.fence(2) is second
     assert table.fence(2) is None
-    assert table.open(Kind.STREAM, 1).id == 2
+    assert table.open(Kind.STREAM, 1).number == 2
     assert table.fence(9) is None
     assert [table.was_given(number) for number in (0, 4, 5)] == [False, True, False]
 
@@ -42,7 +49,7 @@ def test_numbers_are_the_lowest_that_are_free(steps: list[tuple[str, int]]) -> N
     for verb, choice in steps:
         if verb == "open":
             expected = heapq.nsmallest(1, set(range(1, len(held) + 2)) - held.keys())[0]
-            assert table.open(Kind.STREAM, 0).id == expected
+            assert table.open(Kind.STREAM, 0).number == expected
             held[expected] = set()
         elif held:
             number = sorted(held)[choice % len(held)]

@@ -99,7 +99,7 @@ def test_a_disk_that_fails_ends_the_session_before_anything_is_said_or_done(monk
     monkeypatch.setattr(Log, "append", broken)
     pair.server.send(stream_id, Payload(b"too early"))
     pair.drive()
-    assert [type(event) for event in pair.client.take_events()] == [Failed, Closed]
+    assert [type(event) for event in pair.client.take_events()] == [Established, Failed, Closed]
     assert isinstance(pair.happened[-1].error, SessionStoreError)
     assert not pair.disk.logs
 

@@ -17,7 +17,7 @@ Cut = Callable[[bytes], Iterable[bytes]]
 
 def whole(data: bytes) -> Iterable[bytes]:
     """Bring the bytes as they were sent."""
-    return [data]
+    return [data] if data else []
 
 
 def byte_by_byte(data: bytes) -> Iterable[bytes]:

@@ -68,10 +68,11 @@ class Raw:
     def events(self) -> list[Any]:
         return list(self.session.take_events())
 
-    def ended(self, error: type[Exception], what: str) -> None:
-        """Check that the peer was told goodbye, and why."""
+    def ended(self, error: type[Exception], what: str) -> list[Any]:
+        """Check that the peer was told goodbye, and why; return the events."""
         *_, last = self.heard()
-        closed = self.events()[-1]
+        events = self.events()
+        closed = events[-1]
         assert last.type == Type.GOODBYE
         assert isinstance(closed.error, error)
         assert what in str(closed.error)
@@ -81,3 +82,4 @@ class Raw:
         self.say(b"\x0d\x00" * 1000)
         # THREATS 73.
         assert self.heard() == []
+        return events

@@ -30,7 +30,7 @@ def test_hello_then_a_stream_to_its_end(cut: Cut) -> None:
     assert (request.kind, request.route, request.payload, request.credit, request.done) == (
         Kind.STREAM, "ticks", Payload(b"question"), 3, True,
     )  # fmt: skip
-    assert (stream, there) == (1, -2)
+    assert (stream, there) == (1, -1)
     run = PayloadRun.of([Payload(b"%d" % number) for number in range(10)])
     assert pair.server.send_run(there, run) == 3
     with pytest.raises(CreditExceeded):
@@ -70,9 +70,9 @@ def test_both_sides_subscribe_with_the_same_ids(cut: Cut) -> None:
     back = pair.server.open(Kind.STREAM, "back", Payload(), 5)
     pair.drive()
     (request,) = pair.events("client", "Requested")
-    assert (ours, back, theirs, request.stream_id) == (1, 1, -2, -2)
-    pair.client.send(-2, Payload(b"from the client"), True)
-    pair.server.send(-2, Payload(b"from the server"), True)
+    assert (ours, back, theirs, request.stream_id) == (1, 1, -1, -1)
+    pair.client.send(-1, Payload(b"from the client"), True)
+    pair.server.send(-1, Payload(b"from the server"), True)
     pair.drive()
     assert pair.items("client", 1) == [b"from the server"]
     assert pair.items("server", 1) == [b"from the client"]
@@ -98,7 +98,7 @@ def test_errors_and_cancels(cut: Cut) -> None:
     assert [event.stream_id for event in pair.events("server", "Canceled")] == [there]
     pair.server.complete(there)
     pair.server.fail(there, KeyError())
-    assert {stream, secret, third} == {1} and pair.server.open_streams == 0
+    assert {stream, secret, third} == {1, 2, 3} and pair.server.open_streams == 0
 
 
 @pytest.mark.parametrize("kind", [Kind.FIRE, Kind.UPLOAD, Kind.CHANNEL])

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from h2 import events
 from h2.config import H2Configuration
 from h2.connection import H2Connection
+
+TYPE = ("content-type", "application/rsocket")
+"""What clients of ours send."""
 
 Event = TypeVar("Event", bound=events.Event)
 
@@ -44,11 +47,19 @@ class Raw:
         """Send bytes that h2 would not."""
         self._writer.write(data)
 
-    def request(self, path: str = "/", method: str = "POST", *, end_stream: bool = False) -> int:
+    def request(
+        self,
+        path: str = "/",
+        method: str = "POST",
+        *,
+        authority: str = "localhost",
+        headers: Iterable[tuple[str, str]] = (TYPE,),
+        end_stream: bool = False,
+    ) -> int:
         """Open a stream and return its number."""
         stream_id = self.h2.get_next_available_stream_id()
-        headers = [(":method", method), (":scheme", "http"), (":authority", "localhost"), (":path", path)]
-        self.h2.send_headers(stream_id, headers, end_stream=end_stream)
+        pseudo = [(":method", method), (":scheme", "http"), (":authority", authority), (":path", path)]
+        self.h2.send_headers(stream_id, [*pseudo, *headers], end_stream=end_stream)
         self.flush()
         return stream_id
 

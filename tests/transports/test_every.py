@@ -285,6 +285,23 @@ async def test_a_peer_that_does_not_read_costs_no_memory(either: Place) -> None:
         assert [len(first.data), *rest] == [10 * KIB] * count
 
 
+async def test_what_the_peers_system_takes_is_told(place: Place) -> None:
+    # THREATS 91
+    async with world(place) as w:
+        async with w.peer.stream("heavy", b"2000", credit=2_000) as items:
+            taking = aiter(items)
+            await anext(taking)
+            w.here.link.pause_reading()
+            await until(lambda: w.there.paused)
+            await turns(100)
+            waiting, before = w.there.link.progress()
+            assert waiting > 100_000
+            w.here.link.resume_reading()
+            assert len([item async for item in taking]) == 1_999
+            waiting, after = w.there.link.progress()
+            assert after > before
+
+
 # Ends of streams.
 
 

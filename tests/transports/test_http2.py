@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 
 import pytest
@@ -9,14 +10,18 @@ from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 
 import penstock
-from penstock import ConnectError, LinkLost, Service, Settings, UrlError
+from penstock import ConnectError, Kind, LinkLost, Payload, Service, Settings, UrlError
+from penstock.rsocket.dialect import DIALECTS
+from penstock.rsocket.session import RSocketSession
 from penstock.transports import streams
+from penstock.transports.messages import PREFIX_BYTES
+from penstock.urls import parse_url
 from tests.transports import interactions
 from tests.transports.certificates import Certificates
 from tests.transports.interactions import serving
-from tests.transports.raw_http2 import Raw, raw_client, raw_server
+from tests.transports.raw_http2 import TYPE, Raw, raw_client, raw_server
 from tests.transports.recording import Place, Recorder, connected, joined, listening
-from tests.waiting import turns
+from tests.waiting import turns, until
 
 H2C = "rsocket+h2c://127.0.0.1:0"
 H2 = "rsocket+h2://localhost:0"
@@ -263,7 +268,14 @@ async def test_a_client_asks_as_http_2_wants_it() -> None:
 
 @pytest.mark.parametrize(
     ("status", "message"),
-    [("404", "nothing at that path"), ("405", "takes no POST"), ("503", "no more connections"), ("500", "status 500")],
+    [
+        ("404", "nothing at that path"),
+        ("405", "takes no POST"),
+        ("403", "origin"),
+        ("415", "application/rsocket"),
+        ("503", "no more connections"),
+        ("500", "status 500"),
+    ],
 )
 async def test_an_answer_that_is_no_yes_is_one_clear_error(status: str, message: str) -> None:
     async with raw_server() as place:
@@ -352,6 +364,116 @@ async def test_what_is_not_asked_for_rightly_is_declined(path: str, method: str,
             assert await raw.status() == 200
 
 
+EVIL = ("origin", "https://evil.example")
+APP = ("origin", "https://app.example")
+LISTED = ("https://app.example",)
+
+
+def fire() -> bytes:
+    """Return what a client says that fires at once."""
+    session = RSocketSession.client(Settings(), Payload(), DIALECTS["rsocket-1.0"])
+    session.link_up(0.0)
+    session.open(Kind.FIRE, "log", Payload(b"fired"))
+    return b"".join(session.take_output())
+
+
+@pytest.mark.parametrize("transport", ["h2c", "h2"])
+@pytest.mark.parametrize(
+    ("origins", "authority", "headers", "status"),
+    [
+        # THREATS 83: a page's fetch with a binary body, which needs no leave of the server's.
+        ((), "localhost", [EVIL, ("content-type", "text/plain")], 403),
+        ((), "localhost", [EVIL, TYPE], 403),
+        ((), "localhost", [APP, TYPE], 403),
+        (LISTED, "localhost", [EVIL, TYPE], 403),
+        (LISTED, "localhost", [APP, TYPE], 200),
+        (LISTED, "localhost", [TYPE], 200),
+        (("*",), "localhost", [EVIL, TYPE], 200),
+        # Pages in sandboxes, files, and pages that send no referrer.
+        (LISTED, "localhost", [("origin", "null"), TYPE], 403),
+        (("null",), "localhost", [("origin", "null"), TYPE], 200),
+        # One good origin hides no other, in whatever order.
+        (LISTED, "localhost", [APP, EVIL, TYPE], 403),
+        (LISTED, "localhost", [EVIL, APP, TYPE], 403),
+        (LISTED, "localhost", [("origin", "https://app.example https://evil.example"), TYPE], 403),
+        # The server's own address, and DNS rebinding.
+        ((), "127.0.0.1:7878", [("origin", "http://127.0.0.1:7878"), TYPE], 200),
+        ((), "127.0.0.1:7878", [("origin", "http://127.0.0.1:80"), TYPE], 403),
+        ((), "evil.example:7878", [("origin", "http://evil.example:7878"), TYPE], 403),
+        # THREATS 83: pages may send these types to anybody, others only where the server allows it.
+        ((), "localhost", [], 415),
+        ((), "localhost", [("content-type", "")], 415),
+        ((), "localhost", [("content-type", "text/plain")], 415),
+        (("*",), "localhost", [EVIL, ("content-type", "text/plain;application/rsocket")], 415),
+        ((), "localhost", [("content-type", "text/plain"), TYPE], 415),
+        ((), "localhost", [("content-type", "text/plain, application/rsocket")], 415),
+        ((), "localhost", [("content-type", "application/rsocket+x")], 415),
+        ((), "localhost", [("content-type", "Application/RSocket ; v=1")], 200),
+    ],
+)
+async def test_pages_of_others_open_no_stream(
+    certificates: Certificates,
+    transport: str,
+    origins: tuple[str, ...],
+    authority: str,
+    headers: list[tuple[str, str]],
+    status: int,
+) -> None:
+    url, context = H2C, None
+    if transport == "h2":
+        url, context = f"{H2}?{certificates.server_options}", certificates.client
+        context.set_alpn_protocols(["h2"])
+    async with listening(url, Settings(origins=origins)) as place, raw_client(place.port, context) as raw:
+        server = await place.next()
+        raw.request(authority=authority, headers=headers)
+        assert await raw.status() == status
+        assert server.told == (["made"] if status == 200 else [])
+
+
+@pytest.mark.parametrize("origins", [(), LISTED])
+@pytest.mark.parametrize(
+    ("headers", "status"), [([EVIL, TYPE], 403), ([("content-type", "text/plain")], 415), ([TYPE], 200)]
+)
+async def test_no_handler_runs_for_pages_of_others(
+    origins: tuple[str, ...], headers: list[tuple[str, str]], status: int
+) -> None:
+    # THREATS 83
+    settings = Settings(origins=origins)
+    async with serving(H2C, settings=settings) as world, raw_client(parse_url(world.server.urls[0]).port) as raw:
+        stream_id = raw.request(headers=headers)
+        raw.h2.send_data(stream_id, fire())
+        raw.flush()
+        assert await raw.status() == status
+        if status == 200:
+            await until(lambda: b"fired" in world.seen)
+        else:
+            await raw.next(events.StreamReset)
+            # This server's clients are served all the while.
+            assert (await world.peer.call("echo", b"hello")).data == b"hello"
+            assert world.seen == []
+
+
+@pytest.mark.parametrize("protocol", PREFIX_BYTES)
+async def test_pages_of_others_open_no_stream_of_any_protocol(protocol: str) -> None:
+    # THREATS 83
+    async with listening(f"{protocol}+h2c://127.0.0.1:0") as place, raw_client(place.port) as raw:
+        server = await place.next()
+        raw.request(headers=[EVIL, TYPE])
+        assert await raw.status() == 403
+        await raw.next(events.StreamReset)
+        assert server.told == []
+
+
+async def test_who_is_refused_for_its_origin_or_type_is_noted(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "penstock")
+    async with listening(H2C) as place, raw_client(place.port) as raw:
+        for _ in range(3):
+            raw.request(headers=[EVIL, TYPE])
+        await raw.until(lambda: sum(isinstance(event, events.StreamReset) for event in raw.told) == 3)
+    # One line, however many streams.
+    assert caplog.text.count("a peer is refused: its request was answered with 403") == 1
+
+
 async def test_the_path_of_a_client_must_be_that_of_the_server() -> None:
     async with listening(f"{H2C}/right") as place:
         with pytest.raises(ConnectError, match=rf"h2c://127.0.0.1:{place.port}/wrong: .*nothing at that path \(404\)"):
@@ -367,10 +489,11 @@ async def test_who_is_refused_is_told_so() -> None:
         assert await raw.status() == 503
 
 
-async def test_who_is_refused_as_a_whole_is_closed_before_anything_is_said() -> None:
-    async with listening(H2C) as place:
+async def test_who_is_refused_as_a_whole_is_told_the_limit() -> None:
+    # THREATS 94
+    async with listening(H2C, SHORT) as place:
         place.refusing = True
-        with pytest.raises(ConnectError, match="cannot connect"):
+        with pytest.raises(ConnectError, match="the server is full"):
             await connected(place.url)
 
 

@@ -54,6 +54,7 @@ async def test_bytes_may_be_cut_over_many_frames_with_padding() -> None:
 
 async def test_what_comes_byte_by_byte_is_the_same() -> None:
     async with listening(H2C) as place, raw_client(place.port) as raw:
+        server = await place.next()
         await raw.next(events.RemoteSettingsChanged)
         sent: list[bytes] = []
         raw.send = sent.append  # type: ignore[method-assign]
@@ -64,7 +65,6 @@ async def test_what_comes_byte_by_byte_is_the_same() -> None:
         for octet in b"".join(sent):
             raw.send(bytes([octet]))
             await asyncio.sleep(0)
-        server = await place.next()
         await server.has(b"hello")
         assert await server.lost() is None
 

@@ -39,6 +39,14 @@ async def test_no_more_is_read_than_the_reader_wants() -> None:
         assert client.link.get_write_buffer_size() == 0
 
 
+async def test_progress_is_what_the_reader_has_taken() -> None:
+    async with joined(URL) as (client, server):
+        client.link.write(bytes(100))
+        assert client.link.progress() == (100, 0)
+        await server.has(bytes(100))
+        assert client.link.progress() == (0, 100)
+
+
 async def test_a_reader_may_stop_between_two_pieces() -> None:
     async with joined(URL) as (client, server):
         received = server.received
@@ -116,7 +124,7 @@ async def test_nobody_there_is_an_error_and_nobody_in_another_loop_is_there() ->
 async def test_who_is_refused_learns_so_at_once() -> None:
     async with listening(URL) as place:
         place.refusing = True
-        with pytest.raises(ConnectError, match="takes no more connections"):
+        with pytest.raises(ConnectError, match="the server is full"):
             await connected(URL)
 
 

@@ -22,6 +22,8 @@ from websockets.typing import Origin, Subprotocol
 import penstock
 from penstock import ConnectError, LimitExceeded, LinkLost, LocalError, ProtocolError, Settings, UrlError
 from penstock.transports import websocket
+from penstock.transports.base import REFUSING
+from penstock.transports.websocket_frames import message_frames
 from tests.aio.serving import make_service
 from tests.transports.recording import Place, Recorder, connected, joined, listening
 from tests.waiting import turns, until
@@ -105,6 +107,18 @@ async def test_what_begins_a_message_counts_as_waiting() -> None:
         client.link.write(b"cde")
         assert client.link.get_write_buffer_size() == 0
         await server.has(b"\0\0\5abcde")
+
+
+async def test_a_part_of_a_message_is_told_of() -> None:
+    # THREATS 91: who receives it learns that the peer lives, and gets the message when it is whole.
+    async with joined(WS) as (client, server):
+        frame = b"".join(message_frames([bytes(50_000)], True))
+        reads = server.reads
+        client.link._link.write(frame[:20_000])
+        await server.until(lambda: server.reads > reads)
+        assert server.data == b""
+        client.link._link.write(frame[20_000:])
+        await server.has(prefixed(bytes(50_000)))
 
 
 @pytest.mark.parametrize("slow", ["server", "client"])
@@ -456,8 +470,9 @@ async def test_a_listener_that_is_closed_gives_up_handshakes_and_leaves_links_al
             late = await place.next()
             await until(lambda: bool(place.listener._handshakes))  # type: ignore[attr-defined]
             await place.listener.close()
-            assert await reader.read() == b""
-            await late.lost()
+            assert (await reader.read()).startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+            error = await late.lost()
+            assert isinstance(error, LinkLost) and "the server is closing" in str(error)
         client.link.write(prefixed(b"still here"))
         await server.has(prefixed(b"still here"))
         with pytest.raises(ConnectError, match="refused"):
@@ -466,12 +481,24 @@ async def test_a_listener_that_is_closed_gives_up_handshakes_and_leaves_links_al
         await server.lost()
 
 
-async def test_who_is_refused_is_closed_before_anything_is_said() -> None:
+async def test_who_is_refused_is_told_the_limit() -> None:
+    # THREATS 94
     async with listening(WS) as place:
         place.refusing = True
-        with pytest.raises(ConnectError, match="the server closed the connection"):
+        with pytest.raises(ConnectError, match="503 Service Unavailable: the server is full"):
             await connected(place.url)
         assert place.addresses == ["127.0.0.1"]
+
+
+async def test_only_some_refused_peers_are_waited_for() -> None:
+    # THREATS 94
+    async with listening(WS) as place:
+        place.refusing = True
+        silent = [await asyncio.open_connection("127.0.0.1", place.port) for _ in range(REFUSING + 1)]
+        assert await silent[-1][0].read() == b""
+        for _, writer in silent:
+            writer.close()
+            await writer.wait_closed()
 
 
 async def test_a_connection_that_is_given_up_is_dropped() -> None:

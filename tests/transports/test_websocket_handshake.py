@@ -240,6 +240,14 @@ def test_a_client_may_name_the_servers_own_address(host: str, origin: str, statu
         assert answered(there, request.encode())[0] == status
 
 
+@pytest.mark.parametrize("said", [b"", b"GET /feed HTTP/1.1\r\nHost: a\r\n"])
+def test_a_server_that_closes_says_so_in_the_middle_of_a_request(said: bytes) -> None:
+    there = server()
+    assert not there.feed(said)
+    answer = there.unavailable()
+    assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\n") and b"Connection: close\r\n" in answer
+
+
 def test_one_good_origin_does_not_hide_another() -> None:
     request = opening(headers={"Origin": "https://app.example"}, origin=Origin("https://evil.example"))
     assert answered(server(Settings(origins=("https://app.example",))), request)[0] == 403

@@ -14,12 +14,13 @@ from ..errors import LimitExceeded, PenstockError, SetupRejected
 from ..events import Closed, Established, Event, MetadataPushed, Requested, Unlinked
 from ..payload import Payload
 from ..transports import Link
+from .exchanges import without_requests
 from .service import Service
 
 if TYPE_CHECKING:
     from .driver import Driver
 
-__all__ = ["Acceptor", "Admitted", "Gate", "Setup", "certificate_of"]
+__all__ = ["REJECTED", "Acceptor", "Admitted", "Gate", "Setup", "certificate_of"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -158,19 +159,19 @@ class Gate:
 
     def abandon(self) -> None:
         """Await the acceptor no more, because this side ends the connection; nothing that is held is served."""
-        ended = self._end()
+        ended = self._end() or without_requests(self._held)
         self._held = []
         self._driver.dispatch(ended)
 
     def _end(self) -> list[Event]:
-        """Return the end of the connection, where it has come; then nothing else is awaited."""
-        closed: list[Event] = [event for event in self._held if isinstance(event, Closed)]
-        if closed:
-            if self._task is not None:
-                self._task.cancel()
-            self._held = []
-            self._driver.gate = None
-        return closed
+        """Return the end of the connection and of its streams, where it has come; then nothing else is awaited."""
+        if not any(isinstance(event, Closed) for event in self._held):
+            return []
+        if self._task is not None:
+            self._task.cancel()
+        ended, self._held = without_requests(self._held), []
+        self._driver.gate = None
+        return ended
 
     def _newest(self) -> Established | None:
         """Return the newest set-up, if the acceptor was not asked about it."""
@@ -257,7 +258,7 @@ class Gate:
         self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
-        self._held = [event for event in self._held if isinstance(event, Closed)]
+        self._held = without_requests(self._held)
         driver = self._driver
         # What the session has said meanwhile, a sign of life above all, would be taken for acceptance.
         driver.session.take_output()

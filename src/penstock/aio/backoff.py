@@ -6,12 +6,14 @@ import asyncio
 import random
 from typing import Final
 
-__all__ = ["FACTOR", "FIRST", "JITTER", "LONGEST", "Backoff"]
+__all__ = ["FACTOR", "FIRST", "JITTER", "LONGEST", "RESUME_LONGEST", "Backoff", "resuming"]
 
 FIRST: Final = 0.1
 """Seconds: a server that restarts is hardly faster."""
 LONGEST: Final = 10.0
 """Seconds: a person who watches waits no longer."""
+RESUME_LONGEST: Final = 1.0
+"""Seconds, while a session waits for a link: it must go on soon after the network is back."""
 FACTOR: Final = 2.0
 """Seven tries from the first time to the longest."""
 JITTER: Final = 0.5
@@ -51,8 +53,17 @@ class Backoff:
         """Whether nothing is tried any more before :meth:`refill`."""
         return False
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether somebody waits for :meth:`refill`: the last try has failed."""
+        return False
+
     def linked(self, since: float | None) -> None:
         """Learn when the newest link was found good, by the loop's clock; None: that is not known."""
+
+    def excuse(self) -> None:
+        """Let the next try cost nothing: what ended the last link does not come again."""
+        self.reset()
 
     async def wait(self) -> None:
         """Wait until it is time for the next try."""
@@ -65,3 +76,8 @@ class Backoff:
     def reset(self) -> None:
         """Begin anew, after a success."""
         self._whole = min(self._first, self._longest)
+
+
+def resuming() -> Backoff:
+    """Return the delays between tries to get a link for a session that may still be alive."""
+    return Backoff(longest=RESUME_LONGEST)

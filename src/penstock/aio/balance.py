@@ -91,7 +91,7 @@ def balance(
         settings=settings or DEFAULT_SETTINGS,
         setup=setup,
         ssl=ssl,
-        backoff=policy.backoff,
+        backoff=policy.resuming,
     )
 
     def make(url: Url, changed: Callable[[], None]) -> Node:

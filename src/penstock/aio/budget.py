@@ -32,7 +32,7 @@ LONGEST: Final = 32.0
 class RetryBudget(Backoff):
     """The budget of one peer, for links and sessions alike. The first try is taken from it already."""
 
-    __slots__ = ("_refilled", "_since", "_taken", "_told")
+    __slots__ = ("_refilled", "_since", "_taken", "_told", "_waiting")
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,11 +41,17 @@ class RetryBudget(Backoff):
         self._since: float | None = None
         self._told: float | None = None
         self._refilled = asyncio.Event()
+        self._waiting = 0
 
     @property
     def spent(self) -> bool:
         """Whether there is no try left."""
         return self.left(asyncio.get_running_loop().time()) == 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether somebody waits for :meth:`refill`: the last try has failed."""
+        return self._waiting > 0 and not self._refilled.is_set()
 
     def left(self, now: float) -> int:
         """Return how many tries there are."""
@@ -67,12 +73,20 @@ class RetryBudget(Backoff):
             return 0.0
         return min(BASE * 2.0 ** (taken - 1), LONGEST) + random.uniform(0.0, SPREAD)
 
+    def excuse(self) -> None:
+        """Let the next try cost nothing: what ended the last link does not come again."""
+        self._taken = max(0, self._taken - 1)
+
     async def wait(self) -> None:
         """Wait until it is time for the next try; with no try left, until somebody refills the budget."""
         loop = asyncio.get_running_loop()
         while (delay := self.take(loop.time())) is None:
             self._refilled.clear()
-            await self._refilled.wait()
+            self._waiting += 1
+            try:
+                await self._refilled.wait()
+            finally:
+                self._waiting -= 1
         await asyncio.sleep(delay)
 
     def reset(self) -> None:
@@ -98,4 +112,8 @@ class Budgeted(Reconnect):
 
     def backoff(self) -> Backoff:
         """Return the budget."""
+        return self.budget
+
+    def resuming(self) -> Backoff:
+        """Return the budget: links of a session take tries from it, too."""
         return self.budget

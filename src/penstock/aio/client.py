@@ -11,7 +11,7 @@ from ..dialects import connects_anew
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..urls import parse_url
-from .backoff import Backoff
+from .backoff import Backoff, resuming
 from .budget import Budgeted
 from .dialer import Dialer, Said
 from .intercept import Interceptor
@@ -61,7 +61,12 @@ def connect(
             entered before this is, and left when the connection is closed.
         reconnect: How to go on with a new session when the connection breaks and cannot be resumed: what is open
             fails, and what is asked for later goes over the new one. False: the peer is closed then. None is what
-            the protocol has: River goes on as its retry budget allows (:meth:`Peer.reset_budget`), the others close.
+            the protocol has: River goes on as its retry budget allows, the others close. That budget is the one of
+            River's reference: five tries in a row, about 3 s together, and one is given back for each 200 ms that a
+            connection holds. After a longer outage everything fails with a :exc:`ConnectError` until
+            :meth:`Peer.reset_budget` is called; a service that shall wait for its server needs a
+            :class:`Reconnect`. A session that may still be alive gets another link within a second of the
+            network's return, by whatever policy but that budget.
 
     Returns:
         What connects when it is awaited or entered. Leaving the block closes the connection; after an await,
@@ -99,11 +104,11 @@ def _policy(
 ) -> tuple[Reconnect | None, Callable[[], Backoff]]:
     """Return how new sessions are made, None for not at all, and what makes the delays between links of one session."""
     if reconnect:
-        return reconnect, reconnect.backoff
-    if not connects_anew(protocol):
-        return None, Backoff
+        return reconnect, reconnect.resuming
+    if reconnect is False or not connects_anew(protocol):
+        return None, resuming
     budgeted = Budgeted()
-    return None if reconnect is False else budgeted, budgeted.backoff
+    return budgeted, budgeted.resuming
 
 
 class Connecting:

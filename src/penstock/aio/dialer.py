@@ -7,6 +7,7 @@ import logging
 import os
 import ssl as tls
 from collections.abc import Callable
+from math import inf
 from typing import Final, TypeAlias
 
 from .. import transports
@@ -25,6 +26,8 @@ __all__ = ["Dialer", "Said", "payload_of"]
 
 logger = logging.getLogger("penstock.aio")
 
+HELD: Final = 1.0
+"""Seconds after which a link was a good one: the next one that is lost is replaced as soon as the first one was."""
 TOKEN_BYTES: Final = 16
 """RSocket 1.0, Identification Token Handling: nobody may guess it. These are 128 bits."""
 
@@ -46,7 +49,7 @@ class Dialer:
         settings: Limits and timeouts.
         setup: What to tell it about us, or what returns it: at every session, and where the protocol says it again.
         ssl: For TLS; None: the system's certificate authorities are trusted.
-        backoff: Makes the waiting times between links of a session that is resumed.
+        backoff: Makes the waiting times between tries to get a link for a session that has lost its own.
         checkpoint: Of a session that another process left: the first session goes on with it.
         confirm: Wait until the server has accepted the set-up.
         watchers: Of its connections.
@@ -160,6 +163,8 @@ class _Resumption:
     def __init__(self, dialer: Dialer) -> None:
         self.driver: Driver | None = None
         self._dialer = dialer
+        self._backoff = dialer.backoff()
+        self._linked_at = -inf
         self._task: asyncio.Task[None] | None = None
 
     def unlinked(self) -> None:
@@ -170,8 +175,12 @@ class _Resumption:
 
     async def _resume(self, driver: Driver) -> None:
         """Try until there is a link, or the session gives up: its own timer ends it."""
-        backoff = self._dialer.backoff()
+        backoff, loop = self._backoff, driver.loop
         backoff.linked(getattr(driver.session, "linked_at", None))
+        if loop.time() - self._linked_at >= HELD:
+            backoff.reset()
+        if getattr(driver.session, "excused", False):
+            backoff.excuse()
         logger.info("%s: the connection broke; resuming", driver.name)
         while driver.link is None and not driver.closed:
             await backoff.wait()
@@ -179,6 +188,7 @@ class _Resumption:
                 await self._dialer.link(driver)
             except ConnectError as error:
                 logger.info("%s", error)
+        self._linked_at = loop.time()
 
     def _stop(self, over: asyncio.Future[None]) -> None:
         if self._task is not None:

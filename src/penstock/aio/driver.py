@@ -8,7 +8,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from ..errors import SessionError
+from ..errors import OwnerMissing, SessionError
 from ..events import Closed, Draining, Established, Event, LeaseGranted, Unlinked
 from ..kinds import Kind
 from ..session import Session
@@ -110,6 +110,7 @@ class Driver(Flow):
             old.receiver = Discard()
             old.abort()
         self.link = link
+        self._waited = False
         self._holds = 0
         self.writing_resumed()
         self.flush()
@@ -159,6 +160,8 @@ class Driver(Flow):
         while happened:
             self.dispatch(happened if self.gate is None else self.gate.pass_through(happened))
             happened = session.take_events()
+        if self.left and not self.withholds():
+            self.left.clear()
         self.write()
         self._flushing = False
         if session.full:
@@ -168,6 +171,10 @@ class Driver(Flow):
         if not session.link_wanted and self.link is not None:
             self.link.close()
         self._set_timer()
+
+    def withholds(self) -> bool:
+        """Return whether events are held back that have happened: until the set-up is accepted, or they are durable."""
+        return self.gate is not None or (self.kept is not None and not self.kept.settled)
 
     # Time.
 
@@ -183,6 +190,7 @@ class Driver(Flow):
         # It may be early, because a timer that moves on is not set anew: the session knows what is due.
         self._timer = None
         self._timer_due = inf
+        self.look()
         self.session.handle_timer(self.loop.time())
         self.flush()
 
@@ -193,6 +201,8 @@ class Driver(Flow):
         if isinstance(event, Closed):
             self.closed = True
             self.error = event.error
+            if isinstance(event.error, OwnerMissing):
+                logger.error("%s: %s", self.name, event.error)
             self.lessees.closed()
             self._confirmed(event.error)
             if self._timer is not None:

@@ -12,6 +12,7 @@ cdef class Exchanges:
     cdef public dict calls
     cdef public dict inbound
     cdef public dict outbound
+    cdef public set left
     cdef public list restored
     cdef public set tasks
 

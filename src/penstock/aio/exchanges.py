@@ -10,8 +10,18 @@ from inspect import iscoroutine
 from typing import Any, Final, Protocol
 
 from .. import events
-from ..errors import ApplicationError, Canceled, LocalError, StreamClosed
-from ..events import Completed, CreditGranted, Event, Failed, ItemReceived, MetadataPushed, Requested, RunReceived
+from ..errors import ApplicationError, Canceled, LocalError, OwnerMissing, StreamClosed
+from ..events import (
+    Completed,
+    CreditGranted,
+    Established,
+    Event,
+    Failed,
+    ItemReceived,
+    MetadataPushed,
+    Requested,
+    RunReceived,
+)
 from ..payload import Payload
 from ..session import Session
 from ..settings import Settings
@@ -19,7 +29,7 @@ from .handler import begin
 from .inbound import Inbound
 from .service import Service
 
-__all__ = ["Exchanges", "SendingHalf"]
+__all__ = ["Exchanges", "SendingHalf", "without_requests"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -50,6 +60,11 @@ class SendingHalf(Protocol):
 class Exchanges:
     """The streams of one session: its events find their way to futures, items and handlers here.
 
+    Every stream has an owner from the moment it is open, until the session reports its end or its owner leaves it. An
+    event that finds none ends the session with :exc:`~penstock.OwnerMissing`: what it brought would be lost without a
+    trace. Two kinds of events come late, and are dropped: those of a stream in `left`, and a grant, or an end, for a
+    sending half that has ended by itself.
+
     Args:
         session: The session.
         settings: Limits and timeouts.
@@ -61,13 +76,15 @@ class Exchanges:
         calls: Who waits for the one item of a call, by stream.
         inbound: Receiving halves of the other streams.
         outbound: Sending halves.
+        left: Streams that their user left, or whose handler has ended, while the session may still hold events of
+            theirs: these are dropped. It is emptied as soon as the session's events are handed out.
         restored: Receiving halves of the streams that another process opened, until `Peer.adopt` hands them out.
         tasks: Tasks of handlers and sources that have not ended.
 
     """
 
     __slots__ = (
-        "calls", "inbound", "loop", "outbound", "paused", "restored", "service", "session", "settings", "tasks"
+        "calls", "inbound", "left", "loop", "outbound", "paused", "restored", "service", "session", "settings", "tasks"
     )  # fmt: skip
 
     def __init__(self, session: Session, settings: Settings, service: Service) -> None:
@@ -79,6 +96,7 @@ class Exchanges:
         self.calls: dict[int, asyncio.Future[Payload]] = {}
         self.inbound: dict[int, Inbound] = {}
         self.outbound: dict[int, SendingHalf] = {}
+        self.left: set[int] = set()
         self.restored: list[Inbound] = []
         self.tasks: set[asyncio.Future[Any]] = set()
 
@@ -111,6 +129,7 @@ class Exchanges:
         """Want the answer of a call no more."""
         future = self.calls.pop(stream_id, None)
         if future is not None:
+            self.left.add(stream_id)
             self.session.cancel(stream_id)
             self.wake()
 
@@ -119,11 +138,14 @@ class Exchanges:
         half = self.outbound.pop(stream_id, None)
         inbound = self.inbound.pop(stream_id, None)
         if inbound is not None:
+            self.left.add(stream_id)
             self.session.cancel(stream_id, metadata)
             inbound.ended(StreamClosed("the stream was left, and with it canceled"))
-        elif half is not None:
-            self.session.fail(stream_id, Canceled(CANCELED, "the requester left the stream"))
         if half is not None:
+            self.left.add(stream_id)
+            # A call that was answered, and not completed, ends with this.
+            self.calls.pop(stream_id, None)
+            self.session.fail(stream_id, Canceled(CANCELED, "the requester left the stream"))
             half.canceled()
         self.wake()
 
@@ -166,6 +188,9 @@ class Exchanges:
         """
         if not isinstance(error, Exception):
             error = Canceled(CANCELED, "the handler was canceled")
+        elif name and isinstance(error, LocalError):
+            # It says what cannot travel, and where; a peer may cause many of them by what a handler sends back.
+            logger.error("%s failed: %s", name, error)
         elif name and not isinstance(error, ApplicationError):
             logger.error("%s failed", name, exc_info=error)
         try:
@@ -173,6 +198,7 @@ class Exchanges:
         except LocalError as wrong:
             logger.error("%s failed, and its error cannot travel: %s", name, wrong)
             self.session.fail(stream_id, wrong)
+        self.left.add(stream_id)
         self._end_inbound(stream_id, error)
         self.wake()
 
@@ -180,6 +206,7 @@ class Exchanges:
         """Forget a sending half that is over. When it was a handler's, nobody takes items any more either."""
         if self.outbound.get(stream_id) is half:
             del self.outbound[stream_id]
+            self.left.add(stream_id)
         if name:
             self.release(stream_id)
 
@@ -187,6 +214,7 @@ class Exchanges:
         """Want no more items for a handler that has ended."""
         inbound = self.inbound.pop(stream_id, None)
         if inbound is not None:
+            self.left.add(stream_id)
             self.session.cancel(stream_id)
             inbound.ended(StreamClosed("the handler has ended"))
             self.wake()
@@ -205,8 +233,11 @@ class Exchanges:
                 inbound = self.inbound.get(event.stream_id)
                 if inbound is not None:
                     inbound.run(event.run)  # type: ignore[attr-defined]
+                else:
+                    self.unowned(event)
             elif kind is CreditGranted:
                 half = self.outbound.get(event.stream_id)
+                # A half that has ended by itself may see a late grant.
                 if half is not None:
                     half.granted()
             elif event.stream_id:
@@ -228,14 +259,18 @@ class Exchanges:
             self._end(event)
         elif event.stream_id in self.inbound:
             self.inbound[event.stream_id].push(event.metadata)
-        else:
+        elif event.stream_id not in self.left:
             # A responder has no place for it among items.
             self.session_event(event)
 
     def _item(self, event: ItemReceived) -> None:
         stream_id = event.stream_id
-        future = self.calls.pop(stream_id, None)
+        future = self.calls.get(stream_id)
         if future is not None:
+            # An upload's answer may come before its end, which needs an owner as well.
+            if event.done:
+                del self.calls[stream_id]
+            # One that was canceled is left in the next turn of the loop.
             if not future.done():
                 future.set_result(event.payload)
             return
@@ -245,22 +280,40 @@ class Exchanges:
             if event.done:
                 del self.inbound[stream_id]
                 inbound.ended(None)
+        else:
+            self.unowned(event)
 
     def _end(self, event: Event) -> None:
         """Take an event that ends a stream, or half of it."""
         stream_id = event.stream_id
         if isinstance(event, Completed):
-            self._end_inbound(stream_id, None)
+            if not self._end_inbound(stream_id, None):
+                self.unowned(event)
         elif isinstance(event, events.Canceled):
+            # A half that has ended by itself may see this late, too.
             self._end_outbound(stream_id, event.metadata)
             if event.done:
                 why = Canceled(CANCELED, "the peer canceled the stream", None, event.metadata)
                 self._end_inbound(stream_id, why)
         elif isinstance(event, Failed):
-            self._end_outbound(stream_id)
-            self._end_inbound(stream_id, event.error)
+            sending = self._end_outbound(stream_id)
+            receiving = self._end_inbound(stream_id, event.error)
+            # In a stream of the peer's there may have been a sending half alone, which has ended by itself.
+            if not (sending or receiving) and self.session.is_ours(stream_id):
+                self.unowned(event)
 
-    def _end_inbound(self, stream_id: int, error: Exception | None) -> None:
+    def unowned(self, event: Event) -> None:
+        """End the session because of an event without an owner, unless its stream was left."""
+        stream_id = event.stream_id
+        if stream_id not in self.left:
+            # One report is enough.
+            self.left.add(stream_id)
+            name = type(event).__name__
+            error = OwnerMissing(f"stream {stream_id}: nobody owns it, and {name} came; please report this defect")
+            self.session.close(self.loop.time(), error)
+
+    def _end_inbound(self, stream_id: int, error: Exception | None) -> bool:
+        """End the call, or what receives; return whether there was any."""
         future = self.calls.pop(stream_id, None)
         if future is not None and not future.done():
             if error is None:
@@ -271,8 +324,24 @@ class Exchanges:
         inbound = self.inbound.pop(stream_id, None)
         if inbound is not None:
             inbound.ended(error)
+        return inbound is not None or future is not None
 
-    def _end_outbound(self, stream_id: int, metadata: bytes | None = None) -> None:
+    def _end_outbound(self, stream_id: int, metadata: bytes | None = None) -> bool:
+        """End what sends; return whether there was any."""
         half = self.outbound.pop(stream_id, None)
         if half is not None:
             half.canceled(metadata)
+        return half is not None
+
+
+def without_requests(happened: list[Event]) -> list[Event]:
+    """Return the events that have an owner although nobody is admitted: those of streams that are open already.
+
+    Requests are begun by nobody any more, and what came on their streams has no owner.
+    """
+    refused = {event.stream_id for event in happened if isinstance(event, Requested)}
+    return [
+        event
+        for event in happened
+        if not isinstance(event, MetadataPushed | Established) and event.stream_id not in refused
+    ]

@@ -7,7 +7,7 @@ import logging
 from typing import Final
 
 from ..errors import LimitExceeded
-from ..session import Session
+from ..session import Kept, Session
 from ..settings import Settings
 from ..transports import Link
 from .admission import Gate
@@ -21,6 +21,9 @@ logger = logging.getLogger("penstock.aio")
 READ_STOP: Final = 4
 """At how many times `output_high_bytes` nothing more is read. Well above the mark at which producers pause: two
 peers that are both full must go on reading, or neither would ever get rid of anything."""
+
+BACKLOG_BYTES: Final = 4_096
+"""More than this waits: no sign of the peer's can be expected before it has left. A heartbeat has some 150 bytes."""
 
 # Why nothing is read from the link.
 BACKLOG: Final = 1
@@ -42,6 +45,7 @@ class Flow(Exchanges):
         link: The link, while there is one.
         closed: The session is over.
         gate: Holds what happens until the set-up is accepted; None: nothing does.
+        kept: The session, where it holds what happens until that is durable; None: it does not.
 
     """
 
@@ -50,10 +54,13 @@ class Flow(Exchanges):
         "_crowded",
         "_fires",
         "_holds",
+        "_taken",
         "_unsent",
+        "_waited",
         "_waiters",
         "closed",
         "gate",
+        "kept",
         "link",
         "name",
     )
@@ -64,6 +71,7 @@ class Flow(Exchanges):
         self.link: Link | None = None
         self.closed = False
         self.gate: Gate | None = None
+        self.kept: Kept | None = None
         # Why nobody should send: the link has no room, or the disk is behind.
         self._choked = False
         self._crowded = False
@@ -71,6 +79,9 @@ class Flow(Exchanges):
         self._unsent = 0
         self._holds = 0
         self._fires = 0
+        # Whether much waited in the link when we looked, and the number that told how much had left it.
+        self._waited = False
+        self._taken = 0
 
     def flush(self) -> None:
         """Hand out the session's events, write its output, and see to its timer and link."""
@@ -78,9 +89,24 @@ class Flow(Exchanges):
 
     # Writing.
 
+    def look(self) -> None:
+        """Tell the session where output that had waited has left the link since the last look.
+
+        Where little waits it is a heartbeat or two, which the system of a peer that hangs takes as well.
+        """
+        link = self.link
+        if link is None:
+            return
+        waiting, taken = link.progress()
+        if self._waited and taken > self._taken:
+            self.session.progressed(self.loop.time())
+        self._waited = waiting > BACKLOG_BYTES
+        self._taken = taken
+
     def writing_paused(self) -> None:
         """Let whoever sends wait."""
         self._choked = self.paused = True
+        self.look()
 
     def writing_resumed(self) -> None:
         """Let whoever sends go on, unless they wait for the disk as well."""

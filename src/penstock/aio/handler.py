@@ -57,6 +57,8 @@ def begin(driver: Driver, event: Requested) -> None:
 
 def _refuse(driver: Driver, event: Requested) -> None:
     kind = event.kind.name.lower()
+    # What came with the request has no owner.
+    driver.left.add(event.stream_id)
     driver.session.fail(
         event.stream_id, Rejected(REJECTED, f"no {kind} handler is named {event.route[:ROUTE_CHARACTERS]!r}")
     )

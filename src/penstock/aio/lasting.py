@@ -150,6 +150,9 @@ class LastingPeer(Peer):
             if not driver.usable:
                 await self._another()
             elif driver.paused:
+                if driver.link is None and self._backoff.exhausted:
+                    # The session lives, and nobody looks for a link: it would be waited for in vain.
+                    raise self._exhausted(self.trouble or f"{driver.name}: the connection broke")
                 await driver.writable()
             else:
                 return driver
@@ -197,13 +200,17 @@ class LastingPeer(Peer):
         if policy.new_calls == "fail":
             raise ConnectError(f"there is no connection at the moment ({why}); another one is being made")
         if self._backoff.spent:
-            raise ConnectError(f"the retry budget is used up ({why}); reset_budget() lets it be tried again")
+            raise self._exhausted(why)
         try:
             async with asyncio.timeout(policy.wait_timeout):
                 await self._known.wait()
         except TimeoutError:
             why = self.trouble or why
             raise ConnectError(f"there was no connection for wait_timeout ({policy.wait_timeout} s): {why}") from None
+
+    def _exhausted(self, why: object) -> ConnectError:
+        """Return what is raised when there are no tries left."""
+        return ConnectError(f"the retry budget is used up ({why}); reset_budget() lets it be tried again")
 
     def _renew(self) -> None:
         """Begin a session, which has no link yet."""

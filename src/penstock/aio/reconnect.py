@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ..errors import LocalError, SetupRejected
-from .backoff import FACTOR, FIRST, JITTER, LONGEST, Backoff
+from .backoff import FACTOR, FIRST, JITTER, LONGEST, RESUME_LONGEST, Backoff
 
 if TYPE_CHECKING:
     from .peer import Peer
@@ -16,8 +16,8 @@ __all__ = ["Reconnect"]
 
 
 def _unless_refused(error: Exception) -> bool:
-    """Say that another try may help, unless the server has refused our set-up: it would do so again."""
-    return not isinstance(error, SetupRejected)
+    """Say that another try may help, unless the server has refused our set-up, and not for want of room."""
+    return not isinstance(error, SetupRejected) or error.temporary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,3 +74,8 @@ class Reconnect:
     def backoff(self) -> Backoff:
         """Return the delays between tries."""
         return Backoff(self.first_delay, self.longest_delay, self.factor, self.jitter)
+
+    def resuming(self) -> Backoff:
+        """Return the delays between tries to get a link for a session that may still be alive: none is long."""
+        first, longest = min(self.first_delay, RESUME_LONGEST), min(self.longest_delay, RESUME_LONGEST)
+        return Backoff(first, longest, self.factor, self.jitter)

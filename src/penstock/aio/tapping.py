@@ -27,9 +27,11 @@ UNTOUCHED: Final = (
     "confirm",
     "credit",
     "handle_timer",
+    "is_ours",
     "link_down",
     "link_up",
     "next_timer",
+    "progressed",
     "push",
     "request",
     "streams",
@@ -161,7 +163,8 @@ class TappedSession:
 
     def receive(self, data: bytes, now: float) -> None:
         """Take what the link brought."""
-        self._tell("received", data)
+        if data:
+            self._tell("received", data)
         self._session.receive(data, now)
 
     def take_output(self) -> list[bytes]:

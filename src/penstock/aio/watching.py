@@ -18,6 +18,7 @@ from ..transports import Link
 from .admission import Gate
 from .current import CURRENT
 from .driver import Driver
+from .exchanges import without_requests
 from .intercept import bound
 from .peer import Peer
 from .service import Service
@@ -214,6 +215,10 @@ class WatchedDriver(Driver):
         if self._admitted:
             super().dispatch(happened)
             return
+        if self._refusal is not None:
+            # Nobody begins requests any more; what the hook itself has opened ends.
+            super().dispatch(without_requests(happened))
+            return
         for event in happened:
             if isinstance(event, Established | Closed | Unlinked | Draining):
                 self.session_event(event)
@@ -235,6 +240,10 @@ class WatchedDriver(Driver):
             connection.error = event.error
             self._renewed()
             self._leave()
+
+    def withholds(self) -> bool:
+        """Return whether events are held back that have happened: until the hook is entered, too."""
+        return not self._admitted or super().withholds()
 
     def detach(self) -> None:
         """Let go of the session without a word."""
@@ -291,18 +300,21 @@ class WatchedDriver(Driver):
         self._admitted = True
         held, self._held = self._held, []
         self._entered.set_result(None)
-        if not self.closed:
+        if self.closed:
+            self.dispatch(without_requests(held))
+        else:
             self._resume_reading(ENTERING)
             self.dispatch(held)
             self.flush()
 
     def _refuse(self, error: BaseException) -> None:
         """Close the connection because its hook raised. Only our own errors tell the peer their text."""
-        self._held.clear()
         if isinstance(error, Exception):
             self._refusal = error
         else:
             self._refusal = self.error or SessionClosed("the connection was closed while its hook was being entered")
+        held, self._held = self._held, []
+        self.dispatch(held)
         if not self._entered.done():
             self._entered.set_result(None)
         if self.closed:

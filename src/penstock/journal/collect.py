@@ -19,7 +19,7 @@ from typing import Final
 
 import msgspec
 
-from ..aio.backoff import Backoff
+from ..aio.backoff import Backoff, resuming
 from ..aio.client import connect
 from ..aio.peer import Peer
 from ..aio.streams import Stream
@@ -32,6 +32,7 @@ from ..errors import (
     JournalError,
     LinkError,
     LocalError,
+    OwnerMissing,
     PeerClosed,
     PenstockError,
     ResumeRejected,
@@ -197,7 +198,7 @@ class Collector:
 
     async def _until_done(self, log: FeedLog) -> None:
         """Collect over one session after another."""
-        backoff = Backoff()
+        backoff = resuming()
         connected = log.state.session != 0
         while not log.state.done:
             try:
@@ -205,6 +206,9 @@ class Collector:
                     await self._session(log)
                 backoff.reset()
             except SetupRejected as error:
+                if error.temporary:
+                    await self._again_after(error, backoff)
+                    continue
                 if not self._settings.resume:
                     raise
                 logger.warning("%s resumes no sessions: if the connection breaks there will be a gap", self._url)
@@ -212,12 +216,16 @@ class Collector:
                 await self._refused(log, str(error))
             except ResumeRejected as error:
                 await self._lost(log, str(error))
+            except OwnerMissing as error:
+                await self._lost(log, str(error))
+                await self._again_after(error, backoff)
             except LocalError as error:
                 if log.state.checkpoint is None:
                     raise
                 await self._lost(log, f"the session cannot be restored: {error}")
             except Canceled as error:
                 # Its process has ended, and the next one cannot go on with the stream.
+                connected = True
                 await self._lost(log, f"the publisher gave the stream up: {error}")
                 await self._again_after(error, backoff)
             except ApplicationError as error:
@@ -296,6 +304,8 @@ class Collector:
         builder = ColumnBuilder()
         while not log.state.done:
             await self._arrival(stream)
+            if peer.closed and not stream.over:
+                raise OwnerMissing("the session has ended, and its stream was not told; please report this defect")
             stream.take(builder)
             if len(builder) < LINGER_ROWS and len(builder) < self._outstanding and not stream.over:
                 await asyncio.sleep(LINGER)

@@ -53,7 +53,10 @@ def write_at(fd: int, chunks: Iterable[bytes | memoryview], offset: int) -> int:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, for this user only whatever the umask; one that exists stays as it is."""
+    """Make a folder and those above it, for this user only whatever the umask; one that exists stays as it is.
+
+    The names are durable when this returns: a power cut must not take a log away with the folder above it.
+    """
     missing = []
     while not folder.is_dir():
         missing.append(folder)
@@ -66,6 +69,7 @@ def make_folder(folder: Path) -> None:
                 raise
         else:
             each.chmod(0o700)
+            sync_folder(each.parent)
 
 
 def open_private(path: Path, flags: int) -> int:
@@ -109,11 +113,13 @@ def replace_file(path: Path, data: bytes, *, fsync: bool = True) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.unlink(missing_ok=True)
-        with open(open_private(temporary, os.O_WRONLY | os.O_EXCL), "wb") as file:
-            file.write(data)
-            file.flush()
+        fd = open_private(temporary, os.O_WRONLY | os.O_EXCL)
+        try:
+            write_at(fd, [data], 0)
             if fsync:
-                os.fsync(file.fileno())
+                os.fsync(fd)
+        finally:
+            os.close(fd)
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):

@@ -82,11 +82,14 @@ def examine(folder: Path, uuid: str) -> Condition:
 
 
 def is_accepted(damage: Damage, gaps: Sequence[Gap]) -> bool:
-    """Return whether gaps that a log keeps tell that these positions are lost."""
+    """Return whether gaps that a log keeps tell that these positions are lost.
+
+    What one query has passed over is lost for that query only: another one may find it restored.
+    """
     position = damage.first
     end = damage.first if damage.end is None else damage.end
     known = False
-    for first, behind in sorted(gap.lost for gap in gaps if gap.lost is not None):
+    for first, behind in sorted(gap.lost for gap in gaps if gap.lost is not None and gap.query is None):
         if first <= position <= behind:
             position, known = behind, True
     return known and position >= end

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from . import gaps
-from .disk import disk_errors
+from .disk import disk_errors, sync_folder
 from .identity import load, without_identity
 from .index import Index
 from .layout import Extent, bytes_between, segment_name
@@ -46,6 +46,8 @@ def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: in
     for extent in free:
         with disk_errors(folder, "be trimmed"):
             (folder / segment_name(extent.first)).unlink(missing_ok=True)
+            # Otherwise a power cut may bring this segment back, and not those after it.
+            sync_folder(folder)
     return free[-1].end if free else segments[0][0] if segments else 0
 
 
@@ -64,4 +66,4 @@ def _recorded(log: LogFolder, folder: Path, extent: Extent) -> Iterator[gaps.Gap
     for damage in index.damage:
         behind = extent.end if damage.end is None else damage.end
         reason = f"damaged when it was trimmed, from position {damage.first} on: gaps there are unknown ({damage.why})"
-        yield gaps.Gap(behind, datetime.now(UTC), reason)
+        yield gaps.Gap(behind, datetime.now(UTC), reason, number=gaps.LATE)

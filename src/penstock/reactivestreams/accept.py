@@ -23,6 +23,7 @@ FOREIGN: Final = {
 """What else people point at a port, by its first byte."""
 OPENING: Final = (Type.CLIENT_HELLO, Type.GOODBYE)
 """A session takes what begins so; a goodbye in place of hello is answered, and that is all."""
+NO_HELLO: Final = b"the server closes the connection, and no clientHello has come"
 
 
 class ReactiveStreamsAcceptor:
@@ -31,7 +32,8 @@ class ReactiveStreamsAcceptor:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._since = 0.0
-        self.farewell = b""
+        # docs/reference/rs-0.md, Hello 3: a server that closes, or has waited too long, refuses whoever is silent.
+        self.farewell = encode(Message(Type.GOODBYE, 0, 0, NO_HELLO))
         self.identity = b""
 
     def link_up(self, now: float) -> None:
@@ -54,6 +56,7 @@ class ReactiveStreamsAcceptor:
         type = data[0]
         if type not in OPENING:
             what = FOREIGN.get(type, f"the byte 0x{type:02x}")
+            self.farewell = b""
             if type in LAYOUTS:
                 # THREATS 71.
                 what = f"{NAMES[type]}, and not clientHello"

@@ -196,6 +196,10 @@ class Connection:
         else:
             self._abort(KeepaliveTimeout(f"nothing was heard of the peer for {now - self._heard:.1f} s"))
 
+    def progressed(self, now: float) -> None:
+        """Output that had waited has left the link: the peer takes it."""
+        self._heard = now
+
     def take_output(self) -> list[bytes]:
         """Return the bytes to write, in pieces fit for a socket, and forget them."""
         pieces = self._outbound.outbox.take()
@@ -284,10 +288,11 @@ class Connection:
         reason = error if error is not None else SessionClosed("the connection was closed")
         inbound = self._inbound
         open_ids = [subscription.id for subscription in inbound.subscriptions.all()]
-        open_ids += [publication.id for publication in inbound.publications.values()]
+        open_ids += list(inbound.published)
         for subscription in inbound.subscriptions.all():
             inbound.end_subscription(subscription)
         inbound.publications.clear()
+        inbound.published.clear()
         inbound.reassembly.clear()
         self._events += [Failed(stream_id, reason) for stream_id in open_ids]
         self.link_wanted = False

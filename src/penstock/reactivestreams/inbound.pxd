@@ -7,7 +7,7 @@ from .outbound cimport Outbound
 from .streams cimport Publication, Subscription, Subscriptions, add, spend
 
 cdef int64_t MOST_LATE
-cdef int _CALL, _ON_NEXT, _LAST_PART, _SUBSCRIBE
+cdef int _CALL, _ON_NEXT, _LAST_PART, _SUBSCRIBE, _COMPLETE, _ERROR
 
 
 cdef class Inbound:
@@ -24,6 +24,8 @@ cdef class Inbound:
     cdef dict _handlers
     cdef readonly Subscriptions subscriptions
     cdef readonly dict publications
+    cdef readonly dict published
+    cdef object _last_id
     cdef public bint draining
     cdef readonly object reassembly
 
@@ -37,7 +39,7 @@ cdef class Inbound:
     cpdef cancel(self, Subscription subscription)
     cdef _check_annotated(self, int type, subscriber)
     @cython.locals(subscription=Subscription)
-    cdef Subscription _receiving(self, subscriber, int64_t count, double now)
+    cdef Subscription _receiving(self, int type, subscriber, int64_t count, double now)
     @cython.locals(subscription=Subscription)
     cdef _next(self, Message message, double now)
     cdef _item(self, Subscription subscription, Payload payload)

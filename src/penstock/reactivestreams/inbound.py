@@ -36,6 +36,8 @@ _CALL = int(Kind.CALL)
 _SUBSCRIBE = int(Type.SUBSCRIBE)
 _ON_NEXT = int(Type.ON_NEXT)
 _LAST_PART = int(Type.ON_NEXT_LAST_PART)
+_COMPLETE = int(Type.ON_COMPLETE)
+_ERROR = int(Type.ON_ERROR)
 
 
 class Inbound:
@@ -49,6 +51,7 @@ class Inbound:
     Attributes:
         subscriptions: Ours.
         publications: The peer's subscriptions, by its numbers.
+        published: The same, by what events call them.
         draining: No new streams of the peer's are taken.
         reassembly: Elements of which not all parts are here, each by a number of its own.
 
@@ -59,6 +62,7 @@ class Inbound:
         "_element_sizes",
         "_events",
         "_handlers",
+        "_last_id",
         "_late",
         "_opens",
         "_outbound",
@@ -68,6 +72,7 @@ class Inbound:
         "_stray",
         "draining",
         "publications",
+        "published",
         "reassembly",
         "subscriptions",
     )
@@ -86,6 +91,8 @@ class Inbound:
         self._annotated: Message | None = None
         self.subscriptions = Subscriptions()
         self.publications: dict[int, Publication] = {}
+        self.published: dict[int, Publication] = {}
+        self._last_id = 0
         self.draining = False
         self.reassembly = Reassembly(settings)
         self._handlers = {
@@ -124,7 +131,7 @@ class Inbound:
         run = items.run
         count = len(run)
         self._check_annotated(_ON_NEXT, items.subscriber)
-        subscription = self._receiving(items.subscriber, count, now)
+        subscription = self._receiving(_ON_NEXT, items.subscriber, count, now)
         if subscription is None:
             return
         asked = subscription.granted
@@ -150,21 +157,22 @@ class Inbound:
             raise LimitExceeded(f"more than max_stray_frames ({limit}) messages belonged to no stream")
 
     def end_subscription(self, subscription: Subscription, late: int = 0) -> None:
-        """Forget a subscription of ours; `late`: messages that may still come for it."""
+        """Forget a subscription of ours; `late`: messages that may still come for it, because it was canceled."""
         self._late = MOST_LATE if late > MOST_LATE - self._late else self._late + late
         for serial in subscription.elements.values():
             self.reassembly.drop(serial)
         subscription.elements.clear()
-        self.subscriptions.end(subscription)
+        self.subscriptions.end(subscription, late > 0)
 
     def end_publication(self, publication: Publication) -> None:
         """Forget a subscription of the peer's."""
         self._late = min(self._late + CROSSING, MOST_LATE)
-        self.publications.pop(publication.subscriber, None)
+        if self.published.pop(publication.id, None) is not None:
+            del self.publications[publication.subscriber]
 
     def cancel(self, subscription: Subscription) -> None:
         """Tell the peer that we want no more, and forget the subscription."""
-        self._outbound.message(Message(Type.CANCEL, subscription.id))
+        self._outbound.message(Message(Type.CANCEL, subscription.number))
         self.end_subscription(subscription, add(subscription.granted, 2))
 
     def overdue(self, now: float) -> None:
@@ -206,8 +214,9 @@ class Inbound:
             self._outbound.message(Message(Type.ON_ERROR, subscriber, 0, text))
             self.stray(now)
             return
-        publication = Publication(subscriber, message.number, size, now)
-        self.publications[subscriber] = publication
+        self._last_id -= 1
+        publication = Publication(self._last_id, subscriber, message.number, size, now)
+        self.publications[subscriber] = self.published[self._last_id] = publication
         payload = Payload(data, metadata)
         self._events.append(Requested(publication.id, Kind.STREAM, route, payload, publication.credit, True))
 
@@ -249,13 +258,20 @@ class Inbound:
 
     # What a publisher sends.
 
-    def _receiving(self, subscriber: int, count: int, now: float) -> Subscription | None:
-        """Return the subscription for which elements have come; None where they came too late, and mean nothing."""
+    def _receiving(self, type: int, subscriber: int, count: int, now: float) -> Subscription | None:
+        """Return the subscription for which messages have come; None where they came too late, and mean nothing."""
         subscription = self.subscriptions.get(subscriber)
         if subscription is not None and subscription.fenced:
             return subscription
         if not self.subscriptions.was_given(subscriber):
             raise ProtocolError(f"there has never been a subscriber {subscriber}")
+        if self.subscriptions.precedes_fence(subscriber):
+            # THREATS 101. To drop it would leave a call waiting for ever for the onError that has come.
+            raise ProtocolError(
+                f"{NAMES[type]} came for subscriber {subscriber} before subscribed, which must be first"
+            )
+        if type in (_COMPLETE, _ERROR):
+            self.subscriptions.publisher_ended(subscriber)
         self.stray(now, count)
         return None
 
@@ -266,14 +282,14 @@ class Inbound:
         subscription.element_size = message.number
 
     def _annotate_element(self, message: Message, now: float) -> None:
-        subscription = self._receiving(message.subscriber, 1, now)
+        subscription = self._receiving(message.type, message.subscriber, 1, now)
         if subscription is not None:
             if subscription.metadata is not None:
                 raise ProtocolError(f"subscriber {message.subscriber} got metadata twice for one element")
             subscription.metadata = message.octets
 
     def _next(self, message: Message, now: float) -> None:
-        subscription = self._receiving(message.subscriber, 1, now)
+        subscription = self._receiving(message.type, message.subscriber, 1, now)
         if subscription is None:
             return
         if subscription.granted == 0:
@@ -304,7 +320,7 @@ class Inbound:
 
     def _part(self, message: Message, now: float) -> None:
         """Take a part of an element. Split messaging: parts are joined in the order in which they come."""
-        subscription = self._receiving(message.subscriber, 1, now)
+        subscription = self._receiving(message.type, message.subscriber, 1, now)
         if subscription is None:
             return
         serial = subscription.elements.get(message.number, 0)
@@ -322,6 +338,11 @@ class Inbound:
             if size and len(payload.data) != size:
                 raise ProtocolError(f"an element in parts has {len(payload.data)} bytes, and {size} were announced")
             self._deliver(subscription, payload)
+            return
+        excess = self.reassembly.excess()
+        if excess is not None:
+            # THREATS 101. There is no way to give up one element, and the peer has overstepped for the connection.
+            raise excess[1]
 
     def _begin_element(self, subscription: Subscription, message: Message, now: float) -> int:
         """Take the first part of an element, which uses one of the demand; return the element's number here."""
@@ -338,7 +359,7 @@ class Inbound:
         return self._serial
 
     def _complete(self, message: Message, now: float) -> None:
-        subscription = self._receiving(message.subscriber, 1, now)
+        subscription = self._receiving(message.type, message.subscriber, 1, now)
         if subscription is None:
             return
         if subscription.elements:
@@ -347,7 +368,7 @@ class Inbound:
         self._events.append(Completed(subscription.id))
 
     def _error(self, message: Message, now: float) -> None:
-        subscription = self._receiving(message.subscriber, 1, now)
+        subscription = self._receiving(message.type, message.subscriber, 1, now)
         if subscription is not None:
             self.end_subscription(subscription)
             self._events.append(Failed(subscription.id, error_of(message.octets)))

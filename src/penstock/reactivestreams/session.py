@@ -61,8 +61,8 @@ class ReactiveStreamsSession(Connection):
         publisher = publisher_of(route, payload.data, self._settings.max_string_bytes)
         subscription = self._inbound.subscriptions.open(kind, demand)
         if payload.metadata is not None:
-            self._outbound.message(Message(Type.SUBSCRIBE_METADATA, subscription.id, 0, payload.metadata))
-        self._outbound.message(Message(Type.SUBSCRIBE, subscription.id, demand, publisher))
+            self._outbound.message(Message(Type.SUBSCRIBE_METADATA, subscription.number, 0, payload.metadata))
+        self._outbound.message(Message(Type.SUBSCRIBE, subscription.number, demand, publisher))
         return subscription.id
 
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
@@ -114,17 +114,17 @@ class ReactiveStreamsSession(Connection):
         """Ask the peer for `count` more items. A stream that is over is left alone."""
         if count < 1:
             raise LocalError(f"stream {stream_id}: request at least 1 item, not {count}")
-        subscription = self._inbound.subscriptions.get(stream_id)
+        subscription = self._inbound.subscriptions.of(stream_id)
         if subscription is not None:
             count = min(count, UNBOUNDED)
             subscription.granted = add(subscription.granted, count)
-            self._outbound.message(Message(Type.REQUEST, subscription.id, count))
+            self._outbound.message(Message(Type.REQUEST, subscription.number, count))
 
     def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
         """Want no more items. A stream that is over is left alone."""
         if metadata is not None:
             raise LocalError("reactive-streams has no room for metadata in a cancel")
-        subscription = self._inbound.subscriptions.get(stream_id)
+        subscription = self._inbound.subscriptions.of(stream_id)
         if subscription is not None:
             self._inbound.cancel(subscription)
             self._after()
@@ -150,6 +150,10 @@ class ReactiveStreamsSession(Connection):
         """Return the streams that this side opened and that are still open."""
         return [subscription.id for subscription in self._inbound.subscriptions.all()]
 
+    def is_ours(self, stream_id: int) -> bool:
+        """Return whether a stream of that number is one that this side opens."""
+        return stream_id > 0
+
     def push(self, metadata: bytes, stream_id: int = 0) -> None:
         """Refuse: there is no such thing."""
         raise UnsupportedKind("reactive-streams has no way to push metadata")
@@ -174,7 +178,7 @@ class ReactiveStreamsSession(Connection):
             self._leave_or_give_up(now)
 
     def _publication(self, stream_id: int) -> Publication | None:
-        return self._inbound.publications.get(-stream_id - 1) if stream_id < 0 else None
+        return self._inbound.published.get(stream_id)
 
     def _sending(self, stream_id: int) -> Publication:
         publication = self._publication(stream_id)

@@ -8,6 +8,7 @@ cpdef int64_t spend(int64_t demand, int64_t count)
 
 cdef class Subscription:
     cdef readonly object id
+    cdef readonly object number
     cdef readonly int kind
     cdef public int64_t granted
     cdef public bint fenced
@@ -19,12 +20,16 @@ cdef class Subscription:
 
 cdef class Subscriptions:
     cdef dict _table
+    cdef dict _by_id
+    cdef object _last_id
     cdef list _free
+    cdef set _canceled
     cdef object _next
     cdef readonly Py_ssize_t live
 
     cpdef Subscription get(self, number)
-    cpdef end(self, Subscription subscription)
+    cpdef Subscription of(self, stream_id)
+    cpdef end(self, Subscription subscription, bint canceled=*)
     cdef _forget(self, number)
 
 

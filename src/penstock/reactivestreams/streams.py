@@ -1,4 +1,9 @@
-"""Both ends of subscriptions: those of this side, and those of the peer. Each side numbers its own."""
+"""Both ends of subscriptions: those of this side, and those of the peer.
+
+On the wire each side numbers its own, and uses a number again as soon as its stream is over. Above the session that
+would mix streams up: the user, or the handler, of the one that is over may not have heard of its end. So each stream
+has an id besides, which is never used again: positive for ours, negative for the peer's.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from typing import Final
 from ..kinds import Kind
 from ..wire.varints import MAX_VARINT
 
-__all__ = ["UNBOUNDED", "Publication", "Subscription", "Subscriptions", "add", "spend", "stream_id_of"]
+__all__ = ["UNBOUNDED", "Publication", "Subscription", "Subscriptions", "add", "spend"]
 
 UNBOUNDED: Final = MAX_VARINT
 """Reactive Streams 3.17: a demand of 2^63-1 is as good as infinite; it is never used up."""
@@ -25,16 +30,12 @@ def spend(demand: int, count: int) -> int:
     return demand if demand == _MOST else demand - count
 
 
-def stream_id_of(subscriber: int) -> int:
-    """Return the stream id of a subscription of the peer's; its ids begin with 0, and ours are positive."""
-    return -subscriber - 1
-
-
 class Subscription:
     """A subscription of ours.
 
     Attributes:
-        id: Its number, on the wire and in events.
+        id: What events call it.
+        number: What it is called on the wire.
         kind: A :class:`~penstock.Kind` as a number; CALL wants the first item alone.
         granted: Items that the peer may still send.
         fenced: Its `subscribed` has come: what came before belonged to an earlier subscription of that id.
@@ -45,10 +46,11 @@ class Subscription:
 
     """
 
-    __slots__ = ("element_size", "elements", "fenced", "granted", "id", "kind", "metadata", "over")
+    __slots__ = ("element_size", "elements", "fenced", "granted", "id", "kind", "metadata", "number", "over")
 
-    def __init__(self, id: int, kind: Kind, demand: int) -> None:
+    def __init__(self, id: int, number: int, kind: Kind, demand: int) -> None:
         self.id = id
+        self.number = number
         self.kind = int(kind)
         self.granted = demand
         self.fenced = False
@@ -65,11 +67,15 @@ class Subscriptions:
     each id waits for one at most.
     """
 
-    __slots__ = ("_free", "_next", "_table", "live")
+    __slots__ = ("_by_id", "_canceled", "_free", "_last_id", "_next", "_table", "live")
 
     def __init__(self) -> None:
         self._table: dict[int, Subscription] = {}
+        self._by_id: dict[int, Subscription] = {}
+        self._last_id = 0
         self._free: list[int] = []
+        # Numbers of which the last publisher was canceled, and may not have read that.
+        self._canceled: set[int] = set()
         self._next = 1
         self.live = 0
 
@@ -80,8 +86,9 @@ class Subscriptions:
         else:
             number = self._next
             self._next += 1
-        subscription = Subscription(number, kind, demand)
-        self._table[number] = subscription
+        self._last_id += 1
+        subscription = Subscription(self._last_id, number, kind, demand)
+        self._table[number] = self._by_id[self._last_id] = subscription
         self.live += 1
         return subscription
 
@@ -89,6 +96,10 @@ class Subscriptions:
         """Return the subscription of that number, unless it is over."""
         subscription = self._table.get(number)
         return None if subscription is None or subscription.over else subscription
+
+    def of(self, stream_id: int) -> Subscription | None:
+        """Return the subscription that events call so, unless it is over."""
+        return self._by_id.get(stream_id)
 
     def was_given(self, number: int) -> bool:
         """Whether we have ever given that number to a subscription."""
@@ -100,21 +111,39 @@ class Subscriptions:
         if subscription is None or subscription.fenced:
             return None
         subscription.fenced = True
+        self._canceled.discard(number)
         if subscription.over:
+            # Only a cancel can have come before it.
+            self._canceled.add(number)
             self._forget(number)
         return subscription
 
-    def end(self, subscription: Subscription) -> None:
-        """End one."""
+    def precedes_fence(self, number: int) -> bool:
+        """Whether a message for `number` comes before the `subscribed` that must be first, and from no earlier stream.
+
+        A number that is used again may still hear of the subscription that had it before, if that was canceled.
+        """
+        subscription = self._table.get(number)
+        return subscription is not None and not subscription.fenced and number not in self._canceled
+
+    def publisher_ended(self, number: int) -> None:
+        """Take an onComplete or onError that belongs to no subscription: it crossed with a cancel."""
+        self._canceled.discard(number)
+
+    def end(self, subscription: Subscription, canceled: bool = False) -> None:
+        """End one; `canceled`: its publisher may send more until it knows."""
         if not subscription.over:
             subscription.over = True
             self.live -= 1
+            del self._by_id[subscription.id]
             if subscription.fenced:
-                self._forget(subscription.id)
+                if canceled:
+                    self._canceled.add(subscription.number)
+                self._forget(subscription.number)
 
     def all(self) -> list[Subscription]:
         """Return those that are not over, in the order in which they were opened."""
-        return [subscription for subscription in self._table.values() if not subscription.over]
+        return list(self._by_id.values())
 
     def _forget(self, number: int) -> None:
         del self._table[number]
@@ -126,7 +155,7 @@ class Publication:
 
     Attributes:
         subscriber: The peer's number for it.
-        id: Our stream id.
+        id: What events call it.
         credit: Items that we may still send.
         element_size: Of our items, where we have said that it is fixed.
         opened: When it was.
@@ -138,9 +167,9 @@ class Publication:
 
     __slots__ = ("credit", "cut", "cut_id", "element_size", "id", "next_element", "opened", "subscriber")
 
-    def __init__(self, subscriber: int, demand: int, element_size: int, now: float) -> None:
+    def __init__(self, id: int, subscriber: int, demand: int, element_size: int, now: float) -> None:
+        self.id = id
         self.subscriber = subscriber
-        self.id = stream_id_of(subscriber)
         self.credit = demand
         self.element_size = element_size
         self.opened = now

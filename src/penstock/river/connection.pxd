@@ -15,6 +15,7 @@ cdef class Connection:
     cdef bint _is_json
     cdef bint _is_client
     cdef bint _unconfirmed
+    cdef bint _unproven
     cdef readonly str us
     cdef readonly str peer
     cdef readonly str session_id
@@ -35,12 +36,19 @@ cdef class Connection:
     cdef bint _taken_over
     cdef str _answered_as
     cdef double _heard
+    cdef double _looked
+    cdef long long _spoken
+    cdef double _look_after
+    cdef long long _worn_at
+    cdef int _wear
+    cdef double _moved_at
     cdef readonly list _events
     cdef Outbox _outbox
     cdef object _timers
     cdef Sequence _sequence
     cdef readonly RiverStreams _streams
     cdef Py_ssize_t _max_frame_bytes
+    cdef Py_ssize_t _max_sent_bytes
     cdef Deframer _deframer
     cdef readonly Py_ssize_t _held_bytes
     cdef Py_ssize_t _passed
@@ -55,12 +63,14 @@ cdef class Connection:
     cdef public bint link_wanted
     cdef public bytes identity
     cdef public object linked_at
+    cdef public bint excused
 
     cpdef list take_output(self)
     @cython.locals(events=list)
     cpdef list take_events(self)
+    cdef list _hold_requests(self, list events)
     cpdef str _new_id(self)
-    @cython.locals(sequence=Sequence, data=bytes, size=Py_ssize_t, limit=Py_ssize_t)
+    @cython.locals(sequence=Sequence, data=bytes, size=Py_ssize_t)
     cpdef _post(self, bytes name, int flags, bytes body, bint well=*, str route=*, dict tracing=*)
     cdef _pass(self, Py_ssize_t octets)
     cpdef _beat(self)

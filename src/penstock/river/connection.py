@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any, Final
 
 from ..core.halves import DONE
 from ..core.outbox import Outbox
 from ..core.timers import TimerTable
-from ..errors import ApplicationError, LimitExceeded, LocalError, SessionClosed
+from ..errors import ApplicationError, LimitExceeded, SessionClosed
 from ..events import Closed, CreditGranted, Event, Failed, LeaseGranted
 from ..kinds import Kind
 from ..settings import Settings
 from ..wire.river import ACK, CANCEL, CLOSE, PREFIX_BYTES, codec_of
 from ..wire.river_framing import deframer
 from ..wire.river_writing import Writer
-from .result import UNEXPECTED_DISCONNECT
+from .result import UNEXPECTED_DISCONNECT, TooLarge
 from .sequence import Sequence
 from .sessions import Sessions
 from .streams import RiverStream, RiverStreams
@@ -58,6 +59,7 @@ class Connection:
         link_wanted: Whether the session has use for a link.
         identity: Who the client is, as far as its link proves it.
         linked_at: When the newest handshake was answered; None: none was.
+        excused: The last link ended because of a message that is not sent again: another try costs nothing.
 
     """
 
@@ -78,6 +80,8 @@ class Connection:
         self._is_client = is_client
         # The peer has not shown yet that it goes on with this session.
         self._unconfirmed = True
+        # A server's client may not know yet that it has a session: its requests wait.
+        self._unproven = False
         self.us = us
         self.peer = peer
         self.session_id = session_id
@@ -102,13 +106,24 @@ class Connection:
         # What the answer to a handshake calls the session.
         self._answered_as = session_id
         self._heard = 0.0
+        # When the watchdog looked last, and the number of the message that we would have said next.
+        self._looked = 0.0
+        self._spoken = 0
+        limit = settings.heartbeat_interval * settings.heartbeats_until_dead
+        self._look_after = min(settings.heartbeat_interval, limit / 2)
+        # The oldest message that is not acknowledged, and what links have been lost since it was sent.
+        self._worn_at = -1
+        self._moved_at = -inf
+        self._wear = 0
         self._events: list[Event] = []
         self._outbox = Outbox()
         self._timers = TimerTable()
         self._sequence = Sequence(settings.max_unacked, settings.resume_bytes)
         self._streams = RiverStreams(settings.max_streams)
         self._max_frame_bytes = settings.max_frame_bytes
-        self._deframer = deframer(settings.max_frame_bytes)
+        # What the peer accepts, as far as that is known.
+        self._max_sent_bytes = settings.max_frame_bytes
+        self._deframer = deframer(settings.max_frame_bytes, pass_over=True)
         self._held_bytes = 0
         # Messages and bytes that passed since the peer was last asked to acknowledge, and when it is asked again.
         self._passed = 0
@@ -125,6 +140,7 @@ class Connection:
         self.link_wanted = True
         self.identity = b""
         self.linked_at: float | None = None
+        self.excused = False
 
     @property
     def secret(self) -> bytes:
@@ -160,7 +176,15 @@ class Connection:
         events = self._events
         if events:
             self._events = []
+            if self._unproven:
+                return self._hold_requests(events)
         return events
+
+    def _hold_requests(self, events: list[Event]) -> list[Event]:
+        """Return what comes before the first request; the rest waits until the client has our first message."""
+        begun = next((index for index, event in enumerate(events) if event.stream_id), len(events))
+        self._events = events[begun:]
+        return events[:begun]
 
     def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
         """Ask `kind_of` what kind a request is; see :meth:`penstock.session.Session.ask_kinds`."""
@@ -198,9 +222,8 @@ class Connection:
             flags = flags & ~CLOSE | CANCEL
         data = self._writer.message(sequence.seq, sequence.reported(), name, flags, body, well, route, tracing)
         size = len(data) - PREFIX_BYTES
-        limit = self._max_frame_bytes
-        if size > limit:
-            raise LocalError(f"a message of {size} bytes exceeds max_frame_bytes ({limit}); send smaller items")
+        if size > self._max_sent_bytes:
+            raise self._too_large(size)
         sequence.sent(data)
         if self._link == UP:
             self._outbox.write(data)
@@ -210,6 +233,19 @@ class Connection:
             self._finish(LimitExceeded(f"{self.peer} acknowledges nothing: more than {kept} wait for it"))
         elif flags != ACK:
             self._pass(size)
+
+    def _too_large(self, size: int) -> TooLarge:
+        """Return why a message of so many bytes is not sent."""
+        limit = self._max_frame_bytes
+        if size > limit:
+            side = "client" if self._is_client else "server"
+            return TooLarge(
+                f"a message of {size} bytes exceeds the {side}'s max_frame_bytes ({limit}); send less at once"
+            )
+        return TooLarge(
+            f"a message of {size} bytes is not sent: {self.peer} refused one of {self._max_sent_bytes + 1} bytes as too"
+            " large; send less at once"
+        )
 
     def _control(self, body: bytes) -> bytes:
         """Return a handshake's message, with its length. It has no number, and is not kept."""
@@ -264,9 +300,13 @@ class Connection:
             self._events += [event for event in stream.held or () if not isinstance(event, Failed)]
             self._forget(stream)
             self._events.append(Failed(stream.number, self._reason(error)))
+        if self._unproven:
+            # Nobody has begun what its client will ask for again.
+            self._events = [event for event in self._events if not event.stream_id]
+            self._unproven = False
         self._timers.clear()
         self._events.append(Closed(error))
-        self._ended()
+        self._ended(error)
 
     def _reason(self, error: Exception | None) -> Exception:
         """Return what a stream fails with when the session ends with `error`."""
@@ -278,5 +318,5 @@ class Connection:
         reason.__cause__ = error
         return reason
 
-    def _ended(self) -> None:
+    def _ended(self, error: Exception | None) -> None:
         """Let whoever knows of the session forget it."""

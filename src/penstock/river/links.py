@@ -11,6 +11,7 @@ from ..core.texts import shown
 from ..core.timers import Timer
 from ..errors import (
     KeepaliveTimeout,
+    LimitExceeded,
     LinkLost,
     ProtocolError,
     ResumeRejected,
@@ -25,15 +26,21 @@ from ..wire.river_message import Message
 from ..wire.river_scanning import scan
 from .connection import CLOSED, DOWN, DRAINING, HANDSHAKING, UP
 from .handshake import MISMATCH, HandshakeResponse, request
-from .inbound import Inbound
+from .oversized import TOO_BIG, Oversized
 
 __all__ = ["Links"]
+
+WORN_OUT: Final = 128
+"""Links in a row, each lost within a heartbeat, after which a session ends if its oldest message was not acknowledged.
+Those that lived longer do not count: a collector that waits for its readers acknowledges nothing for a long time."""
+WEIGHT: Final = 16
+"""For how many of them one counts that was lost while large output moved: eight such links are enough."""
 
 HANG_UPS: Final = 5
 """First handshakes without an answer, after which it is no accident: as many as River's retry budget has tries."""
 
 
-class Links(Inbound):
+class Links(Oversized):
     """A session with its links, but without verbs."""
 
     def link_up(self, now: float) -> None:
@@ -53,6 +60,14 @@ class Links(Inbound):
         """The link is gone; the session waits for another one."""
         if self._state == CLOSED:
             return
+        if isinstance(error, LimitExceeded):
+            self._finish(error)
+            return
+        self.excused = False
+        if isinstance(error, LinkLost) and error.code == TOO_BIG:
+            self._refused_by_peer()
+            if self._state == CLOSED:
+                return
         if self._link == HANDSHAKING and not self._established:
             self._hung_up += 1
             if self._hung_up == HANG_UPS:
@@ -62,6 +77,8 @@ class Links(Inbound):
                 return
         self._suspend(now)
         self.link_wanted = True
+        if self._worn_out():
+            return
         if self._state == DRAINING and not self._streams:
             self._finish(None)
 
@@ -70,15 +87,21 @@ class Links(Inbound):
         if self._link == DOWN:
             # What a link still brings that we gave up.
             return
+        # Any byte shows that the peer lives: a long message takes its time.
+        self._heard = now
         deframer = self._deframer
         deframer.feed(data)
         try:
             while self._link != DOWN and deframer.next():
                 self._message(self._decoded(deframer), deframer.end - deframer.start, now)
-        except ProtocolError as error:
+        except (ProtocolError, LimitExceeded) as error:
             # River, State Transitions: an invalid message destroys the session.
             self._finish(error)
         self._after()
+
+    def progressed(self, now: float) -> None:
+        """Output that had waited has left the link: the peer's answers may be behind it."""
+        self._heard = self._looked = self._moved_at = now
 
     def next_timer(self) -> float | None:
         """Return when to call `handle_timer`, or None. It may be early, never late."""
@@ -91,6 +114,8 @@ class Links(Inbound):
                 return
             if timer is Timer.KEEPALIVE:
                 self._timers.set(Timer.KEEPALIVE, now + self._settings.heartbeat_interval)
+                # A client that acknowledges nothing for so long is served all the same.
+                self._unproven = False
                 self._beat()
             elif timer is Timer.SILENCE:
                 self._silent(now)
@@ -114,14 +139,15 @@ class Links(Inbound):
     def _decoded(self, deframer: Deframer) -> Message:
         """Return the message that the deframer stands at."""
         buffer, start, end = deframer.buffer, deframer.start, deframer.end
+        if deframer.oversized is not None:
+            return self._envelope_of(deframer.oversized)
         message = scan(buffer, start, end, self._is_json, self._is_client, self.peer, self.us)
         if message is None:
-            message = self._codec.decode_any(buffer[start:end])
+            message = self._codec.decode_any(buffer[start:end], self._is_client)
         return message
 
     def _message(self, message: Message, size: int, now: float) -> None:
         """Take a message. River, Handling messages for streams: both client and server."""
-        self._heard = now
         if message.from_ != self.peer:
             # THREATS 57.
             raise ProtocolError(f"a message from {message.from_[:40]!r} came over the link of {self.peer!r}")
@@ -140,6 +166,9 @@ class Links(Inbound):
         if self._unconfirmed:
             self._unconfirmed = False
             self._confirmed(now)
+        if self._unproven and (message.ack or message.control_flags & ACK):
+            # An echo tells it, too, where a checkpoint holds the acknowledgement back.
+            self._unproven = False
         self._acknowledged(message.ack)
         if message.to != self.us:
             return
@@ -156,6 +185,7 @@ class Links(Inbound):
         """Give the link up over which a message came that cannot be the next one."""
         self._suspend(now)
         self.link_wanted = False
+        self._worn_out()
 
     def _echo(self) -> None:
         """Answer a server's heartbeat."""
@@ -163,6 +193,8 @@ class Links(Inbound):
 
     def _answered(self, message: Message, now: float) -> None:
         """Take a server's answer to our handshake."""
+        if message.fault is not None:
+            raise message.fault
         status = self._codec.value(message.payload, HandshakeResponse).status
         if status.ok and status.session_id == self.session_id and message.to == self.us:
             self._timers.stop(Timer.FIRST_FRAME)
@@ -173,11 +205,12 @@ class Links(Inbound):
         code = "" if status.code is UNSET else str(status.code)
         reason = "" if status.reason is UNSET else shown(str(status.reason))
         text = f"{self.peer} refused the handshake: {shown(code)} {reason}"
-        if status.ok or code == MISMATCH:
+        refused = SetupRejected(text, code or None)
+        if status.ok or (code == MISMATCH and not refused.temporary):
             # River, Client: the server has lost the state of this session.
             self._finish(ResumeRejected(text, code or None))
         else:
-            self._finish(SetupRejected(text, code or None))
+            self._finish(refused)
 
     def _establish(self) -> None:
         self._established = True
@@ -196,18 +229,21 @@ class Links(Inbound):
         self._timers.stop(Timer.EXPIRY)
         for message in self._sequence.unacked:
             self._outbox.write(message)
-        self._heard = now
+        self._heard = self._looked = now
+        self._spoken = self._sequence.seq
         settings = self._settings
-        self._timers.set(Timer.SILENCE, now + settings.heartbeat_interval)
+        self._timers.set(Timer.SILENCE, now + self._look_after)
         if not self._is_client:
             self._timers.set(Timer.KEEPALIVE, now + settings.heartbeat_interval)
 
     def _suspend(self, now: float) -> None:
         """Go on without a link: what is sent now waits."""
+        if self._link == UP:
+            self._count_cut(now)
         self._link = DOWN
         self._outbox.clear()
         # A message of which a part has come comes again.
-        self._deframer = deframer(self._max_frame_bytes)
+        self._deframer = deframer(self._max_frame_bytes, pass_over=True)
         for timer in (Timer.FIRST_FRAME, Timer.KEEPALIVE, Timer.SILENCE):
             self._timers.stop(timer)
         if Timer.EXPIRY not in self._timers:
@@ -220,21 +256,55 @@ class Links(Inbound):
         if self.full:
             # It is we who do not listen.
             self._heard = now
-            if self._is_client:
-                # The server's heartbeats are not read: tell it without them that we live.
-                self._echo()
-        if now - self._heard < limit:
-            next_look = now + settings.heartbeat_interval if self._is_client else inf
-            self._timers.set(Timer.SILENCE, min(self._heard + limit, next_look))
+        if self._is_client and (self.full or self._unanswered()):
+            # The server's heartbeats are not read, or are behind a long message: tell it without them that we live.
+            self._echo()
+        self._looked = now
+        self._spoken = self._sequence.seq
+        deadline = self._heard + limit
+        if now < deadline:
+            next_look = now + self._look_after if self._is_client else inf
+            self._timers.set(Timer.SILENCE, min(deadline, next_look))
         else:
             self._drop(now, KeepaliveTimeout(f"nothing was heard of {self.peer} for {now - self._heard:.1f} s"))
+
+    def _unanswered(self) -> bool:
+        """Whether something has come since the last look, and nothing was said."""
+        return self._heard > self._looked and self._sequence.seq == self._spoken
 
     def _drop(self, now: float, error: Exception) -> None:
         """Give a link up that brings nothing, without a word."""
         self._suspend(now)
         self._events.append(Unlinked(error))
+        self._worn_out()
+
+    def _count_cut(self, now: float) -> None:
+        """Count a link that is lost, unless it brought an acknowledgement of the oldest message."""
+        sequence = self._sequence
+        first = sequence.first
+        if first != self._worn_at:
+            self._worn_at = first
+            self._wear = 0
+        if first < sequence.seq:
+            interval = self._settings.heartbeat_interval
+            if now - self._moved_at <= interval * self._settings.heartbeats_until_dead:
+                self._wear += WEIGHT
+            elif self.linked_at is None or now - self.linked_at < interval:
+                self._wear += 1
+
+    def _worn_out(self) -> bool:
+        """End a session whose links cannot carry what it has to send. Return whether it is over."""
+        if self._wear >= WORN_OUT and self._state != CLOSED:
+            size = self._sequence.first_bytes
+            text = f"a message of {size} bytes to {self.peer} was sent again and again, and each connection was lost"
+            self._finish(LinkLost(f"{text} before it was acknowledged; send smaller messages, or mend the link"))
+        return self._state == CLOSED
 
     def _after(self) -> None:
         """End a session that was to end with its streams."""
         if self._state == DRAINING and not self._streams and self._link == UP:
-            self._finish(None)
+            self._depart()
+
+    def _depart(self) -> None:
+        """End a session in order."""
+        self._finish(None)

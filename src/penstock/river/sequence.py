@@ -6,6 +6,7 @@ River, Transparent reconnections. A message is kept as the bytes that were sent,
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 
 from ..errors import ProtocolError
 
@@ -56,9 +57,21 @@ class Sequence:
         return self.seq - self._kept
 
     @property
+    def first_bytes(self) -> int:
+        """The size of the oldest message that is not acknowledged; 0: there is none."""
+        return len(self._unacked[0]) if self._unacked else 0
+
+    @property
     def unacked(self) -> list[bytes]:
         """What is not acknowledged, in order."""
         return list(self._unacked)
+
+    def since(self, number: int) -> list[bytes]:
+        """Return what is not acknowledged and has `number` or a later one, in order."""
+        count = min(self.seq - number, self._kept)
+        found = list(islice(reversed(self._unacked), max(0, count)))
+        found.reverse()
+        return found
 
     def over(self) -> bool:
         """Return whether more is kept than may be (THREATS 59)."""
@@ -70,6 +83,13 @@ class Sequence:
         self._kept += 1
         self.octets += len(message)
         self.seq += 1
+        self._measure()
+
+    def replace(self, seq: int, message: bytes) -> None:
+        """Keep `message` in the place of the one with that number, which the peer has not taken."""
+        index = seq - self.first
+        self.octets += len(message) - len(self._unacked[index])
+        self._unacked[index] = message
         self._measure()
 
     def acknowledged(self, ack: int) -> None:

@@ -33,7 +33,14 @@ cdef class Connection:
     cdef Deframer _deframer
     cdef long long _received
     cdef long long _reported
+    cdef bint _unheard
+    cdef bint _begins_again
+    cdef object _refusal
     cdef object _promised
+    cdef double _linked_at
+    cdef double _moved_at
+    cdef long long _worn_at
+    cdef int _wear
     cdef public bint link_wanted
     cdef public bytes identity
 

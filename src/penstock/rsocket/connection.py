@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Final
 
 from ..core.halves import DONE
@@ -107,8 +108,19 @@ class Connection:
         # Positions: what we have received, and what of it we say is safe.
         self._received = 0
         self._reported = -1
+        # A client's set-up can be said again: nobody has answered it. The next link begins with it; and why a server
+        # has refused it, maybe because it had read the one before.
+        self._unheard = is_client and token is not None
+        self._begins_again = False
+        self._refusal: SetupRejected | None = None
         # The position, the stream and the request that the last checkpoint covers, until it is committed.
         self._promised: tuple[int, int, int] | None = None
+        # When the link came up, and when much output left it last; what the peer had received when it came up, and what
+        # links have been lost since it has more.
+        self._linked_at = 0.0
+        self._moved_at = -inf
+        self._worn_at = -1
+        self._wear = 0
         self.link_wanted = True
         self.identity = b""
         if token is not None:
@@ -184,6 +196,8 @@ class Connection:
     def _establish(self) -> None:
         """Note that the server has accepted the set-up: it has said something."""
         self._established = True
+        self._unheard = False
+        self._timers.stop(Timer.EXPIRY)
         settings = self._settings
         metadata_mime = settings.metadata_mime or self._dialect.metadata_mime
         self._events.append(Established(Payload(), metadata_mime, settings.data_mime))
@@ -268,7 +282,7 @@ class Connection:
         if code in SETUP_CODES:
             # RSocket 1.0, Handling the Unexpected 9.7 and 9.8: they count for a client before it is established.
             if self._is_client and not self._established:
-                self._finish(SetupRejected(f"the server refused the set-up: {text}", code))
+                self._set_up_refused(SetupRejected(f"the server refused the set-up: {text}", code), now)
             else:
                 self._inbound.stray(now)
         elif code == Code.CONNECTION_CLOSE and self._streams:
@@ -283,6 +297,10 @@ class Connection:
         if self._token is None:
             return 0
         return self._received if self._reported < 0 else self._reported
+
+    def _set_up_refused(self, error: SetupRejected, now: float) -> None:
+        """End the session that a server refuses."""
+        self._finish(error)
 
     # Ends.
 
@@ -318,7 +336,7 @@ class Connection:
         """End the session for good; every stream fails first."""
         self._state = CLOSED
         if self._store is not None and self._token is not None:
-            self._store.forget(self._token)
+            self._store.forget(self._token, error)
         reason = error if error is not None else SessionClosed("the connection was closed")
         for stream in self._streams.all():
             stream.inbound = stream.outbound = DONE

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ..core.timers import Timer, TimerTable
 from ..wire.frames import RESPOND, KeepaliveFrame
 
 __all__ = ["Keepalive"]
+
+LOOKS: Final = 2
+"""How often the watchdog looks within a lifetime: output that has left the link since the last look counts."""
 
 
 class Keepalive:
     """The liveness of one link.
 
     RSocket 1.0, KEEPALIVE Frame: the client sends, the server answers. Any byte of the peer's counts as a
-    sign of life: a peer that is busy sending items is not dead.
+    sign of life: a peer that is busy sending items is not dead. So does output that had waited and has left the
+    link: the answer to our KEEPALIVE cannot come before the KEEPALIVE has left, and it waits behind all that.
 
     Attributes:
-        heard: When the peer was last heard.
+        heard: When the peer was last heard, or took output that had waited.
 
     """
 
@@ -34,7 +40,7 @@ class Keepalive:
         self._interval = interval
         self._lifetime = lifetime
         self.heard = now
-        self._timers.set(Timer.SILENCE, now + lifetime)
+        self._timers.set(Timer.SILENCE, now + lifetime / LOOKS)
         if sends:
             self._timers.set(Timer.KEEPALIVE, now + interval)
 
@@ -51,12 +57,13 @@ class Keepalive:
     def silent(self, now: float) -> bool:
         """Whether the peer is dead, now that SILENCE went off; else the timer is set anew.
 
-        The timer is not moved for every piece of input: it finds out by itself how long ago that was.
+        The timer is not moved for every piece of input: it finds out by itself how long ago that was. It goes off
+        more often than it has to, because a driver sees before each timer whether output has left the link.
         """
         deadline = self.heard + self._lifetime
         if now >= deadline:
             return True
-        self._timers.set(Timer.SILENCE, deadline)
+        self._timers.set(Timer.SILENCE, min(deadline, now + self._lifetime / LOOKS))
         return False
 
     def answer(self, frame: KeepaliveFrame, position: int) -> KeepaliveFrame | None:

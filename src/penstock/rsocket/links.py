@@ -23,6 +23,13 @@ from .setup import setup_frame
 
 __all__ = ["Links"]
 
+WORN_OUT: Final = 128
+"""Links in a row, each lost within `BRIEF` seconds, after which a session ends if the peer has received no more. Those
+that lived longer do not count: a collector that waits for its readers confirms nothing for a long time."""
+WEIGHT: Final = 16
+"""For how many of them one counts that was lost while large output moved: eight such links are enough."""
+BRIEF: Final = 1.0
+
 # The state of the link.
 DOWN: Final = 0
 RESUMING: Final = 1
@@ -45,13 +52,8 @@ class Links(Connection):
         if not self._is_client:
             self._link = UP
             self._timers.set(Timer.FIRST_FRAME, now + settings.first_frame_timeout)
-        elif self._state == NEW:
-            self._state = OPENED
-            self._link = UP
-            self._outbound.linked = True
-            self._outbound.control(setup_frame(self._dialect, settings, self._setup, self._token))
-            self._start_keepalive(settings.keepalive_interval, settings.keepalive_lifetime, now)
-            self._grant(now)
+        elif self._state == NEW or (self._begins_again and self._state != CLOSED):
+            self._begin(now)
         elif self._token is not None and self._state != CLOSED:
             # RSocket 1.0, Resuming Operation: the client sends RESUME, and then nothing until it is answered.
             self._link = RESUMING
@@ -62,6 +64,22 @@ class Links(Connection):
             self._start_keepalive(settings.keepalive_interval, settings.keepalive_lifetime, now)
             self._timers.stop(Timer.KEEPALIVE)
 
+    def _begin(self, now: float) -> None:
+        """Send SETUP, and after it all that was sent before anybody had answered the first one."""
+        settings = self._settings
+        self._state = max(self._state, OPENED)
+        self._begins_again = False
+        self._link = UP
+        self._outbound.linked = True
+        self._outbound.control(setup_frame(self._dialect, settings, self._setup, self._token))
+        self._start_keepalive(settings.keepalive_interval, settings.keepalive_lifetime, now)
+        if self._token is not None:
+            for piece in self._kept(0):
+                self._outbound.outbox.write(piece)
+            # Until the server is heard, nobody can tell whether it has read the set-up: so it is asked at once.
+            self._outbound.control(KeepaliveFrame(RESPOND, self._position()))
+        self._grant(now)
+
     def link_down(self, now: float, error: Exception | None) -> None:
         """The link is gone; `error` says why unless it ended in order."""
         if self._state == CLOSED:
@@ -71,7 +89,13 @@ class Links(Connection):
             in_order = error is None and self._state == DRAINING and not self._streams
             self._finish(None if in_order else lost)
             return
+        self._count_cut(now)
         self._suspend()
+        if self._wear >= WORN_OUT and self._outbound.replay is not None:
+            size = self._outbound.replay.end - self._worn_at
+            text = f"{size} bytes were sent again and again, and each connection was lost before any of it had come"
+            self._finish(LinkLost(f"{text}; send smaller items or fragments, or mend the link"))
+            return
         if Timer.EXPIRY not in self._timers:
             self._timers.set(Timer.EXPIRY, now + self._settings.resume_timeout)
 
@@ -92,6 +116,10 @@ class Links(Connection):
             # THREATS 2: what does not even begin with a frame is no set-up.
             self._abort(error, Code.CONNECTION_ERROR)
         self._after()
+
+    def progressed(self, now: float) -> None:
+        """Output that had waited has left the link: the peer's answers may be behind it."""
+        self._keepalive.heard = self._moved_at = now
 
     def next_timer(self) -> float | None:
         """Return when to call `handle_timer`, or None. It may be early, never late."""
@@ -199,6 +227,15 @@ class Links(Connection):
         self._outbound.outbox.write(self._codec.frame(ResumeOkFrame(self._received)))
         self._resumed(frame.last_received_server_position, again, now)
 
+    def _count_cut(self, now: float) -> None:
+        """Count a link that is lost, if the peer lacked something when it came up."""
+        replay = self._outbound.replay
+        if self._link == UP and replay is not None and 0 <= self._worn_at < replay.end:
+            if now - self._moved_at <= self._settings.keepalive_interval:
+                self._wear += WEIGHT
+            elif now - self._linked_at < BRIEF:
+                self._wear += 1
+
     def _suspend(self) -> None:
         """Go on without a link: what is sent now waits in the replay."""
         self._link = DOWN
@@ -219,9 +256,35 @@ class Links(Connection):
             self._resumed(position, self._kept(position), now)
         elif isinstance(frame, ErrorFrame) and frame.stream_id == 0:
             text = f"{name_of(frame.code)}: {text_of(frame.data)}"
-            self._finish(ResumeRejected(f"the server did not resume the session: {text}", frame.code))
+            rejected = ResumeRejected(f"the server did not resume the session: {text}", frame.code)
+            if self._refusal is not None:
+                self._finish(self._refusal)
+            elif frame.code == Code.REJECTED_RESUME and self._can_begin_again():
+                # The link was lost before the server had read SETUP: no such session ever was.
+                self._begins_again = True
+                self._relink(rejected, now)
+            else:
+                self._finish(rejected)
         else:
             self._inbound.stray(now)
+
+    def _can_begin_again(self) -> bool:
+        """Return whether nothing was heard of the server, and all that was ever sent is still here."""
+        replay = self._outbound.replay
+        return self._unheard and replay is not None and replay.first == 0
+
+    def _set_up_refused(self, error: SetupRejected, now: float) -> None:
+        """End the session; but a server may refuse a set-up that is said again because it has read the first one."""
+        if Timer.EXPIRY in self._timers and self._refusal is None:
+            self._refusal = error
+            self._relink(error, now)
+        else:
+            self._finish(error)
+
+    def _relink(self, error: Exception, now: float) -> None:
+        """Give the link up, and try over another one."""
+        self.link_down(now, error)
+        self._events.append(Unlinked(error))
 
     def _kept(self, position: int) -> list[bytes]:
         """Return what the peer has not received yet. Raises ResumeRejected where it is not kept."""
@@ -234,6 +297,10 @@ class Links(Connection):
     def _resumed(self, position: int, again: list[bytes], now: float) -> None:
         """Send what the peer lacks, and go on."""
         outbound = self._outbound
+        if position != self._worn_at:
+            self._worn_at = position
+            self._wear = 0
+        self._linked_at = now
         if outbound.replay is not None:
             outbound.replay.trim(position)
         for piece in again:
@@ -241,6 +308,7 @@ class Links(Connection):
         outbound.linked = True
         self._link = UP
         self._established = True
+        self._unheard = False
         self._timers.stop(Timer.EXPIRY)
         self._inbound.reassembly.restart(now)
         self._start_keepalive(self._settings.keepalive_interval, self._settings.keepalive_lifetime, now)

@@ -267,6 +267,7 @@ class RSocketSession(Links):
     def restore_from(self, checkpoint: Checkpoint) -> None:
         """Take the state of `checkpoint` over, instead of a set-up."""
         self._state = OPENED
+        self._unheard = False
         self._received = self._reported = checkpoint.received
         prefix_bytes = self._codec.prefix_bytes
         replay = Replay(self._settings.resume_bytes, prefix_bytes, checkpoint.sent)
@@ -288,6 +289,10 @@ class RSocketSession(Links):
     def streams(self) -> list[int]:
         """Return the numbers of the streams that this side opened and that are still open."""
         return [stream.id for stream in self._streams.all() if stream.ours]
+
+    def is_ours(self, stream_id: int) -> bool:
+        """Return whether a stream of that number is one that this side opens."""
+        return not self._streams.may_be_theirs(stream_id)
 
     def _sending(self, stream_id: int) -> Stream:
         stream = self._streams.get(stream_id)

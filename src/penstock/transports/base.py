@@ -12,18 +12,20 @@ import socket
 import ssl as tls
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from ..errors import ConnectError, LinkLost, UrlError
 from ..settings import Settings
 from ..urls import Url
 
 __all__ = [
+    "REFUSING",
     "Accept",
     "Discard",
     "Link",
     "Listener",
     "Receiver",
+    "Refused",
     "Transport",
     "check_options",
     "connect_errors",
@@ -43,6 +45,12 @@ class Link(Protocol):
 
     def get_write_buffer_size(self) -> int:
         """Return how many bytes the network has not taken yet."""
+
+    def progress(self) -> tuple[int, int]:
+        """Return how many bytes wait to be taken by the other end's system, and a number that grows as it takes them.
+
+        Nothing is known of what that system does with them: it takes some of what nobody reads.
+        """
 
     def pause_reading(self) -> None:
         """Call `received` no more."""
@@ -67,7 +75,7 @@ class Receiver(Protocol):
         """The link is open, with all that its transport needed to say first."""
 
     def received(self, data: bytes) -> None:
-        """Bytes came in."""
+        """Bytes came in. None at all: the beginning of a message did, where whole messages are handed on."""
 
     def writing_paused(self) -> None:
         """`Settings.output_high_bytes` and more wait in the link: write less."""
@@ -82,8 +90,23 @@ class Receiver(Protocol):
         """
 
 
-Accept = Callable[[str], Receiver | None]
-"""Called with the peer's address for each new link; None refuses it, before any handshake."""
+REFUSING: Final = 64
+"""Refused peers of a listener that may learn why at the same time; beyond them a socket is closed without a word."""
+
+
+class Refused(NamedTuple):
+    """What a link gets that is not accepted.
+
+    Attributes:
+        reason: Which limit is reached, for transports that can say it before there is a link.
+
+    """
+
+    reason: str
+
+
+Accept = Callable[[str], Receiver | Refused]
+"""Called with the peer's address for each new link, before any handshake."""
 
 
 class Listener(Protocol):

@@ -92,6 +92,10 @@ class Connection:
         """Return what is known of the socket below."""
         return None if self._socket is None else self._socket.get_extra_info(name)
 
+    def progress(self, link: StreamLink) -> tuple[int, int]:
+        """Return what waits in the socket, which all links share, and a number that grows as the peer takes it."""
+        return (0, 0) if self._socket is None else self._socket.progress()
+
     # What the socket tells; see penstock.transports.base.Receiver.
 
     def link_made(self, link: Any) -> None:

@@ -12,7 +12,7 @@ from collections import deque
 from ..errors import ConnectError, LinkLost, LocalError
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Receiver, check_options
+from .base import Accept, Receiver, Refused, check_options
 
 __all__ = ["MemoryLink", "MemoryListener", "connect", "listen", "pair"]
 
@@ -28,6 +28,7 @@ class MemoryLink:
         self._high_bytes = high_bytes
         self._waiting: deque[bytes] = deque()
         self._size = 0
+        self._taken = 0
         self._writing_paused = False
         self._reading_paused = False
         self._scheduled = False
@@ -50,6 +51,10 @@ class MemoryLink:
     def get_write_buffer_size(self) -> int:
         """Return how many bytes the other end has not read."""
         return self._size
+
+    def progress(self) -> tuple[int, int]:
+        """Return how many bytes the other end has not read, and how many it has."""
+        return self._size, self._taken
 
     def pause_reading(self) -> None:
         """Call `received` no more."""
@@ -89,6 +94,7 @@ class MemoryLink:
         while self._waiting and not other._reading_paused and not other._lost:
             data = self._waiting.popleft()
             self._size -= len(data)
+            self._taken += len(data)
             other.receiver.received(data)
         if self._writing_paused and self._size <= self._high_bytes // 4:
             self._writing_paused = False
@@ -136,8 +142,8 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     if listener is None:
         raise ConnectError(f"cannot connect to {url.place}: nothing in this event loop listens there")
     other = listener.accept("")
-    if other is None:
-        raise ConnectError(f"cannot connect to {url.place}: the server takes no more connections")
+    if isinstance(other, Refused):
+        raise ConnectError(f"cannot connect to {url.place}: {other.reason}")
     pair(receiver, other, settings)
 
 

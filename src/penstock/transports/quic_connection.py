@@ -69,6 +69,13 @@ class Connection(QuicConnectionProtocol):
         if self._feed(link):
             self._transmit_soon()
 
+    def progress(self, link: StreamLink) -> tuple[int, int]:
+        """Return what the peer has not acknowledged of a stream, and how much it has."""
+        stream = self._quic._streams.get(link.stream_id)
+        if stream is None:
+            return 0, 0
+        return stream.sender._buffer_stop - stream.sender._buffer_start, stream.sender._buffer_start
+
     def get_extra_info(self, name: str) -> Any:
         """Return what is known of the socket below; of certificates nothing is."""
         return None if self._transport is None else self._transport.get_extra_info(name)

@@ -36,6 +36,9 @@ class Carrier(Protocol):
     def reset(self, link: StreamLink) -> None:
         """End a stream now, both ways; :meth:`StreamLink.lose` follows soon."""
 
+    def progress(self, link: StreamLink) -> tuple[int, int]:
+        """Return what waits of what was taken from `link`, and a number that grows as the peer's system takes it."""
+
     def get_extra_info(self, name: str) -> Any:
         """Return what is known of the connection; see :class:`penstock.transports.base.Link`."""
 
@@ -91,6 +94,11 @@ class StreamLink:
     def get_write_buffer_size(self) -> int:
         """Return how many bytes wait for the peer's window, or for the socket."""
         return len(self._output)
+
+    def progress(self) -> tuple[int, int]:
+        """Return what waits, and a number that grows as the peer's system takes it; see `Link.progress`."""
+        waiting, taken = self._carrier.progress(self)
+        return waiting + len(self._output), taken
 
     def pause_reading(self) -> None:
         """Call `received` no more. The peer goes on until its window is used up."""

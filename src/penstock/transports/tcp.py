@@ -18,8 +18,9 @@ from weakref import WeakKeyDictionary
 from ..errors import LinkLost, UrlError
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Receiver, check_options, connect_errors, link_error, listen_errors
+from .base import Accept, Receiver, Refused, check_options, connect_errors, link_error, listen_errors
 from .reading import ReadBuffer, Reading
+from .taken import taken
 
 __all__ = ["ALL_INTERFACES", "SocketLink", "SocketListener", "client_context", "connect", "listen", "server_context"]
 
@@ -93,6 +94,13 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
             setattr(self, name, getattr(transport, name))
         self._transport = transport
         self.receiver.link_made(self)
+
+    def progress(self) -> tuple[int, int]:
+        """Return what waits, and a number that grows as the other end's system takes it; see `Link.progress`."""
+        held, confirmed = taken(self.get_extra_info("socket"))
+        waiting = self.get_write_buffer_size() + held
+        # Where nothing is known of the other end, what waits gets less.
+        return waiting, -waiting if confirmed is None else confirmed
 
     @property
     def made(self) -> bool:
@@ -179,7 +187,7 @@ class SocketListener:
                 continue
             starved = False
             receiver = self._accept(address[0] if isinstance(address, tuple) else "")
-            if receiver is None:
+            if isinstance(receiver, Refused):
                 connection.close()
                 continue
             link = SocketLink(receiver, self._settings.output_high_bytes)

@@ -17,8 +17,8 @@ from ..errors import LimitExceeded, LinkLost, PenstockError, ProtocolError
 from ..settings import Settings
 from ..urls import Url
 from . import tcp
-from .base import Accept, Link, Listener, Receiver, connect_errors
-from .messages import PREFIX_BYTES, MessageCutter
+from .base import REFUSING, Accept, Discard, Link, Listener, Receiver, Refused, connect_errors
+from .messages import PASS_OVER, PREFIX_BYTES, MessageCutter
 from .websocket_frames import FrameReader, control_frame, message_frames
 from .websocket_handshake import ClientHandshake, ServerHandshake
 from .websocket_runs import write_run
@@ -52,6 +52,7 @@ class WebSocketLink:
         "_paused",
         "_reader",
         "pause_reading",
+        "progress",
         "receiver",
         "resume_reading",
     )
@@ -69,11 +70,13 @@ class WebSocketLink:
             width=width,
             # Nobody has said yet who they are.
             first_max_bytes=None if client or not width else settings.max_setup_frame_bytes,
+            pass_over=url.protocol in PASS_OVER,
         )
         self._paused = False
         # Our Close is sent, or the link aborted; and the time that what is to follow may take.
         self._closing = False
         self._ending: asyncio.TimerHandle | None = None
+        self.progress = link.progress
         self.pause_reading = link.pause_reading
         self.resume_reading = link.resume_reading
 
@@ -125,12 +128,24 @@ class WebSocketLink:
         """Take one read."""
         reader = self._reader
         messages = reader.feed(data)
-        if messages:
-            self.receiver.received(messages)
+        # Without a whole message, too: a long one takes its time, and shows that the peer lives.
+        self.receiver.received(messages)
+        if reader.passed is not None:
+            self._hand_on_passed()
         if reader.ping is not None:
             self._answer_ping()
         if reader.breach is not None or reader.close is not None:
             self._end(reader.breach or reader.close)
+
+    def _hand_on_passed(self) -> None:
+        """Hand on messages that were passed over, and what came after each."""
+        reader = self._reader
+        while reader.passed is not None:
+            for piece in reader.take_passed():
+                self.receiver.received(piece)
+            messages = reader.feed(b"")
+            if messages:
+                self.receiver.received(messages)
 
     def writing_paused(self) -> None:
         """Tell that the link is full."""
@@ -184,7 +199,7 @@ class WebSocketLink:
             kind = LimitExceeded if breach.code == CloseCode.MESSAGE_TOO_BIG else ProtocolError
             return kind(f"the peer broke the WebSocket protocol: {breach.reason}")
         if close is not None and close.code not in OK_CLOSE_CODES:
-            return LinkLost(f"the peer closed the WebSocket with {close.code}: {close.reason!r}")
+            return LinkLost(f"the peer closed the WebSocket with {close.code}: {close.reason!r}", close.code)
         if error is None and close is None and not self._closing:
             return LinkLost("the connection ended without the closing handshake of WebSocket")
         return error
@@ -245,14 +260,21 @@ class _Connecting:
 class _Accepted:
     """The receiver of a server's socket until the handshake is done.
 
+    Args:
+        receiver: Whose link it will be, or why there will be none.
+        url: The place.
+        settings: Limits and timeouts.
+        handshakes: See below.
+
     Attributes:
         handshakes: Where it is listed until then.
 
     """
 
-    def __init__(self, receiver: Receiver, url: Url, settings: Settings, handshakes: set[_Accepted]) -> None:
-        self._handshake = ServerHandshake(url, settings)
-        self._receiver = receiver
+    def __init__(self, receiver: Receiver | Refused, url: Url, settings: Settings, handshakes: set[_Accepted]) -> None:
+        self.refused = isinstance(receiver, Refused)
+        self._handshake = ServerHandshake(url, settings, receiver.reason if isinstance(receiver, Refused) else "")
+        self._receiver: Receiver = Discard() if isinstance(receiver, Refused) else receiver
         self._url = url
         self._settings = settings
         self._handshakes = handshakes
@@ -304,6 +326,14 @@ class _Accepted:
                 self._error = LinkLost("no WebSocket handshake")
             self._link.abort()
 
+    def decline(self) -> None:
+        """Answer that the server is closing, whether or not the request has begun."""
+        link = self._link
+        if link is not None and self._error is None:
+            self._error = LinkLost("the server is closing")
+            link.write(self._handshake.unavailable())
+            link.close()
+
     def _stop(self) -> None:
         self._handshakes.discard(self)
         if self._timer is not None:
@@ -330,7 +360,7 @@ class WebSocketListener:
         """Accept no more links, and give up those that are still in their handshake."""
         await self._listener.close()
         for accepted in list(self._handshakes):
-            accepted.give_up()
+            accepted.decline()
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
@@ -356,8 +386,10 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
     """Accept WebSockets. See :func:`penstock.transports.listen`."""
     handshakes: set[_Accepted] = set()
 
-    def accept_socket(address: str) -> _Accepted | None:
+    def accept_socket(address: str) -> _Accepted | Refused:
         receiver = accept(address)
-        return None if receiver is None else _Accepted(receiver, url, settings, handshakes)
+        if isinstance(receiver, Refused) and sum(accepted.refused for accepted in handshakes) >= REFUSING:
+            return receiver
+        return _Accepted(receiver, url, settings, handshakes)
 
     return WebSocketListener(await tcp.listen(url, accept_socket, settings, ssl), handshakes)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from ipaddress import ip_address
 from typing import Final
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
 from websockets.client import ClientProtocol
 from websockets.exceptions import NegotiationError
@@ -18,6 +17,7 @@ from websockets.uri import WebSocketURI
 from ..errors import ConnectError, LocalError, ProtocolError
 from ..settings import Settings
 from ..urls import Url
+from .origins import are_allowed
 
 __all__ = ["ClientHandshake", "ServerHandshake"]
 
@@ -35,6 +35,8 @@ WHAT_TO_DO: Final = {
     429: "it has too many connections; try later",
     503: "it has no room, or is starting; try later",
 }
+REASON_BYTES: Final = 200
+"""How much is shown of what a server says that has no room."""
 ELSEWHERE: Final = "it is elsewhere; connect to where it is"
 OTHERWISE: Final = "does it speak WebSocket there?"
 
@@ -147,7 +149,9 @@ class ClientHandshake:
         if code != "101":
             todo = WHAT_TO_DO.get(int(code), ELSEWHERE if code.startswith("3") else OTHERWISE)
             # Whatever the server says is shown as far as it can be printed.
-            shown = "".join(letter for letter in status[:80] if letter.isprintable())
+            reason = self._head.rest[:REASON_BYTES].decode("utf-8", "replace") if code == "503" else ""
+            said = f"{status[:80]}: {reason.strip()}" if reason else status[:80]
+            shown = "".join(letter for letter in said if letter.isprintable())
             raise ConnectError(f"cannot connect to {self._url.place}: the server answered {shown}; {todo}")
 
 
@@ -157,6 +161,7 @@ class ServerHandshake:
     Args:
         url: The place: its path, and the protocol that is spoken there.
         settings: For `origins`.
+        refusal: Why no request is granted here; empty: they may be.
 
     Attributes:
         answer: What to send, once `feed` has returned True or raised.
@@ -164,8 +169,9 @@ class ServerHandshake:
 
     """
 
-    def __init__(self, url: Url, settings: Settings) -> None:
+    def __init__(self, url: Url, settings: Settings, refusal: str = "") -> None:
         self._path = url.path or "/"
+        self._refusal = refusal
         self._origins = settings.origins
         self._head = _Head()
         choose = _chooser(SUBPROTOCOLS.get(url.protocol))
@@ -199,6 +205,10 @@ class ServerHandshake:
             )
         return True
 
+    def unavailable(self) -> bytes:
+        """Return the answer of a server that is closing, to a request of which not all has come."""
+        return self._protocol.reject(503, "The server is closing.\n").serialize()
+
     def _response(self, head: bytes) -> Response:
         self._protocol.receive_data(head)
         requests = self._protocol.events_received()
@@ -207,27 +217,12 @@ class ServerHandshake:
         request = requests[0]
         if unquote(request.path.partition("?")[0]) != self._path:
             return self._protocol.reject(404, "There is nothing here.\n")
-        # THREATS 76: a page of anybody's, in a browser, can open connections to wherever the browser can. Only the
-        # browser says so.
-        hosts = request.headers.get_all("Host")
-        if not all(self._is_allowed(origin, hosts) for origin in request.headers.get_all("Origin")):
+        # THREATS 76: any page can open connections to wherever its visitor's browser can. Only the browser says so.
+        if not are_allowed(request.headers.get_all("Origin"), request.headers.get_all("Host"), self._origins):
             return self._protocol.reject(403, "This server takes no connections from pages of this origin.\n")
+        if self._refusal:
+            return self._protocol.reject(503, f"{self._refusal}.\n")
         return self._protocol.accept(request)
-
-    def _is_allowed(self, origin: str, hosts: list[str]) -> bool:
-        """Whether pages of `origin` may connect: those that are listed, and those of this very address.
-
-        Clients of Java name the server itself, as a page of its would. A name may be made to lead here by whoever
-        owns it (DNS rebinding); an address, or this machine's own name, may not.
-        """
-        if "*" in self._origins or origin in self._origins:
-            return True
-        try:
-            parts = urlsplit(origin)
-            host = parts.hostname or ""
-            return hosts == [parts.netloc] and (host == "localhost" or bool(ip_address(host)))
-        except ValueError:
-            return False
 
 
 def _chooser(subprotocol: str | None) -> Callable[[ServerProtocol, Sequence[Subprotocol]], Subprotocol | None]:

@@ -1,0 +1,130 @@
+"""Child processes that are started again whenever they end, until they are told to stay down."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Final
+
+__all__ = ["ROOT", "Child", "group_of"]
+
+ROOT: Final = Path(__file__).parent.parent
+PAUSE: Final = 0.05
+"""Seconds before a process that has ended is started again."""
+
+
+class Child:
+    """A process, and those that come after it.
+
+    Args:
+        name: What it is called in logs.
+        command: Returns the arguments of the next process, after the interpreter's.
+        log: Where its output goes.
+        piped: It is spoken to.
+
+    Attributes:
+        starts: Processes so far.
+        done: The newest one ended with 0, and there will be no other.
+        failures: Exit codes of those that ended by themselves, and not well.
+
+    """
+
+    def __init__(self, name: str, command: Callable[[], list[str]], log: Path, *, piped: bool = False) -> None:
+        self.name = name
+        self.starts = 0
+        self.done = asyncio.Event()
+        self.failures: list[int] = []
+        self._command = command
+        self._log: IO[bytes] = log.open("ab")
+        self._piped = piped
+        self._process: Process | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._groups: list[int] = []
+        self._started = asyncio.Event()
+
+    @property
+    def process(self) -> Process:
+        """The newest process."""
+        assert self._process is not None
+        return self._process
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs at the moment."""
+        return self._process is not None and self._process.returncode is None
+
+    async def run(self, *, ends: bool = False) -> None:
+        """Start it, and start it again whenever it has ended; return when the first process is there.
+
+        Args:
+            ends: It is done when a process ends with 0.
+
+        """
+        self._task = asyncio.create_task(self._keep(ends))
+        await self._started.wait()
+
+    async def _keep(self, ends: bool) -> None:
+        while True:
+            await self._start()
+            code = await self.process.wait()
+            if code == 0 and ends:
+                self.done.set()
+                return
+            if code != -signal.SIGKILL:
+                self.failures.append(code)
+            await asyncio.sleep(PAUSE)
+
+    async def _start(self) -> None:
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *self._command(),
+            cwd=ROOT,
+            stdin=PIPE if self._piped else DEVNULL,
+            stdout=PIPE if self._piped else self._log,
+            stderr=self._log,
+            start_new_session=True,
+        )
+        self._groups.append(self._process.pid)
+        self.starts += 1
+        self._started.set()
+
+    def signal(self, number: int) -> bool:
+        """Send a signal to the newest process; return whether it was there."""
+        if not self.alive:
+            return False
+        with suppress(ProcessLookupError):
+            self.process.send_signal(number)
+            return True
+        return False
+
+    async def end(self) -> None:
+        """End it, and whatever its processes have started."""
+        if self._task is not None:
+            self._task.cancel()
+        for group in self._groups:
+            for pid in group_of(group):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        if self._process is not None:
+            await self._process.wait()
+        self._log.close()
+
+
+def group_of(session: int) -> dict[int, str]:
+    """Return the processes of a session that was started here, by id, each with its command line."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        # A process may end while it is looked at.
+        with suppress(OSError):
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session:
+                found[int(folder.name)] = (
+                    (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                )
+    return found

@@ -1,0 +1,198 @@
+"""The oracle: reads the table, the logs and the gaps, and says what was lost, doubled, out of order or unexplained.
+
+It knows nothing of how the pipeline works. Three facts are all that it uses. Each run of a publisher's handler makes
+the items 0, 1, 2, and so on, each once, and each run has a higher number than those before it. What is missing must
+lie where a gap says so. A gap must have a cause among the faults that were done to its source.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from penstock.errors import JournalError
+from penstock.journal import Gap, Journal
+
+from .items import runs_and_numbers
+from .sources import SOURCES, Source
+
+__all__ = ["Verdict", "committed_files", "judge", "judge_source"]
+
+EXPLAINS_FOR: Final = 180.0
+"""Seconds for which a fault may be the cause of a gap: as long as all that follows may take on a starved machine."""
+
+
+@dataclass
+class Verdict:
+    """What became of one source.
+
+    Attributes:
+        source: Its name.
+        rows: In the table.
+        runs: Of the publisher's handler that have rows.
+        gaps: That were recorded.
+        lost: Items that are missing where no gap says so.
+        doubled: Items that are there more than once.
+        disordered: Items that stand behind a later one of their run, or of a later run.
+        unexplained: Gaps without a cause.
+        problems: Everything else that is wrong, a sentence each.
+
+    """
+
+    source: str
+    rows: int = 0
+    runs: int = 0
+    gaps: int = 0
+    lost: int = 0
+    doubled: int = 0
+    disordered: int = 0
+    unexplained: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        """Whether the promise was kept."""
+        return not (self.lost or self.doubled or self.disordered or self.unexplained or self.problems)
+
+
+def judge(folder: Path, log: list[dict[str, Any]]) -> list[Verdict]:
+    """Judge a run that has come to its end.
+
+    Args:
+        folder: Of the run.
+        log: The faults, each with the time `at` which it began, in seconds since 1970.
+
+    """
+    table = pq.read_table(committed_files(folder / "parquet"), columns=["source", "position", "data"])
+    shown = json.loads((folder / "gaps.json").read_text())
+    return [_judge(source, folder, table, shown, log) for source in SOURCES]
+
+
+def _judge(
+    source: Source, folder: Path, table: pa.Table, shown: list[tuple[str, int, str]], log: list[dict[str, Any]]
+) -> Verdict:
+    mine = table.filter(pc.equal(table["source"].cast(pa.string()), source.name)).sort_by("position")
+    try:
+        journal = Journal(folder / "journal")
+        report = journal.verify([source.name])[source.name]
+        reader = journal.reader(source.name)
+        gaps = reader.gaps(0)
+    except JournalError as error:
+        return Verdict(source.name, problems=[f"the log cannot be read: {error}"])
+    ended = _ended(folder / f"{source.name}.ended")
+    verdict = judge_source(source, mine["position"].to_numpy(), mine["data"], gaps, ended, log)
+    verdict.problems += report.problems
+    if report.end != mine.num_rows:
+        verdict.problems.append(f"the log ends at {report.end}, and the table has {mine.num_rows} rows")
+    kept = pa.Table.from_batches(reader.read(reader.first, reader.end))["data"] if reader.end > reader.first else None
+    if kept is not None and not kept.combine_chunks().equals(mine["data"].slice(reader.first).combine_chunks()):
+        verdict.problems.append("the table and the log differ")
+    recorded = sorted([source.name, gap.position, gap.reason] for gap in gaps)
+    if recorded != [row for row in map(list, shown) if row[0] == source.name]:
+        verdict.problems.append("the gaps that Spark shows are not those of the log")
+    return verdict
+
+
+def judge_source(
+    source: Source,
+    positions: np.ndarray,
+    data: pa.ChunkedArray,
+    gaps: list[Gap],
+    ended: dict[int, int],
+    log: Iterable[dict[str, Any]],
+) -> Verdict:
+    """Judge the rows of one source.
+
+    Args:
+        source: Which it is.
+        positions: Of its rows, in order.
+        data: Their items.
+        gaps: As they were recorded.
+        ended: How many items each run made that came to its end.
+        log: The faults.
+
+    """
+    verdict = Verdict(source.name, rows=len(positions), gaps=len(gaps))
+    if not len(positions):
+        verdict.problems.append("there are no rows: the run proves nothing")
+        return verdict
+    if (positions != np.arange(len(positions))).any():
+        verdict.problems.append("positions are missing or come twice")
+    runs, numbers = runs_and_numbers(data)
+    keys = runs * 10**11 + numbers
+    verdict.doubled = len(keys) - len(np.unique(keys))
+    verdict.disordered = int((np.diff(keys) < 0).sum())
+    begins = np.flatnonzero(np.diff(runs, prepend=-1))
+    verdict.runs = len(begins)
+    _look_for_losses(verdict, runs, numbers, begins, {gap.position for gap in gaps}, ended)
+    verdict.unexplained = sum(not _is_explained(gap, source, log) for gap in gaps)
+    return verdict
+
+
+def _look_for_losses(
+    verdict: Verdict,
+    runs: np.ndarray,
+    numbers: np.ndarray,
+    begins: np.ndarray,
+    gaps: set[int],
+    ended: dict[int, int],
+) -> None:
+    """Count what is missing. Only where one run gives way to another may anything be missing, and then behind a gap."""
+    ends = [*begins[1:], len(runs)]
+    for begin, end in zip(begins, ends, strict=True):
+        mine = numbers[begin:end]
+        # A run begins with 0. What it lacks at its beginning or within, no gap between runs can explain.
+        verdict.lost += int(mine[0]) + int((np.diff(mine) - 1).clip(0).sum())
+        made = ended.get(int(runs[begin]))
+        if end in gaps:
+            continue
+        if end < len(runs):
+            verdict.lost += 1
+            verdict.problems.append(f"run {runs[begin]} gives way to run {runs[end]} at {end} without a gap")
+        elif made is None:
+            verdict.problems.append(f"the last run, {runs[begin]}, never ended")
+        else:
+            verdict.lost += made - 1 - int(mine[-1])
+
+
+def _is_explained(gap: Gap, source: Source, log: Iterable[dict[str, Any]]) -> bool:
+    """Return whether some fault may have cost items there.
+
+    Where sessions outlive their links and collectors, only the death of the publisher may, or an outage beyond all
+    grace; elsewhere everything that touches the link or either process.
+    """
+    harmful = {"kill publisher", "long outage"}
+    for fault in log:
+        hits = fault.get("target", source.name) in ("", source.name)
+        began, ended = fault["at"], fault["at"] + fault.get("seconds", 0.0)
+        is_near = began - 1.0 <= gap.time.timestamp() <= ended + EXPLAINS_FOR
+        if hits and is_near and (not source.resumes or fault["kind"] in harmful):
+            return True
+    return False
+
+
+def committed_files(folder: Path) -> list[Path]:
+    """Return the files of a table that Spark has committed, as its own log in the folder tells."""
+    log = folder / "_spark_metadata"
+    batches = {int(path.name.removesuffix(".compact")): path for path in log.iterdir() if path.name[0].isdigit()}
+    compacted = max((number for number, path in batches.items() if path.suffix == ".compact"), default=-1)
+    lines = [
+        line
+        for number, path in sorted(batches.items())
+        if number >= compacted
+        for line in path.read_text().splitlines()[1:]
+    ]
+    return [folder / Path(json.loads(line)["path"]).name for line in lines]
+
+
+def _ended(path: Path) -> dict[int, int]:
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {int(run): int(made) for run, made in (line.split() for line in lines)}

@@ -1,0 +1,91 @@
+"""A publisher that makes each item once: ``python -m chaos.publisher SOURCE FOLDER FIRST_RUN RATE``.
+
+Every request begins another run, numbered from 0. What a run has made is in the memory of this process, and, where
+the source is stored, in its resume store; nobody can ask for it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import sys
+from collections.abc import AsyncIterator
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+import penstock
+from penstock import Payload, Service, Settings
+
+from .items import item
+from .sources import SOURCES, Source
+
+ROUTE: Final = "chaos.items"
+TICK: Final = 0.02
+GRACE: Final = 45.0
+"""Seconds that a session waits for a link: longer than any outage that is no outage "beyond all grace"."""
+BURSTS: Final = (0, 0, 1, 1, 1, 1, 4)
+"""How the items of a tick vary: times the rate."""
+ITEMS: Final = pa.schema([("data", pa.binary()), ("metadata", pa.binary())])
+
+
+class Publisher:
+    """The runs of one process.
+
+    Args:
+        source: Which it is.
+        folder: Where the laboratory keeps its files.
+        first_run: The number of its first run.
+        rate: Items a second, on average.
+
+    """
+
+    def __init__(self, source: Source, folder: Path, first_run: int, rate: float) -> None:
+        self.service = Service()
+        self.service.stream(ROUTE)(self.items)
+        self._runs = count(first_run)
+        self._rng = random.Random(f"{source.name} {first_run}")
+        self._rate = rate
+        self._prefix = source.prefix
+        self._finish = folder / "finish"
+        self._ended = folder / f"{source.name}.ended"
+
+    async def items(self, request: Payload) -> AsyncIterator[bytes | pa.RecordBatch]:
+        """Yield one run, until the laboratory says that it is to finish."""
+        run, made = next(self._runs), 0
+        while not self._finish.exists():
+            wanted = round(self._rate * TICK * self._rng.choice(BURSTS))
+            if self._rng.random() < 0.5:
+                for number in range(made, made + wanted):
+                    yield self._prefix + item(run, number)
+            elif wanted:
+                data = pa.array(
+                    [self._prefix + item(run, number) for number in range(made, made + wanted)], pa.binary()
+                )
+                yield pa.record_batch([data, pa.nulls(wanted, pa.binary())], schema=ITEMS)
+            made += wanted
+            await asyncio.sleep(TICK)
+        with self._ended.open("a") as file:
+            file.write(f"{run} {made}\n")
+
+
+async def main(name: str, folder: str, first_run: str, rate: str) -> None:
+    """Serve until the process is ended."""
+    source = next(source for source in SOURCES if source.name == name)
+    here = Path(folder)
+    stored = str(here / f"{name}.sessions") if source.stored else ""
+    settings = Settings(resume_timeout=GRACE, session_grace=GRACE, resume_store=stored)
+    socket = here / f"{name}.sock"
+    socket.unlink(missing_ok=True)
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    publisher = Publisher(source, here, int(first_run), float(rate))
+    async with penstock.serve(publisher.service, source.url(f"unix://{socket}"), settings=settings):
+        await ended.wait()
+
+
+if __name__ == "__main__":
+    penstock.run(main(*sys.argv[1:]))

@@ -1,0 +1,64 @@
+"""The Spark query: ``python -m chaos.query FOLDER``. It copies the journal to Parquet until the file `drain` is there.
+
+Then it reads what is left, writes down the gaps that Spark shows, and ends.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.spark.local import session
+
+MASTER: Final = "local-cluster[2,1,1024]"
+"""Executors in processes of their own, each with Python workers of its own."""
+READER: Final = "chaos"
+PATIENCE: Final = 1
+"""Seconds between looks for the file."""
+
+
+def begin(spark: SparkSession, folder: Path, once: bool) -> StreamingQuery:
+    """Start the query from its checkpoint."""
+    rows = spark.readStream.format("penstock").option("journal", str(folder / "journal")).option("reader", READER)
+    columns = rows.load().select("source", "position", "data")
+    writer = columns.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
+    trigger = {"availableNow": True} if once else {"processingTime": "200 milliseconds"}
+    return writer.trigger(**trigger).start(str(folder / "parquet"))
+
+
+def write_gaps(spark: SparkSession, folder: Path) -> None:
+    """Write down the gaps that Spark shows."""
+    gaps = spark.read.format("penstock").option("journal", str(folder / "journal")).option("rows", "gaps").load()
+    shown = sorted((row["source"], row["position"], row["reason"]) for row in gaps.collect())
+    (folder / "gaps.json").write_text(json.dumps(shown))
+
+
+def main(folder: Path) -> None:
+    """Run the query."""
+    spark = session(
+        "chaos",
+        master=MASTER,
+        spark__driver__memory="1g",
+        spark__executor__memory="1g",
+        spark__task__maxFailures="8",
+        spark__sql__streaming__pollingDelay="50ms",
+        spark__sql__streaming__minBatchesToRetain="20",
+    )
+    drain = folder / "drain"
+    query = begin(spark, folder, once=False)
+    while not drain.exists():
+        if query.awaitTermination(PATIENCE):
+            raise SystemExit("chaos: the query ended by itself")
+    query.stop()
+    begin(spark, folder, once=True).awaitTermination()
+    write_gaps(spark, folder)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

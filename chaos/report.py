@@ -1,0 +1,91 @@
+"""What a run was, as JSON for programs and as a table for people."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from .oracle import Verdict
+
+__all__ = ["Report", "insert"]
+
+BEGIN: Final = "<!-- the newest run begins -->"
+END: Final = "<!-- the newest run ends -->"
+
+
+@dataclass
+class Report:
+    """A run and its verdicts.
+
+    Attributes:
+        seed: What its faults follow from.
+        seconds: How long faults were done.
+        revision: Of the sources.
+        kills: Processes that were killed with SIGKILL.
+        starts: How often each process was started.
+        log: The faults.
+        verdicts: Of each source.
+        stuck: Who did not come to an end after everything had healed.
+
+    """
+
+    seed: int
+    seconds: float
+    revision: str
+    kills: int = 0
+    starts: dict[str, int] = field(default_factory=dict)
+    log: list[dict[str, Any]] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    stuck: list[str] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        """Whether the promise was kept."""
+        return bool(self.verdicts) and not self.stuck and all(verdict.sound for verdict in self.verdicts)
+
+    def write(self, path: Path) -> None:
+        """Write everything as JSON."""
+        path.write_text(json.dumps(asdict(self), indent=1))
+
+    def table(self) -> str:
+        """Return the run as Markdown."""
+        faults = Counter(fault["kind"] for fault in self.log)
+        total = sum(verdict.rows for verdict in self.verdicts)
+        lines = [
+            f"Seed {self.seed}, revision {self.revision}: {total:,} items and {self.kills:,} kills in "
+            f"{self.seconds / 60:.0f} minutes.",
+            "",
+            "| source | items | runs | gaps | lost | doubled | out of order | unexplained gaps |",
+            "|---|---|---|---|---|---|---|---|",
+            *map(_row, self.verdicts),
+            "",
+            "| fault | times |",
+            "|---|---|",
+            *(f"| {kind} | {times:,} |" for kind, times in faults.most_common()),
+        ]
+        problems = [f"* {verdict.source}: {text}" for verdict in self.verdicts for text in verdict.problems]
+        problems += [f"* {name} came to no end" for name in self.stuck]
+        return "\n".join(lines + (["", *problems] if problems else [])) + "\n"
+
+
+def _row(verdict: Verdict) -> str:
+    numbers = (
+        verdict.rows,
+        verdict.runs,
+        verdict.gaps,
+        verdict.lost,
+        verdict.doubled,
+        verdict.disordered,
+        verdict.unexplained,
+    )
+    return f"| {verdict.source} | " + " | ".join(f"{number:,}" for number in numbers) + " |"
+
+
+def insert(page: Path, table: str) -> None:
+    """Put a run's table into a page, in place of the one before."""
+    before, _, rest = page.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    page.write_text(f"{before}{BEGIN}\n\n{table}\n{END}{after}")

@@ -1,0 +1,110 @@
+"""The oracle of the chaos laboratory finds every way in which the promise can be broken."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from chaos.items import item
+from chaos.oracle import Verdict, judge_source
+from chaos.sources import Source
+
+from penstock.journal import Gap
+
+SOURCE = Source("a", "rsocket")
+FORGETFUL = Source("a", "reactivesocket-0.0", resumes=False)
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+KILL = {"at": NOON.timestamp() - 5, "kind": "kill publisher", "target": "a"}
+
+Run = tuple[int, list[int]]
+
+
+def judged(
+    runs: list[Run],
+    *,
+    gaps: list[int] = [],  # noqa: B006
+    ended: dict[int, int],
+    log: list[dict[str, Any]] = [KILL],  # noqa: B006
+    source: Source = SOURCE,
+) -> Verdict:
+    rows = [source.prefix + item(run, number) for run, numbers in runs for number in numbers]
+    found = [Gap(position, NOON, "why") for position in gaps]
+    return judge_source(source, np.arange(len(rows)), pa.chunked_array([rows], pa.binary()), found, ended, log)
+
+
+def test_one_whole_run_is_sound() -> None:
+    verdict = judged([(1, [0, 1, 2])], ended={1: 3})
+    assert verdict.sound
+    assert (verdict.rows, verdict.runs, verdict.gaps) == (3, 1, 0)
+
+
+def test_prefixed_items_are_read() -> None:
+    source = Source("a", "river", prefix=b"\xb4")
+    assert judged([(1, [0, 1])], ended={1: 2}, source=source).sound
+
+
+def test_runs_with_a_gap_between_them_are_sound() -> None:
+    assert judged([(1, [0, 1]), (2, [0, 1])], gaps=[2], ended={2: 2}).sound
+
+
+@pytest.mark.parametrize("lacking", [[1, 2, 3], [0, 2, 3], [0, 1, 2]], ids=["first", "middle", "last"])
+def test_missing_item_is_a_loss(lacking: list[int]) -> None:
+    assert judged([(1, lacking)], ended={1: 4}).lost == 1
+
+
+def test_missing_item_at_a_gap_within_a_run_is_a_loss() -> None:
+    assert judged([(1, [0, 1, 3])], gaps=[2], ended={1: 4}).lost == 1
+
+
+def test_change_of_runs_without_a_gap_is_a_loss() -> None:
+    verdict = judged([(1, [0, 1]), (2, [0, 1])], ended={2: 2})
+    assert verdict.lost == 1
+    assert not verdict.sound
+
+
+def test_item_that_comes_twice_is_doubled() -> None:
+    assert judged([(1, [0, 1, 1, 2])], ended={1: 3}).doubled == 1
+
+
+def test_items_that_change_places_are_out_of_order() -> None:
+    assert judged([(1, [0, 2, 1, 3])], ended={1: 4}).disordered == 1
+
+
+def test_older_run_behind_a_newer_one_is_out_of_order() -> None:
+    assert judged([(2, [0, 1]), (1, [0, 1])], gaps=[2], ended={1: 2}).disordered == 1
+
+
+def test_gap_without_a_fault_is_unexplained() -> None:
+    assert judged([(1, [0, 1]), (2, [0])], gaps=[2], ended={2: 1}, log=[]).unexplained == 1
+
+
+def test_gap_after_a_cut_is_explained_only_where_sessions_die_with_links() -> None:
+    cut = {"at": NOON.timestamp() - 5, "kind": "cut", "target": "a"}
+    runs: list[Run] = [(1, [0, 1]), (2, [0])]
+    assert judged(runs, gaps=[2], ended={2: 1}, log=[cut]).unexplained == 1
+    assert judged(runs, gaps=[2], ended={2: 1}, log=[cut], source=FORGETFUL).sound
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [{**KILL, "target": "b"}, {**KILL, "at": NOON.timestamp() + 60}, {**KILL, "at": NOON.timestamp() - 3_600}],
+    ids=["of another source", "later", "long before"],
+)
+def test_faults_elsewhere_explain_nothing(fault: dict[str, Any]) -> None:
+    assert judged([(1, [0, 1]), (2, [0])], gaps=[2], ended={2: 1}, log=[fault]).unexplained == 1
+
+
+def test_position_that_is_missing_is_a_problem() -> None:
+    rows = pa.chunked_array([[item(1, 0), item(1, 1)]], pa.binary())
+    assert not judge_source(SOURCE, np.array([0, 2]), rows, [], {1: 2}, []).sound
+
+
+def test_run_that_never_ended_is_a_problem() -> None:
+    assert judged([(1, [0, 1])], ended={}).problems == ["the last run, 1, never ended"]
+
+
+def test_no_rows_prove_nothing() -> None:
+    assert not judged([], ended={}).sound

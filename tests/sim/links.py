@@ -1,0 +1,277 @@
+"""Links with a bandwidth, a delay and buffers, which break, stall and are slow, on a clock that the test turns.
+
+:class:`Pipe` is one direction of a link. :class:`Line` joins two sessions of any protocol by two of them, without a
+driver; `tests.sim.clockwork` puts real drivers at their ends.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+from penstock.dialects import acceptors, client_session
+from penstock.errors import LinkLost, ProtocolError
+from penstock.settings import Settings
+
+PIECE = 8_192
+"""Bytes that arrive at once at most."""
+BACKLOG = 4_096
+"""See `penstock.aio.flow.BACKLOG_BYTES`."""
+
+
+@dataclass(frozen=True)
+class Road:
+    """What one direction of a link is like.
+
+    Attributes:
+        rate: Bytes a second.
+        delay: Seconds that each byte travels.
+        buffer: Bytes that somebody in between takes at once and passes on at that rate.
+        cut: The link breaks after so many bytes; None: it does not.
+        stall: After so many bytes nothing moves any more, and nobody is told.
+
+    """
+
+    rate: float = inf
+    delay: float = 0.0
+    buffer: int = 0
+    cut: int | None = None
+    stall: int | None = None
+
+
+class Pipe:
+    """One direction of a link: what is written waits until the link has carried what was written before."""
+
+    def __init__(self, road: Road) -> None:
+        self._road = road
+        # When each piece has left the sender, when it arrives, and it; None: there the link breaks.
+        self._pieces: deque[tuple[float, float, bytes | None]] = deque()
+        self._free = 0.0
+        self._written = 0
+        self._left: deque[tuple[float, int]] = deque()
+        self._carried = 0
+        self._cut = False
+
+    def write(self, data: bytes, now: float) -> None:
+        """Have `data` carried."""
+        road = self._road
+        for at in range(0, len(data), PIECE):
+            piece = data[at : at + PIECE]
+            room = inf if road.cut is None else road.cut - self._written
+            if self._cut or (road.stall is not None and self._written >= road.stall):
+                # It waits for good.
+                self._left.append((inf, len(piece)))
+                continue
+            piece = piece[: int(min(room, len(piece)))]
+            self._free = max(self._free, now) + len(piece) / road.rate
+            self._written += len(piece)
+            self._left.append((self._free, len(piece)))
+            if piece:
+                self._pieces.append((self._free, self._free + road.delay, piece))
+            if room <= len(data[at : at + PIECE]):
+                self._cut = True
+                self._pieces.append((self._free, self._free + road.delay, None))
+
+    def waiting(self, now: float) -> int:
+        """Return how many bytes the link has not taken, which includes none that somebody in between holds."""
+        self._settle(now)
+        return max(0, sum(size for _, size in self._left) - self._road.buffer)
+
+    def taken(self, now: float) -> int:
+        """Return how many bytes the link has taken."""
+        self._settle(now)
+        return self._carried + min(self._road.buffer, sum(size for when, size in self._left if when < inf))
+
+    def next(self) -> float:
+        """Return when something arrives next."""
+        return self._pieces[0][1] if self._pieces else inf
+
+    def arrived(self, now: float) -> Iterator[bytes | None]:
+        """Yield what has arrived by `now`; None: there the link has broken."""
+        while self._pieces and self._pieces[0][1] <= now:
+            yield self._pieces.popleft()[2]
+
+    def _settle(self, now: float) -> None:
+        while self._left and self._left[0][0] <= now:
+            self._carried += self._left.popleft()[1]
+
+
+@dataclass
+class Side:
+    """One end of a :class:`Line`."""
+
+    session: Any
+    out: Pipe
+    waited: bool = False
+    taken: int = 0
+
+    def look(self, now: float) -> None:
+        """Tell the session that output moves, as a driver does before each timer."""
+        taken = self.out.taken(now)
+        if self.waited and taken > self.taken and self.session is not None:
+            self.session.progressed(now)
+        self.waited = self.out.waiting(now) > BACKLOG
+        self.taken = taken
+
+
+class Line:
+    """A client's session and a server's, joined by one link after another.
+
+    Args:
+        protocol: What they speak.
+        there, back: The directions of each link, from its number on: 0 is the first.
+        client, server: What differs from the default settings.
+        answer: Called with each `Requested` of the server's, and the server's session.
+        again: Seconds until there is another link.
+
+    Attributes:
+        client, server: The sessions; the server's is there after its first handshake.
+        client_events, server_events: What they said.
+        links: How many there were.
+        hangs: The server's process hangs: its system takes what comes, and nobody reads it.
+        now: The time.
+
+    """
+
+    def __init__(
+        self,
+        protocol: str,
+        there: Callable[[int], Road],
+        back: Callable[[int], Road],
+        *,
+        client: dict[str, Any] | None = None,
+        server: dict[str, Any] | None = None,
+        answer: Callable[[Any, Any], None] = lambda event, session: None,
+        again: float = 0.1,
+    ) -> None:
+        self.now = 1000.0
+        self._roads = there, back
+        self._answer = answer
+        self._again = again
+        self._protocol = protocol
+        self._server_settings = replace(Settings(), **(server or {}))
+        self.client_events: list[Any] = []
+        self.server_events: list[Any] = []
+        self.links = 0
+        self.hangs = False
+        self._due = self.now
+        self._linked = False
+        self.client = client_session(protocol, replace(Settings(), **(client or {})), random=bytes(range(16)))
+        self.server: Any = None
+        self.restart()
+
+    def restart(self) -> None:
+        """Put a server in the place of the one there is, which has forgotten everything."""
+        self._accept = acceptors(self._protocol, self._server_settings)
+        self.server = None
+        if self._linked:
+            self._lose(LinkLost("the server was stopped"))
+
+    def run(self, seconds: float, done: Callable[[], bool] = lambda: False) -> bool:
+        """Let time pass, until `done` at most; return whether it is."""
+        end = self.now + seconds
+        self._flush()
+        while not done():
+            when = self._next()
+            if when > end:
+                self.now = end
+                return done()
+            self.now = max(self.now, when)
+            self._step()
+        return True
+
+    def of(self, side: str, name: str) -> list[Any]:
+        """Return the events of that class which a side has seen."""
+        return [event for event in getattr(self, f"{side}_events") if type(event).__name__ == name]
+
+    def _next(self) -> float:
+        whens = [self.client.next_timer()]
+        if self.server is not None and not self.hangs:
+            whens.append(self.server.next_timer())
+        if self._linked:
+            whens += [self._left.out.next(), self._right.out.next()]
+        elif self.client.link_wanted:
+            whens.append(self._due)
+        return min((when for when in whens if when is not None), default=inf)
+
+    def _step(self) -> None:
+        if not self._linked and self.client.link_wanted and self._due <= self.now:
+            self._open()
+        for side in (self._left,) if self.hangs else (self._left, self._right):
+            if side.session is not None and (side.session.next_timer() or inf) <= self.now:
+                if self._linked:
+                    side.look(self.now)
+                side.session.handle_timer(self.now)
+        self._flush()
+        if self._linked:
+            self._carry()
+
+    def _open(self) -> None:
+        number, self.links = self.links, self.links + 1
+        self._linked = True
+        self._left = Side(self.client, Pipe(self._roads[0](number)))
+        self._right = Side(self.server, Pipe(self._roads[1](number)))
+        self._acceptor: Any = self._accept()
+        self._acceptor.link_up(self.now)
+        self.client.link_up(self.now)
+
+    def _carry(self) -> None:
+        pairs: list[tuple[Side, Callable[[bytes], None]]] = [
+            (self._left, self._to_server),
+            (self._right, lambda data: self.client.receive(data, self.now)),
+        ]
+        for side, bring in pairs:
+            for data in side.out.arrived(self.now):
+                if data is None:
+                    self._lose(LinkLost("the connection broke"))
+                else:
+                    bring(data)
+                self._flush()
+                if not self._linked:
+                    return
+
+    def _to_server(self, data: bytes) -> None:
+        if self.hangs:
+            return
+        if self._acceptor is None:
+            self.server.receive(data, self.now)
+            return
+        try:
+            session = self._acceptor.receive(data, self.now)
+        except ProtocolError:
+            self._right.out.write(self._acceptor.farewell, self.now)
+            return
+        if session is not None:
+            self.server = self._right.session = session
+            self._acceptor = None
+
+    def _flush(self) -> None:
+        events = self.client.take_events()
+        self.client_events += events
+        gone = any(type(event).__name__ == "Unlinked" for event in events)
+        if self.server is not None:
+            events = self.server.take_events()
+            self.server_events += events
+            gone = gone or any(type(event).__name__ == "Unlinked" for event in events)
+            for event in events:
+                if type(event).__name__ == "Requested":
+                    self._answer(event, self.server)
+        if not self._linked:
+            return
+        for side in (self._left, self._right):
+            if side.session is not None:
+                for chunk in side.session.take_output():
+                    side.out.write(chunk, self.now)
+        if gone or not self.client.link_wanted or (self._acceptor is None and not self.server.link_wanted):
+            self._lose(LinkLost("the connection broke"))
+
+    def _lose(self, error: Exception) -> None:
+        self._linked = False
+        self._due = self.now + self._again
+        for session in (self.client, self.server):
+            if session is not None:
+                session.link_down(self.now, error)
+        self._flush()

@@ -1,0 +1,167 @@
+"""Outages shorter than a session's grace, and cuts in quick succession: nothing is lost, and nobody waits for long."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import penstock
+from penstock import ConnectError, Payload, Service, Settings
+from penstock.errors import ApplicationError
+from penstock.journal import Journal
+from penstock.journal.collect import Collector
+from tests.sim.clockwork import Network, network, passing, run
+from tests.sim.links import Road
+
+PATIENT = Settings(session_grace=60.0, resume=True)
+WATCHFUL = replace(PATIENT, heartbeat_interval=0.5, keepalive_interval=0.5, keepalive_lifetime=5.0)
+SECONDS = 3.0
+"""Within so many of the link's return things go on."""
+
+
+def items(count: int, pause: float) -> Service:
+    service = Service()
+
+    @service.stream("demo.numbers")
+    async def numbers(request: Payload) -> AsyncIterator[bytes]:
+        for number in range(count):
+            yield b"%d" % number
+            await asyncio.sleep(pause)
+
+    @service.call("demo.echo")
+    def echo(request: Payload) -> bytes:
+        return bytes(request.data)
+
+    return service
+
+
+async def flapping(net: Network, cuts: int, pause: float) -> None:
+    """Cut all links again and again, each a moment after it was made."""
+    for _ in range(cuts):
+        before = net.made
+        net.cut()
+        await passing(lambda: net.made > before, 0.01)  # noqa: B023
+        await asyncio.sleep(pause)
+
+
+TROUBLES = {
+    "outage": lambda net: net.outage(8.0),
+    "long outage": lambda net: net.outage(50.0),
+    "forty cuts": lambda net: flapping(net, 40, 0.02),
+}
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize("protocol", ["river", "rsocket", "reactivesocket-0.2"])
+@pytest.mark.parametrize("late", [0.0, 0.2])
+def test_a_session_gets_a_link_soon_after_an_outage(protocol: str, trouble: str, late: float) -> None:
+    url = f"{protocol}+memory://outage"
+
+    async def main(net: Network) -> float:
+        loop = asyncio.get_running_loop()
+        async with (
+            penstock.serve(items(100, 0.1), url, settings=PATIENT),
+            penstock.connect(url, settings=PATIENT, reconnect=False) as peer,
+        ):
+            async with peer.stream("demo.numbers", b"{}") as opened:
+                stream = aiter(opened)
+                seen = [await anext(stream) for _ in range(10)]
+                await TROUBLES[trouble](net)
+                back = loop.time()
+                seen.append(await anext(stream))
+                waited = loop.time() - back
+                seen += [item async for item in stream]
+            assert [json.loads(item.data) for item in seen] == list(range(100))
+            return waited
+
+    with network(lambda number: (Road(1e6, 0.01), Road(1e6, 0.01))) as net:
+        waited = run(main(net), seed=7, late=late)
+    assert waited < SECONDS + 20 * late
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize("protocol", ["river", "rsocket", "reactivesocket-0.2"])
+def test_a_collector_records_no_gap_for_a_short_outage(protocol: str, trouble: str, tmp_path: Path) -> None:
+    url = f"{protocol}+memory://outage"
+
+    async def main(net: Network) -> tuple[int, float]:
+        loop = asyncio.get_running_loop()
+        async with penstock.serve(items(600, 0.1), url, settings=PATIENT):
+            collector = Collector(url, "demo.numbers", tmp_path, settings=PATIENT, data=b"{}")
+            task = asyncio.create_task(collector.run())
+            await passing(lambda: collector.progress.rows >= 20)
+            await TROUBLES[trouble](net)
+            back, rows = loop.time(), collector.progress.rows
+            await passing(lambda: collector.progress.rows > rows)
+            waited = loop.time() - back
+            await task
+            return collector.progress.gaps, waited
+
+    with network(lambda number: (Road(1e6, 0.01), Road(1e6, 0.01))) as net:
+        gaps, waited = run(main(net))
+    assert gaps == 0 and waited < SECONDS
+    reader = Journal(tmp_path).reader("demo.numbers")
+    kept = [json.loads(each) for batch in reader.read(reader.first, reader.end) for each in batch["data"].to_pylist()]
+    assert kept == list(range(600))
+
+
+def test_an_ordinary_river_client_stops_at_its_budget() -> None:
+    # As the reference does; what is asked for after the last try fails at once, and not at the end of the grace.
+    url = "river+memory://outage"
+
+    async def main(net: Network) -> None:
+        loop = asyncio.get_running_loop()
+        async with (
+            penstock.serve(items(1, 0.0), url, settings=PATIENT),
+            penstock.connect(url, settings=PATIENT) as peer,
+        ):
+            await peer.call("demo.echo", b"1")
+            outage = asyncio.create_task(net.outage(20.0))
+            await asyncio.sleep(15.0)
+            tries, asked = net.tries, loop.time()
+            with pytest.raises(ConnectError, match="retry budget is used up"):
+                await peer.call("demo.echo", b"2")
+            with pytest.raises(ConnectError, match="retry budget is used up"):
+                async with peer.stream("demo.numbers", b"{}") as stream:
+                    await anext(aiter(stream))
+            assert loop.time() == asked
+            await outage
+            assert net.tries == tries
+            peer.reset_budget()
+            assert (await peer.call("demo.echo", b"3")).data == b"3"
+
+    with network() as net:
+        run(main(net))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("protocol", ["river", "rsocket", "reactivesocket-0.2"])
+def test_a_message_that_is_cut_again_and_again_ends_its_session(protocol: str, seed: int) -> None:
+    # THREATS 91. Each link breaks in the middle of the request.
+    url = f"{protocol}+memory://cut"
+    large = json.dumps("x" * 200_000).encode()
+
+    async def main() -> BaseException | None:
+        async with (
+            penstock.serve(items(1, 0.0), url, settings=WATCHFUL),
+            penstock.connect(url, settings=WATCHFUL, reconnect=False) as peer,
+        ):
+            with pytest.raises((ApplicationError, penstock.LinkLost)) as failed:
+                await peer.call("demo.echo", large)
+            if protocol != "river":
+                return failed.value
+            assert getattr(failed.value, "code", "") == "UNEXPECTED_DISCONNECT"
+            return failed.value.__cause__
+
+    with network(lambda number: (Road(50_000.0, 0.01, cut=100_000 + seed), Road(50_000.0, 0.01))) as net:
+        error = run(main(), seed=seed, limit=300.0)
+    assert isinstance(error, penstock.LinkLost)
+    assert re.search(r"\b200\d\d\d bytes .*sent again and again", str(error))
+    # The first link of an RSocket session tells nothing: only when it is resumed is it known what had come.
+    assert net.made == (8 if protocol == "river" else 9)
