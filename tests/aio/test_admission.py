@@ -13,7 +13,9 @@ import penstock
 from penstock import Kind, Payload, Service, Settings, Setup, SetupRejected
 from penstock.aio.admission import Acceptor
 from penstock.dialects import client_session
-from tests.waiting import until
+from tests.aio.fakes import FakeSession
+from tests.builds import Build
+from tests.waiting import turns, until
 
 PLACE = "rsocket+tcp://127.0.0.1:0"
 
@@ -233,6 +235,42 @@ async def test_a_server_that_closes_waits_no_longer_than_its_grace_for_an_accept
         await canceled.wait()
         assert server.connections == 0
     assert seen == []
+
+
+@pytest.mark.parametrize("how", ["closed by the peer", "closed by us"])
+async def test_streams_learn_their_end_while_a_new_set_up_is_looked_at(build: Build, how: str) -> None:
+    # THREATS 96
+    module = build.module
+    events, errors, payload = module("penstock.events"), module("penstock.errors"), module("penstock.payload").Payload
+    session = FakeSession(build)
+    settings, service = module("penstock.settings").Settings(), module("penstock.aio.service").Service()
+    driver = module("penstock.aio.driver").Driver(session, settings, service, "peer")
+    connection = module("penstock.connection").Connection("river", "", False)
+
+    async def wait(setup: object) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    inbound = driver.inbound[1] = module("penstock.aio.inbound").Inbound(driver, 1, 5, 5, True)
+    call = driver.calls[3] = driver.loop.create_future()
+    gate = module("penstock.aio.admission").Gate(driver, connection, wait)
+    kind = module("penstock.kinds").Kind.CALL
+    session.events = [events.Established(payload(b"again"), "", ""), events.ItemReceived(3, payload(b"x"), True)]
+    driver.flush()
+    assert gate.waits and not call.done()
+    await turns(1)
+    lost = errors.LinkLost("away")
+    ends = [events.Failed(1, lost), events.Closed(lost)]
+    if how == "closed by us":
+        session.events = [events.Requested(5, kind, "r", payload(), 1, True)]
+        driver.flush()
+        gate.abandon()
+    session.events = ends
+    driver.flush()
+    assert call.result() == payload(b"x")
+    assert (inbound.over, inbound.error, driver.closed) == (True, lost, True)
+    # Nobody is admitted any more, so the request is not begun.
+    assert session.verbs("send", "fail", "close") == []
+    await driver.over
 
 
 def logging_service(seen: list[bytes]) -> Service:

@@ -33,6 +33,13 @@ def test_the_longest_time_bounds_the_first_one() -> None:
     assert Backoff(first=5.0, longest=1.0, jitter=0.0).next() == 1.0
 
 
+def test_an_excuse_begins_anew() -> None:
+    backoff = Backoff(jitter=0)
+    assert [backoff.next(), backoff.next()] == [0.1, 0.2]
+    backoff.excuse()
+    assert backoff.next() == 0.1
+
+
 def test_tries_for_a_session_that_may_be_alive_are_never_far_apart() -> None:
     backoff = resuming()
     assert all(backoff.next() <= 1.0 for _ in range(50))

@@ -234,3 +234,14 @@ async def test_links_that_hold_give_tries_back(hasty: None, monkeypatch: pytest.
             assert (await peer.call("demo.echo", b"1")).data == b"1"
         assert turn == (11 if holds else 4)
     await alone()
+
+
+def test_a_link_that_ended_for_a_reason_that_does_not_come_again_costs_no_try() -> None:
+    budget = RetryBudget()
+    for _ in range(100):
+        budget.excuse()
+        assert budget.take(0.0) == 0.0
+    assert budget.left(0.0) == 4
+    budget.excuse()
+    budget.excuse()
+    assert budget.left(0.0) == 5

@@ -28,6 +28,10 @@ class World:
     def _unlinked(self) -> None:
         self.unlinked += 1
 
+    def pass_through(self, happened: list[Any]) -> list[Any]:
+        """Hold everything, in the place of a gate."""
+        return []
+
     def new_link(self) -> FakeLink:
         link = FakeLink(self.driver)
         self.driver.link_made(link)
@@ -110,6 +114,38 @@ async def test_events_that_follow_from_events_are_seen_to_in_the_same_batch(buil
     world.session.events = [world.events.MetadataPushed(0, b"0")]
     world.driver.received(b"")
     assert seen == [b"0", b"1", b"2"]
+
+
+async def test_streams_that_were_left_are_forgotten_once_all_events_are_handed_out(build: Build) -> None:
+    world = World(build)
+    payload = build.module("penstock.payload").Payload(b"x")
+    left = world.driver.left
+
+    class Kept:
+        """A session that holds events until they are durable."""
+
+        settled = False
+
+    for holder in ("nobody", "an acceptor", "a disk"):
+        left.add(1)
+        world.driver.gate = None
+        world.driver.kept = None
+        if holder == "an acceptor":
+            world.driver.gate = world
+        elif holder == "a disk":
+            world.driver.kept = Kept()
+        assert world.driver.withholds() == (holder != "nobody")
+        # What was said before the stream was left is dropped.
+        if holder != "an acceptor":
+            world.session.events = [world.events.ItemReceived(1, payload, False)]
+        world.driver.flush()
+        assert left == (set() if holder == "nobody" else {1})
+    assert world.session.verbs("close") == []
+    world.driver.kept = None
+    world.driver.flush()
+    world.session.events = [world.events.ItemReceived(1, payload, False)]
+    world.driver.flush()
+    assert [verb for verb, *_ in world.session.verbs("close")] == ["close"]
 
 
 async def test_without_a_link_output_stays_where_it_is(build: Build) -> None:

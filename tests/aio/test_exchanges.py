@@ -354,6 +354,13 @@ async def test_an_error_that_cannot_travel_is_told_as_one_that_can(
     assert "its error cannot travel: no such code" in caplog.text
 
 
+async def test_an_answer_that_cannot_travel_is_one_line(build: Build, caplog: pytest.LogCaptureFixture) -> None:
+    world = World(build)
+    world.exchanges.fail(STREAM, world.errors.LocalError("data is not json"), "the handler")
+    [record] = caplog.records
+    assert record.getMessage() == "the handler failed: data is not json" and record.exc_info is None
+
+
 async def test_a_handler_that_has_ended_takes_no_more_items(build: Build) -> None:
     world = World(build)
     inbound, outbound = world.inbound(), world.outbound()

@@ -254,6 +254,24 @@ async def test_a_client_that_is_refused_while_its_hook_is_entered_learns_why() -
     assert ours.told == ["entering", "canceled"]
 
 
+async def test_a_call_of_a_hook_that_refuses_the_connection_fails() -> None:
+    # THREATS 96
+    calls: list[asyncio.Task[Payload]] = []
+
+    @asynccontextmanager
+    async def hook(connection: penstock.Connection) -> AsyncIterator[None]:
+        calls.append(asyncio.create_task(connection.peer.call("nobody")))
+        await turns(5)
+        raise KeyError("mine")
+        yield
+
+    async with penstock.serve(service(), URL):
+        with pytest.raises(KeyError, match="mine"):
+            await penstock.connect(URL, on_connection=hook)
+        with pytest.raises(penstock.PenstockError):
+            await calls[0]
+
+
 async def test_connecting_can_be_canceled_while_the_hook_is_entered() -> None:
     hook = Hook()
     hook.may_enter.clear()

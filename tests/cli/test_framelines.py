@@ -56,3 +56,14 @@ def test_frames_of_rsocket_need_their_dialect() -> None:
     assert way_of("rsocket", secrets=False) is None
     (line,) = RSocketWay(RSOCKET_1_0, "", False).lines(output("rsocket"))
     assert line.startswith("SETUP") and "geheim" not in line
+
+
+def test_a_message_too_long_to_be_shown_is_passed_over() -> None:
+    make = way_of("river", secrets=False)
+    assert make is not None
+    way = make()
+    lines = way.lines((1 << 27).to_bytes(4, "big"))
+    for _ in range(128):
+        lines += way.lines(bytes(1 << 20))
+    [long, good] = lines + way.lines(output("river"))
+    assert long == "a message of 134217728 bytes, which is too long to be shown" and good.startswith("HANDSHAKE_REQ")

@@ -77,7 +77,9 @@ def test_every_verb_speaks_it(penstock: Penstock, places: dict[str, str], transp
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("call", "interop.fail", "-d", '{"n":1}'), 1, "[BOOM] boom"),
+        (("call", "interop.fail", "-d", '{"n":1}'), 1, '[BOOM] boom {"n":1}'),
+        (("stream", "interop.fail-stream", "-d", '{"n":1}'), 1, '[BOOM] boom {"n":1}'),
+        (("call", "interop.echo", "-d", '{"data":{"$t":"!!!"}}'), 2, "'$t' stands for bytes"),
         (("call", "interop.nothing"), 1, "[INVALID_REQUEST]"),
         (("call", "interop.slow", "-d", '{"n":"x"}'), 1, "/n: Expected `int`, got `str`"),
         (("call", "nothing"), 2, "River's are service.procedure"),

@@ -9,8 +9,11 @@ import msgspec
 import pytest
 
 import penstock
-from penstock import ApplicationError, ConnectError, Settings
+from penstock import ApplicationError, ConnectError, Payload, Settings
+from penstock.aio.dialer import Dialer
+from penstock.aio.driver import Driver
 from penstock.errors import JournalCorrupt, JournalLocked, SetupRejected
+from penstock.events import ItemReceived
 from penstock.journal import Journal, JournalWriter, collect
 from penstock.journal.collect import Collector, State
 from penstock.journal.writer import MAX_STATE_BYTES
@@ -281,6 +284,66 @@ async def test_a_connection_that_breaks_loses_nothing(tmp_path: Path) -> None:
             stop.set()
         await task
     assert (rows(tmp_path), gaps(tmp_path)) == (numbered(0, 300), [])
+
+
+@pytest.fixture
+def drivers(monkeypatch: pytest.MonkeyPatch) -> list[Driver]:
+    """The drivers of all sessions that collectors begin."""
+    drivers: list[Driver] = []
+    make = Dialer.driver
+
+    def noted(dialer: Dialer) -> Driver:
+        drivers.append(make(dialer))
+        return drivers[-1]
+
+    monkeypatch.setattr(Dialer, "driver", noted)
+    return drivers
+
+
+@pytest.mark.parametrize(("url", "route"), [(URL, ROUTE), (RIVER, RIVER_ROUTE)])
+async def test_an_event_without_an_owner_becomes_a_gap(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    drivers: list[Driver],
+    url: str,
+    route: str,
+) -> None:
+    # THREATS 96
+    released = asyncio.Event()
+    collector = Collector(url, route, tmp_path, source=ROUTE)
+    monkeypatch.setattr(collect, "RENEWAL", 0.01)
+    publisher = Publisher(*numbered(0, 5), released, *numbered(5, 10))
+    async with publisher.serve(url=url), collecting(collector) as task:
+        await until(lambda: collector.progress.position == 5)
+        # A defect that no test knows of.
+        drivers[0].inbound.clear()
+        released.set()
+        await task
+    assert rows(tmp_path) == [*numbered(0, 5), *numbered(0, 10)]
+    [(position, reason)] = gaps(tmp_path)
+    assert position == 5
+    assert "its stream was not told" in reason
+    assert "stream 1: nobody owns it" in caplog.text
+
+
+@pytest.mark.parametrize(("url", "route"), [(URL, ROUTE), (RIVER, RIVER_ROUTE)])
+async def test_a_session_that_an_event_of_another_stream_ends_becomes_a_gap(
+    tmp_path: Path, drivers: list[Driver], url: str, route: str
+) -> None:
+    forever, released = asyncio.Event(), asyncio.Event()
+    collector = Collector(url, route, tmp_path, source=ROUTE)
+    publisher = Publisher(*numbered(0, 5), released, forever)
+    async with publisher.serve(url=url), collecting(collector) as task:
+        await until(lambda: collector.progress.position == 5)
+        publisher.steps = numbered(5, 10)
+        drivers[0].dispatch([ItemReceived(99, Payload(b"x"), False)])
+        drivers[0].flush()
+        await task
+    assert rows(tmp_path) == numbered(0, 10)
+    [(position, reason)] = gaps(tmp_path)
+    assert position == 5
+    assert "stream 99: nobody owns it, and ItemReceived came" in reason
 
 
 async def test_a_session_that_we_gave_up_is_tried_all_the_same(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from msgspec import Raw, Struct
 
 from penstock import TypedError
 from penstock.errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
-from penstock.river.result import error_of, failure_of, refusal, result_of
+from penstock.river.result import TooLarge, error_of, failure_of, refusal, rejection, result_of
 from penstock.wire.river import CODECS
 from penstock.wire.river_values import decode_value, encode_value
 
@@ -72,3 +72,27 @@ def test_a_peers_words_steer_no_terminal() -> None:
     codec = CODECS["json"]
     error = error_of(codec, Raw(b'{"code":"ODD","message":"a\\u001b[2J\\u009b"}'))
     assert error.message == "a\\x1b[2J\\x9b"
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_rejection_says_that_it_may_be_repeated(codec: str) -> None:
+    known = CODECS[codec]
+    payload = decode_value(rejection(known, "too many"), codec)["payload"]
+    # The reference holds extras against a schema of its own.
+    assert payload["code"] == "INVALID_REQUEST"
+    assert payload["extras"] == {"retriable": True, "totalErrors": 0, "firstValidationErrors": []}
+    again = error_of(known, result_of(known, rejection(known, "too many")).payload)
+    assert type(again) is Rejected and again.message == "too many"
+
+
+@pytest.mark.parametrize("extras", [b"5", b"[]", b'{"retriable":1}', b'{"totalErrors":1,"firstValidationErrors":[]}'])
+def test_other_extras_do_not_say_so(extras: bytes) -> None:
+    body = b'{"code":"INVALID_REQUEST","message":"","extras":' + extras + b"}"
+    assert type(error_of(CODECS["json"], Raw(body))) is Invalid
+    assert type(error_of(CODECS["json"], Raw(body.replace(b"INVALID_REQUEST", b"ODD")))) is ApplicationError
+
+
+def test_what_is_too_large_tells_its_size() -> None:
+    flags, body = failure_of(CODECS["json"], TooLarge("a message of 5 bytes"))
+    assert flags == 4
+    assert decode_value(body, "json")["payload"] == {"code": "UNCAUGHT_ERROR", "message": "a message of 5 bytes"}

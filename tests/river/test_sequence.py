@@ -45,3 +45,14 @@ def test_bytes_count_as_well() -> None:
     assert sequence.room == 0 and not sequence.over()
     sequence.sent(b"a" * 501)
     assert sequence.over()
+
+
+def test_a_message_that_nobody_has_can_be_replaced() -> None:
+    sequence = Sequence(10, 1_000)
+    for message in (b"a", b"b" * 600, b"ccc", b"d"):
+        sequence.sent(message)
+    assert sequence.room == 0
+    sequence.acknowledged(1)
+    sequence.replace(1, b"bb")
+    assert (sequence.seq, sequence.first, sequence.unacked) == (4, 1, [b"bb", b"ccc", b"d"])
+    assert sequence.octets == 6 and sequence.room == 2

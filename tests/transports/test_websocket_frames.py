@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import tracemalloc
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from websockets.frames import Close, CloseCode, Frame, Opcode
 from websockets.protocol import OPEN, Protocol, Side
 
+from penstock.long_messages import WINDOW
 from penstock.transports.websocket_frames import FrameReader, control_frame, message_frames
 from tests.sim.pair import CUTS, Cut
 
@@ -27,6 +31,57 @@ def prefixed(*messages: bytes) -> bytes:
 
 
 MESSAGES = [b"", b"a", b"x" * 125, b"y" * 126, b"z" * 0xFFFF, b"long" * 20_000]
+
+
+# Messages that are too long, and are passed over.
+
+
+@given(st.data())
+def test_what_is_too_long_is_passed_over_and_the_rest_is_read(data: st.DataObject) -> None:
+    masked = data.draw(st.booleans())
+    sizes = data.draw(st.lists(st.sampled_from([0, 5, 1_000, 1_001, 20_000, 70_000]), min_size=1, max_size=5))
+    sent, expected = b"", b""
+    for number, size in enumerate(sizes):
+        message = bytes(index * (number + 3) % 251 for index in range(size))
+        cuts = sorted(data.draw(st.lists(st.integers(0, size), max_size=3)))
+        bounds = [0, *cuts, size]
+        for index, (start, end) in enumerate(pairwise(bounds)):
+            opcode = Opcode.CONT if index else Opcode.BINARY
+            sent += frame(opcode, message[start:end], masked, fin=index == len(bounds) - 2)
+            sent += frame(Opcode.PING, b"", masked)
+        if size > 1_000 + 2 * WINDOW:
+            message = message[:WINDOW] + bytes(size - 2 * WINDOW) + message[-WINDOW:]
+        expected += size.to_bytes(3, "big") + message
+    frames = FrameReader(masked=masked, max_bytes=1_000, width=3, pass_over=True)
+    found, step = b"", data.draw(st.sampled_from([1_700, 9_000, 1_000_000]))
+    for at in range(0, len(sent), step):
+        found += frames.feed(sent[at : at + step])
+        while frames.passed is not None:
+            found += b"".join(frames.take_passed()) + frames.feed(b"")
+    assert found == expected and not frames.over() and frames.ping == b""
+
+
+@BOTH
+def test_what_is_passed_over_is_not_held(masked: bool) -> None:
+    frames = FrameReader(masked=masked, max_bytes=1_000, width=4, pass_over=True)
+    sent = frame(Opcode.BINARY, bytes(30_000_000), masked)
+    tracemalloc.start()
+    for at in range(0, len(sent), 100_000):
+        assert frames.feed(sent[at : at + 100_000]) == b""
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    tracemalloc.stop()
+    assert frames.passed is not None and frames.passed.size == 30_000_000
+
+
+@BOTH
+def test_a_first_message_and_one_beyond_its_length_are_not_passed_over(masked: bool) -> None:
+    frames = FrameReader(masked=masked, max_bytes=1_000, width=4, pass_over=True, first_max_bytes=100)
+    frames.feed(frame(Opcode.BINARY, bytes(1_000_000), masked)[:100])
+    # The first message of a client is its own matter; see first_max_bytes.
+    assert frames.breach is not None and frames.breach.code == CloseCode.MESSAGE_TOO_BIG
+    frames = FrameReader(masked=masked, max_bytes=1_000, width=4, pass_over=True)
+    frames.feed(bytes((0x82, 0xFF if masked else 0x7F)) + (1 << 32).to_bytes(8, "big") + b"mask")
+    assert frames.breach is not None and frames.breach.code == CloseCode.MESSAGE_TOO_BIG
 
 
 # Messages, against the library.

@@ -191,3 +191,37 @@ def test_a_message_longer_than_its_length_can_say_is_refused(wire: Wire) -> None
     with pytest.raises(wire.errors.LocalError, match="fragment it"):
         wire.framing.prefixed(bytes(0xFF_FFFF + 1))
     assert len(wire.framing.prefixed(bytes(0xFF_FFFF + 1), 4)) == 0xFF_FFFF + 5
+
+
+@given(st.data())
+def test_long_frames_are_passed_over_however_they_come(wire: Wire, data: st.DataObject) -> None:
+    sizes = data.draw(st.lists(st.sampled_from([0, 5, 100, 101, 9_000, 20_000]), max_size=6))
+    frames = [bytes(index * (number + 3) % 251 for index in range(size)) for number, size in enumerate(sizes)]
+    deframer = wire.framing.Deframer(4, 100, 0, False, True)
+    whole = b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
+    found = []
+    for piece in cut(whole, data.draw(st.lists(st.integers(0, 9_000), max_size=12))):
+        deframer.feed(piece)
+        while deframer.next():
+            passed = deframer.oversized
+            body = deframer.buffer[deframer.start : deframer.end]
+            found.append(body if passed is None else (passed.size, passed.head, passed.tail))
+            assert passed is None or body == b""
+    assert found == [frame if len(frame) <= 100 else (len(frame), frame[:8_192], frame[-8_192:]) for frame in frames]
+    assert deframer.pending == 0
+
+
+def test_a_long_frame_that_is_passed_over_is_not_held(wire: Wire) -> None:
+    deframer = wire.framing.Deframer(4, 100, 0, False, True)
+    deframer.feed((100 << 20).to_bytes(4, "big"))
+    piece = bytes(1 << 20)
+    tracemalloc.start()
+    for _ in range(99):
+        deframer.feed(piece)
+        assert not deframer.next() and deframer.pending == 0
+    assert tracemalloc.get_traced_memory()[1] < 200_000
+    tracemalloc.stop()
+    deframer.feed(piece + b"\0\0\0\x01x")
+    assert deframer.next() and deframer.oversized.size == 100 << 20
+    assert deframer.next() and deframer.oversized is None
+    assert deframer.buffer[deframer.start : deframer.end] == b"x" and not deframer.next()

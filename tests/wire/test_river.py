@@ -136,10 +136,36 @@ def test_depth_is_bounded(codec: str) -> None:
     nothing = b"null" if codec == "json" else b"\xc0"
     empty = encoded(codec, payload="?!?!")
     mark = b'"?!?!"' if codec == "json" else b"\xa4?!?!"
-    CODECS[codec].decode(empty.replace(mark, opening * 127 + nothing + closing * 127))
-    for levels in (128, 100_000):
-        with pytest.raises(FrameError, match="levels"):
-            CODECS[codec].decode(empty.replace(mark, opening * levels + nothing + closing * levels))
+    for levels, results, fits in (
+        (125, False, True),
+        (126, False, False),
+        (127, True, True),
+        (128, True, False),
+        (100_000, False, False),
+    ):
+        data = empty.replace(mark, opening * levels + nothing + closing * levels)
+        message = CODECS[codec].decode(data, results=results)
+        assert (message.fault is None) is fits and message.stream_id == "x"
+        if not fits:
+            assert "levels" in message.fault.message and message.payload == CODECS[codec].null
+    with pytest.raises(FrameError, match="levels"):
+        CODECS[codec].decode(encoded(codec, tracing="?!?!").replace(mark, opening * 128 + nothing + closing * 128))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_faulty_payload_is_found_wherever_it_stands(codec: str) -> None:
+    bad = b'"\xff"' if codec == "json" else b"\xa1\xff"
+    for names in (list(WHOLE), [*WHOLE][::-1], ["payload", *(name for name in WHOLE if name != "payload")]):
+        data = encode_value({name: "?!" if name == "payload" else WHOLE[name] for name in names}, codec)
+        message = CODECS[codec].decode(data.replace(b'"?!"' if codec == "json" else b"\xa2?!", bad))
+        assert message.fault is not None and (message.seq, message.ack, message.stream_id) == (1, 2, "x")
+
+
+def test_a_payload_without_an_end_is_no_message() -> None:
+    whole = encoded("json", more=1)
+    for wrong in (b'{"n":1', b'{"n":[1}', b'"abc', b"1,2", b"1}}"):
+        with pytest.raises(FrameError):
+            CODECS["json"].decode(whole.replace(b'{"n":1}', wrong))
 
 
 @given(st.binary(max_size=200))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from penstock.errors import FrameError, LocalError
 from penstock.wire.river import CODECS
-from penstock.wire.river_values import decode_value, encode_value, from_json, to_json
+from penstock.wire.river_values import decode_value, encode_value, from_json, shown_value, to_json
 
 KEYS = st.text("abcdé", max_size=4)
 LEAVES = st.none() | st.booleans() | st.integers(-(2**90), 2**90) | st.floats(allow_nan=False, allow_infinity=False)
@@ -69,3 +69,19 @@ def test_people_write_and_read_json() -> None:
     assert decode_value(packed, "msgpack") == {"n": 3, "b": b"\0\1"}
     assert to_json(packed, "msgpack") == b'{"n":3,"b":{"$t":"AAE="}}'
     assert to_json(b"[1]", "json") == b"[1]"
+
+
+@pytest.mark.parametrize("key", ["$t", "$b"])
+def test_a_dict_that_would_arrive_as_something_else_is_refused(key: str) -> None:
+    # THREATS 93
+    for value in ({key: "AAEC"}, [{key: "!!!", "more": 1}], {"a": {key: {}}}):
+        with pytest.raises(LocalError, match=rf"key '\{key}' would arrive as something else"):
+            encode_value(value, "json")
+        assert decode_value(encode_value(value, "msgpack"), "msgpack") == value
+        # People see it all the same.
+        assert key in shown_value(value).decode()
+    assert to_json(encode_value({key: "AAEC"}, "msgpack"), "msgpack") == b'{"%b":"AAEC"}' % key.encode()
+
+
+def test_a_wrapper_of_other_than_ascii_stays_an_object() -> None:
+    assert decode_value('{"$t":"é"}'.encode(), "json") == {"$t": "é"}

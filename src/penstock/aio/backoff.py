@@ -61,6 +61,10 @@ class Backoff:
     def linked(self, since: float | None) -> None:
         """Learn when the newest link was found good, by the loop's clock; None: that is not known."""
 
+    def excuse(self) -> None:
+        """Let the next try cost nothing: what ended the last link does not come again."""
+        self.reset()
+
     async def wait(self) -> None:
         """Wait until it is time for the next try."""
         await asyncio.sleep(self.next())

@@ -73,6 +73,10 @@ class RetryBudget(Backoff):
             return 0.0
         return min(BASE * 2.0 ** (taken - 1), LONGEST) + random.uniform(0.0, SPREAD)
 
+    def excuse(self) -> None:
+        """Let the next try cost nothing: what ended the last link does not come again."""
+        self._taken = max(0, self._taken - 1)
+
     async def wait(self) -> None:
         """Wait until it is time for the next try; with no try left, until somebody refills the budget."""
         loop = asyncio.get_running_loop()

@@ -179,6 +179,8 @@ class _Resumption:
         backoff.linked(getattr(driver.session, "linked_at", None))
         if loop.time() - self._linked_at >= HELD:
             backoff.reset()
+        if getattr(driver.session, "excused", False):
+            backoff.excuse()
         logger.info("%s: the connection broke; resuming", driver.name)
         while driver.link is None and not driver.closed:
             await backoff.wait()

@@ -188,6 +188,9 @@ class Exchanges:
         """
         if not isinstance(error, Exception):
             error = Canceled(CANCELED, "the handler was canceled")
+        elif name and isinstance(error, LocalError):
+            # It says what cannot travel, and where; a peer may cause many of them by what a handler sends back.
+            logger.error("%s failed: %s", name, error)
         elif name and not isinstance(error, ApplicationError):
             logger.error("%s failed", name, exc_info=error)
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import Final, TypeAlias
 
+from ..errors import ApplicationError, FrameError
 from ..payload import Payload
 from ..urls import parse_url
 
@@ -51,6 +52,15 @@ class Bodies:
         from ..wire.river_values import to_json
 
         return Payload(to_json(payload.data, self._codec), payload.metadata)
+
+    def error_data(self, error: ApplicationError) -> bytes:
+        """Return what is shown of the data that came with an error."""
+        if self._codec is None or error.data == error.message.encode():
+            return error.data
+        try:
+            return self.incoming(Payload(error.data)).data
+        except FrameError:
+            return error.data
 
     def items(self, items: Source) -> Source:
         """Return what travels for items that were written; without a codec they are those items themselves."""

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from ..errors import ApplicationError
 from .bodies import bodies_of
 from .output import Printer
 from .pace import paced
@@ -55,7 +56,11 @@ def with_peer(url: str, use: Callable[[Peer], Awaitable[None]], options: Connect
     async def main() -> None:
         connecting = connect(place, settings=settings, setup=setup, ssl=context, taps=taps, reconnect=policy)
         async with asyncio.timeout(options.timeout), connecting as peer:
-            await use(peer)
+            try:
+                await use(peer)
+            except ApplicationError as error:
+                error.data = bodies_of(url).error_data(error)
+                raise
 
     try:
         run(main())

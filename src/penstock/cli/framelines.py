@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RSocketWay", "Way", "way_of"]
 
-MOST_BYTES: Final = (1 << 32) - 1
-"""Of a message of River's that is shown: the session has its own limit, and keeps it first."""
+MOST_BYTES: Final = 1 << 26
+"""Of a message of River's that is shown; a longer one is not held for that."""
 
 
 class Way(Protocol):
@@ -94,7 +94,7 @@ class RiverWay:
     def __init__(self, secrets: bool) -> None:
         from ..wire.river_framing import deframer
 
-        self._deframer = deframer(MOST_BYTES)
+        self._deframer = deframer(MOST_BYTES, pass_over=True)
         self._secrets = secrets
 
     def lines(self, data: bytes) -> list[str]:
@@ -105,6 +105,9 @@ class RiverWay:
         frames = self._deframer
         frames.feed(data)
         while frames.next():
+            if frames.oversized is not None:
+                found.append(f"a message of {frames.oversized.size} bytes, which is too long to be shown")
+                continue
             message = frames.buffer[frames.start : frames.end]
             try:
                 found.append(line(message, self._secrets))

@@ -7,12 +7,14 @@ import sys
 from importlib.util import find_spec
 from typing import Final
 
-from ..errors import PenstockError
+from ..errors import ApplicationError, PenstockError
 from .exits import CANCELED, FAILED, OK, WRONG_USE, exit_code
 from .output import complain
 
 __all__ = ["run"]
 
+DATA_CHARACTERS: Final = 2_000
+"""How much is printed of the data of an error."""
 EXTRAS: Final = {
     "pandas": "spark",
     "prometheus_client": "metrics",
@@ -45,7 +47,7 @@ def _guarded(arguments: list[str]) -> int:
         sys.stdout.flush()
         return code
     except PenstockError as error:
-        complain(str(error))
+        complain(_told(error))
         return exit_code(error)
     except KeyboardInterrupt:
         return CANCELED
@@ -64,6 +66,15 @@ def _guarded(arguments: list[str]) -> int:
         package = str(error.name).partition(".")[0]
         complain(f"{error}; run: pip install 'penstock[{EXTRAS.get(package, 'demo')}]'")
         return WRONG_USE
+
+
+def _told(error: PenstockError) -> str:
+    """Return what is printed of an error: its text, and the data that a peer sent with it."""
+    text = str(error)
+    if not isinstance(error, ApplicationError) or error.data in (b"", error.message.encode()):
+        return text
+    data = error.data.decode(errors="replace")
+    return f"{text} {data[:DATA_CHARACTERS]}{'…' if len(data) > DATA_CHARACTERS else ''}"
 
 
 def _drop_output() -> None:

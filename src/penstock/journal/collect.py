@@ -300,6 +300,8 @@ class Collector:
         builder = ColumnBuilder()
         while not log.state.done:
             await self._arrival(stream)
+            if peer.closed and not stream.over:
+                raise OwnerMissing("the session has ended, and its stream was not told; please report this defect")
             stream.take(builder)
             if len(builder) < LINGER_ROWS and len(builder) < self._outstanding and not stream.over:
                 await asyncio.sleep(LINGER)

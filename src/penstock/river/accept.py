@@ -57,6 +57,8 @@ class RiverAcceptor:
             return None
         # What cannot be read at all is not answered.
         message = self._codec.decode(found.buffer, found.start, found.end)
+        if message.fault is not None:
+            raise message.fault
         try:
             if found.pending:
                 raise SetupRejected("the client did not wait for the answer to its handshake", MALFORMED)

@@ -47,6 +47,7 @@ cdef class Connection:
     cdef Sequence _sequence
     cdef readonly RiverStreams _streams
     cdef Py_ssize_t _max_frame_bytes
+    cdef Py_ssize_t _max_sent_bytes
     cdef Deframer _deframer
     cdef readonly Py_ssize_t _held_bytes
     cdef Py_ssize_t _passed
@@ -61,12 +62,13 @@ cdef class Connection:
     cdef public bint link_wanted
     cdef public bytes identity
     cdef public object linked_at
+    cdef public bint excused
 
     cpdef list take_output(self)
     @cython.locals(events=list)
     cpdef list take_events(self)
     cpdef str _new_id(self)
-    @cython.locals(sequence=Sequence, data=bytes, size=Py_ssize_t, limit=Py_ssize_t)
+    @cython.locals(sequence=Sequence, data=bytes, size=Py_ssize_t)
     cpdef _post(self, bytes name, int flags, bytes body, bint well=*, str route=*, dict tracing=*)
     cdef _pass(self, Py_ssize_t octets)
     cpdef _beat(self)

@@ -9,14 +9,14 @@ from typing import Any, Final
 from ..core.halves import DONE
 from ..core.outbox import Outbox
 from ..core.timers import TimerTable
-from ..errors import ApplicationError, LimitExceeded, LocalError, SessionClosed
+from ..errors import ApplicationError, LimitExceeded, SessionClosed
 from ..events import Closed, CreditGranted, Event, Failed, LeaseGranted
 from ..kinds import Kind
 from ..settings import Settings
 from ..wire.river import ACK, CANCEL, CLOSE, PREFIX_BYTES, codec_of
 from ..wire.river_framing import deframer
 from ..wire.river_writing import Writer
-from .result import UNEXPECTED_DISCONNECT
+from .result import UNEXPECTED_DISCONNECT, TooLarge
 from .sequence import Sequence
 from .sessions import Sessions
 from .streams import RiverStream, RiverStreams
@@ -59,6 +59,7 @@ class Connection:
         link_wanted: Whether the session has use for a link.
         identity: Who the client is, as far as its link proves it.
         linked_at: When the newest handshake was answered; None: none was.
+        excused: The last link ended because of a message that is not sent again: another try costs nothing.
 
     """
 
@@ -118,7 +119,9 @@ class Connection:
         self._sequence = Sequence(settings.max_unacked, settings.resume_bytes)
         self._streams = RiverStreams(settings.max_streams)
         self._max_frame_bytes = settings.max_frame_bytes
-        self._deframer = deframer(settings.max_frame_bytes)
+        # What the peer accepts, as far as that is known.
+        self._max_sent_bytes = settings.max_frame_bytes
+        self._deframer = deframer(settings.max_frame_bytes, pass_over=True)
         self._held_bytes = 0
         # Messages and bytes that passed since the peer was last asked to acknowledge, and when it is asked again.
         self._passed = 0
@@ -135,6 +138,7 @@ class Connection:
         self.link_wanted = True
         self.identity = b""
         self.linked_at: float | None = None
+        self.excused = False
 
     @property
     def secret(self) -> bytes:
@@ -208,9 +212,8 @@ class Connection:
             flags = flags & ~CLOSE | CANCEL
         data = self._writer.message(sequence.seq, sequence.reported(), name, flags, body, well, route, tracing)
         size = len(data) - PREFIX_BYTES
-        limit = self._max_frame_bytes
-        if size > limit:
-            raise LocalError(f"a message of {size} bytes exceeds max_frame_bytes ({limit}); send smaller items")
+        if size > self._max_sent_bytes:
+            raise self._too_large(size)
         sequence.sent(data)
         if self._link == UP:
             self._outbox.write(data)
@@ -220,6 +223,19 @@ class Connection:
             self._finish(LimitExceeded(f"{self.peer} acknowledges nothing: more than {kept} wait for it"))
         elif flags != ACK:
             self._pass(size)
+
+    def _too_large(self, size: int) -> TooLarge:
+        """Return why a message of so many bytes is not sent."""
+        limit = self._max_frame_bytes
+        if size > limit:
+            side = "client" if self._is_client else "server"
+            return TooLarge(
+                f"a message of {size} bytes exceeds the {side}'s max_frame_bytes ({limit}); send less at once"
+            )
+        return TooLarge(
+            f"a message of {size} bytes is not sent: {self.peer} refused one of {self._max_sent_bytes + 1} bytes as too"
+            " large; send less at once"
+        )
 
     def _control(self, body: bytes) -> bytes:
         """Return a handshake's message, with its length. It has no number, and is not kept."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..core.halves import DONE, OPEN
-from ..errors import FrameError, ProtocolError
+from ..errors import FrameError, LimitExceeded, ProtocolError, SessionError
 from ..events import Canceled, Completed, Event, Failed, ItemReceived, Requested
 from ..kinds import Kind
 from ..payload import Payload
@@ -14,7 +14,7 @@ from ..wire.river import OPEN as OPENS
 from ..wire.river_message import Message
 from .handshake import REHANDSHAKE, is_rehandshake, rehandshake
 from .rehandshake import Rehandshakes
-from .result import CANCELED, INVALID, error_of, refusal, result_of
+from .result import CANCELED, INVALID, error_of, refusal, rejection, result_of
 from .streams import RiverStream
 from .tracing import metadata_of
 
@@ -48,6 +48,9 @@ class Inbound(Rehandshakes):
             # River, On the client: what nobody waits for MUST be discarded silently.
             return
         flags = message.control_flags
+        if message.fault is not None:
+            self._unusable(stream, flags, message.fault)
+            return
         if flags & CLOSE and self._is_close(message):
             stream.inbound = DONE
             self._deliver(stream, Completed(stream.number))
@@ -70,14 +73,20 @@ class Inbound(Rehandshakes):
         """Return what a result that is well holds; anything else ends the stream."""
         try:
             result = result_of(self._codec, message.payload)
+            if result.ok:
+                return self._codec.received(result.payload)
         except FrameError as error:
-            self._post(stream.encoded, CANCEL, refusal(self._codec, CANCELED, "the answer is no result"))
-            self._end(stream, ProtocolError(f"the answer is no result: {error.message}"))
+            self._unusable(stream, message.control_flags, error)
             return None
-        if result.ok:
-            return bytes(result.payload)
         self._failed(stream, message.control_flags, error_of(self._codec, result.payload))
         return None
+
+    def _unusable(self, stream: RiverStream, flags: int, fault: SessionError) -> None:
+        """End a stream whose answer cannot be used, and the server's half of it with it."""
+        if not flags & CANCEL and (not flags & CLOSE or stream.outbound == OPEN):
+            self._post(stream.encoded, CANCEL, refusal(self._codec, CANCELED, "the answer cannot be used"))
+        text = f"the answer of {self.peer} cannot be used: {fault.message}"
+        self._end(stream, LimitExceeded(text) if isinstance(fault, LimitExceeded) else ProtocolError(text))
 
     def _failed(self, stream: RiverStream, flags: int, error: Exception) -> None:
         """Take an error of the server's: it ends the stream."""
@@ -109,6 +118,8 @@ class Inbound(Rehandshakes):
             self._canceled(stream)
         elif stream.deaf:
             return
+        elif message.fault is not None:
+            self._invalid(name, message.fault.message, stream)
         elif flags & OPENS:
             self._invalid(name, "the stream is open already", stream)
         elif self._old and stream.answers_items and not stream.sends_items and self._is_close(message):
@@ -136,7 +147,9 @@ class Inbound(Rehandshakes):
             return
         if self._streams.is_finished(name):
             return
-        if flags & OPENS and not flags & CANCEL:
+        if message.fault is not None:
+            self._invalid(name, message.fault.message)
+        elif flags & OPENS and not flags & CANCEL:
             self._open_theirs(message, flags)
         else:
             self._invalid(name, NOT_OPENED)
@@ -150,7 +163,9 @@ class Inbound(Rehandshakes):
             return
         limit = self._settings.max_streams
         if len(self._streams) >= limit:
-            self._invalid(name, f"too many streams are open; at most {limit} may be")
+            self._streams.finish(name)
+            text = f"{limit} streams of this session are open, which is max_streams; try again when some have ended"
+            self._post(self._codec.encoded(name), CANCEL, rejection(self._codec, text))
             return
         route = f"{service}.{procedure}"
         done = bool(flags & CLOSE)

@@ -3,13 +3,13 @@ import cython
 from ..wire.framing cimport Deframer
 from ..wire.river_message cimport Message
 from ..wire.river_scanning cimport scan
-from .inbound cimport Inbound
+from .oversized cimport Oversized
 from .sequence cimport Sequence
 
 cdef int ACK, DOWN, HANDSHAKING, UP, DRAINING
 
 
-cdef class Links(Inbound):
+cdef class Links(Oversized):
     @cython.locals(deframer=Deframer)
     cpdef receive(self, bytes data, double now)
     @cython.locals(buffer=bytes, start=Py_ssize_t, end=Py_ssize_t, message=Message)

@@ -11,6 +11,7 @@ from ..core.texts import shown
 from ..core.timers import Timer
 from ..errors import (
     KeepaliveTimeout,
+    LimitExceeded,
     LinkLost,
     ProtocolError,
     ResumeRejected,
@@ -25,7 +26,7 @@ from ..wire.river_message import Message
 from ..wire.river_scanning import scan
 from .connection import CLOSED, DOWN, DRAINING, HANDSHAKING, UP
 from .handshake import MISMATCH, HandshakeResponse, request
-from .inbound import Inbound
+from .oversized import TOO_BIG, Oversized
 
 __all__ = ["Links"]
 
@@ -39,7 +40,7 @@ HANG_UPS: Final = 5
 """First handshakes without an answer, after which it is no accident: as many as River's retry budget has tries."""
 
 
-class Links(Inbound):
+class Links(Oversized):
     """A session with its links, but without verbs."""
 
     def link_up(self, now: float) -> None:
@@ -59,6 +60,14 @@ class Links(Inbound):
         """The link is gone; the session waits for another one."""
         if self._state == CLOSED:
             return
+        if isinstance(error, LimitExceeded):
+            self._finish(error)
+            return
+        self.excused = False
+        if isinstance(error, LinkLost) and error.code == TOO_BIG:
+            self._refused_by_peer()
+            if self._state == CLOSED:
+                return
         if self._link == HANDSHAKING and not self._established:
             self._hung_up += 1
             if self._hung_up == HANG_UPS:
@@ -85,7 +94,7 @@ class Links(Inbound):
         try:
             while self._link != DOWN and deframer.next():
                 self._message(self._decoded(deframer), deframer.end - deframer.start, now)
-        except ProtocolError as error:
+        except (ProtocolError, LimitExceeded) as error:
             # River, State Transitions: an invalid message destroys the session.
             self._finish(error)
         self._after()
@@ -128,9 +137,11 @@ class Links(Inbound):
     def _decoded(self, deframer: Deframer) -> Message:
         """Return the message that the deframer stands at."""
         buffer, start, end = deframer.buffer, deframer.start, deframer.end
+        if deframer.oversized is not None:
+            return self._envelope_of(deframer.oversized)
         message = scan(buffer, start, end, self._is_json, self._is_client, self.peer, self.us)
         if message is None:
-            message = self._codec.decode_any(buffer[start:end])
+            message = self._codec.decode_any(buffer[start:end], self._is_client)
         return message
 
     def _message(self, message: Message, size: int, now: float) -> None:
@@ -177,6 +188,8 @@ class Links(Inbound):
 
     def _answered(self, message: Message, now: float) -> None:
         """Take a server's answer to our handshake."""
+        if message.fault is not None:
+            raise message.fault
         status = self._codec.value(message.payload, HandshakeResponse).status
         if status.ok and status.session_id == self.session_id and message.to == self.us:
             self._timers.stop(Timer.FIRST_FRAME)
@@ -224,7 +237,7 @@ class Links(Inbound):
         self._link = DOWN
         self._outbox.clear()
         # A message of which a part has come comes again.
-        self._deframer = deframer(self._max_frame_bytes)
+        self._deframer = deframer(self._max_frame_bytes, pass_over=True)
         for timer in (Timer.FIRST_FRAME, Timer.KEEPALIVE, Timer.SILENCE):
             self._timers.stop(timer)
         if Timer.EXPIRY not in self._timers:

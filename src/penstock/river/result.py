@@ -5,7 +5,7 @@ River, Clients, servers, and RPCs: ``{ok: true, payload}`` or ``{ok: false, payl
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType, to_builtins
 
@@ -14,7 +14,19 @@ from ..errors import ApplicationError, Canceled, FrameError, Invalid, LocalError
 from ..wire.river import CANCEL, CLOSE, RiverCodec
 from ..wire.river_values import encode_value
 
-__all__ = ["CANCELED", "INVALID", "UNEXPECTED_DISCONNECT", "Result", "error_of", "failure_of", "refusal", "result_of"]
+__all__ = [
+    "CANCELED",
+    "INVALID",
+    "UNCAUGHT",
+    "UNEXPECTED_DISCONNECT",
+    "Result",
+    "TooLarge",
+    "error_of",
+    "failure_of",
+    "refusal",
+    "rejection",
+    "result_of",
+]
 
 UNCAUGHT: Final = "UNCAUGHT_ERROR"
 INVALID: Final = "INVALID_REQUEST"
@@ -25,6 +37,10 @@ RESERVED: Final = frozenset({UNCAUGHT, INVALID, CANCELED})
 BYTES: Final = (bytes, bytearray, memoryview)
 SAFE: Final = "the handler failed"
 """What is said of an error whose text may hold secrets."""
+
+
+class TooLarge(LocalError):
+    """A message is larger than this side may send, or than the peer accepts. Its text holds sizes, and no secret."""
 
 
 class Result(Struct):
@@ -41,6 +57,14 @@ class Failure(Struct):
     message: str = ""
     extras: Raw | UnsetType = UNSET
     extra: Raw | UnsetType = UNSET
+
+
+class _Retriable(Struct, rename="camel"):
+    """Extras of a request that was refused before anything was done."""
+
+    retriable: bool = True
+    total_errors: int = 0
+    first_validation_errors: tuple[()] = ()
 
 
 class _Failed(Struct):
@@ -69,7 +93,16 @@ def error_of(codec: RiverCodec, body: Raw) -> ApplicationError:
     extras = failure.extra if failure.extras is UNSET else failure.extras
     data = bytes(extras) if isinstance(extras, Raw) else None
     cls = {CANCELED: Canceled, INVALID: Invalid}.get(failure.code, ApplicationError)
+    if cls is Invalid and isinstance(extras, Raw) and _is_retriable(codec, extras):
+        cls = Rejected
     return cls(failure.code, shown(failure.message), data)
+
+
+def _is_retriable(codec: RiverCodec, extras: Raw) -> bool:
+    try:
+        return codec.value(extras, dict[str, Any]).get("retriable") is True
+    except FrameError:
+        return False
 
 
 def failure_of(codec: RiverCodec, error: Exception) -> tuple[int, bytes]:
@@ -86,6 +119,8 @@ def failure_of(codec: RiverCodec, error: Exception) -> tuple[int, bytes]:
         return CANCEL, refusal(codec, INVALID, error.message)
     if isinstance(error, Canceled) and not isinstance(error.code, str):
         return CANCEL, refusal(codec, CANCELED, error.message)
+    if isinstance(error, TooLarge):
+        return CANCEL, refusal(codec, UNCAUGHT, str(error))
     if not isinstance(error, ApplicationError):
         return CANCEL, refusal(codec, UNCAUGHT, SAFE)
     code = error.code if isinstance(error.code, str) else f"0x{error.code:03X}"
@@ -106,9 +141,17 @@ def _extras(codec: RiverCodec, error: ApplicationError) -> Raw | UnsetType:
         raise LocalError(f"the extras of {error.code} cannot travel: {wrong}") from wrong
 
 
-def refusal(codec: RiverCodec, code: str, message: str) -> bytes:
+def rejection(codec: RiverCodec, message: str) -> bytes:
+    """Return the body of a result that says: nothing was done, try again.
+
+    River has no code for it. It is INVALID_REQUEST to the reference, whose schema its extras fit.
+    """
+    return refusal(codec, INVALID, message, Raw(codec.encode_value(_Retriable())))
+
+
+def refusal(codec: RiverCodec, code: str, message: str, extras: Raw | UnsetType = UNSET) -> bytes:
     """Return the body of a result that failed."""
     try:
-        return codec.encode_value(_Failed(Failure(code, message)))
+        return codec.encode_value(_Failed(Failure(code, message, extras)))
     except UnicodeEncodeError as error:
         raise LocalError(f"the error's text cannot travel: {error}") from error

@@ -77,6 +77,13 @@ class Sequence:
         self.seq += 1
         self._measure()
 
+    def replace(self, seq: int, message: bytes) -> None:
+        """Keep `message` in the place of the one with that number, which the peer has not taken."""
+        index = seq - self.first
+        self.octets += len(message) - len(self._unacked[index])
+        self._unacked[index] = message
+        self._measure()
+
     def acknowledged(self, ack: int) -> None:
         """Forget the messages whose number is less than `ack`.
 

@@ -108,8 +108,8 @@ class Connection:
         # Positions: what we have received, and what of it we say is safe.
         self._received = 0
         self._reported = -1
-        # A client's set-up can be said again: nobody has answered it. The next link begins with it; and why a server has
-        # refused it, maybe because it had read the one before.
+        # A client's set-up can be said again: nobody has answered it. The next link begins with it; and why a server
+        # has refused it, maybe because it had read the one before.
         self._unheard = is_client and token is not None
         self._begins_again = False
         self._refusal: SetupRejected | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["PREFIX_BYTES", "MessageCutter"]
+__all__ = ["PASS_OVER", "PREFIX_BYTES", "MessageCutter"]
 
 PREFIX_BYTES: Final = {
     "rsocket": 3,
@@ -19,6 +19,9 @@ PREFIX_BYTES: Final = {
     "river": 4,
 }
 """The width of the length before each frame, by protocol; 0: messages are but pieces of a stream of bytes."""
+
+PASS_OVER: Final = frozenset({"river"})
+"""Protocols whose sessions refuse a message that is too long by its ends: the link goes on, and none of it is held."""
 
 
 class MessageCutter:

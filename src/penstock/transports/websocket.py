@@ -18,7 +18,7 @@ from ..settings import Settings
 from ..urls import Url
 from . import tcp
 from .base import Accept, Link, Listener, Receiver, connect_errors
-from .messages import PREFIX_BYTES, MessageCutter
+from .messages import PASS_OVER, PREFIX_BYTES, MessageCutter
 from .websocket_frames import FrameReader, control_frame, message_frames
 from .websocket_handshake import ClientHandshake, ServerHandshake
 from .websocket_runs import write_run
@@ -70,6 +70,7 @@ class WebSocketLink:
             width=width,
             # Nobody has said yet who they are.
             first_max_bytes=None if client or not width else settings.max_setup_frame_bytes,
+            pass_over=url.protocol in PASS_OVER,
         )
         self._paused = False
         # Our Close is sent, or the link aborted; and the time that what is to follow may take.
@@ -129,10 +130,22 @@ class WebSocketLink:
         messages = reader.feed(data)
         # Without a whole message, too: a long one takes its time, and shows that the peer lives.
         self.receiver.received(messages)
+        if reader.passed is not None:
+            self._hand_on_passed()
         if reader.ping is not None:
             self._answer_ping()
         if reader.breach is not None or reader.close is not None:
             self._end(reader.breach or reader.close)
+
+    def _hand_on_passed(self) -> None:
+        """Hand on messages that were passed over, and what came after each."""
+        reader = self._reader
+        while reader.passed is not None:
+            for piece in reader.take_passed():
+                self.receiver.received(piece)
+            messages = reader.feed(b"")
+            if messages:
+                self.receiver.received(messages)
 
     def writing_paused(self) -> None:
         """Tell that the link is full."""
@@ -186,7 +199,7 @@ class WebSocketLink:
             kind = LimitExceeded if breach.code == CloseCode.MESSAGE_TOO_BIG else ProtocolError
             return kind(f"the peer broke the WebSocket protocol: {breach.reason}")
         if close is not None and close.code not in OK_CLOSE_CODES:
-            return LinkLost(f"the peer closed the WebSocket with {close.code}: {close.reason!r}")
+            return LinkLost(f"the peer closed the WebSocket with {close.code}: {close.reason!r}", close.code)
         if error is None and close is None and not self._closing:
             return LinkLost("the connection ended without the closing handshake of WebSocket")
         return error

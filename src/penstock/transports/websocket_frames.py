@@ -7,11 +7,13 @@ goes out. Items of a stream are messages of their own, so that would be most of 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Final
 
 from websockets.exceptions import ProtocolError as CloseError
 from websockets.frames import Close, CloseCode, Opcode
 
+from ..long_messages import LongMessage
 from .websocket_runs import read_run
 
 try:
@@ -49,8 +51,11 @@ class FrameReader:
         max_bytes: The longest message that is accepted. No more than that is held.
         width: Bytes of the length that is put before each message: big-endian, and excluding itself. 0: none is.
         first_max_bytes: The longest first message.
+        pass_over: A longer message, but for the first one, is no mistake: it is passed over, and only its ends are
+            kept.
 
     Attributes:
+        passed: A message that was passed over; nothing is read before it is taken by `take_passed`.
         ping: The data of the last ping that was not answered. Older ones need no answer (RFC 6455, 5.5.3).
         close: The peer's Close; nothing is read after it.
         breach: The Close that the peer has deserved by a mistake; nothing is read after it.
@@ -58,14 +63,26 @@ class FrameReader:
     """
 
     __slots__ = (
-        "_mask_bit", "_max_bytes", "_need", "_room", "_tail", "_unfinished", "_width", "breach", "close", "ping",
+        "_last", "_left", "_mask_bit", "_mask_key", "_max_bytes", "_need", "_oversized", "_passes", "_room", "_tail",
+        "_unfinished", "_width", "breach", "close", "passed", "ping",
     )  # fmt: skip
 
-    def __init__(self, *, masked: bool, max_bytes: int, width: int, first_max_bytes: int | None = None) -> None:
+    def __init__(
+        self, *, masked: bool, max_bytes: int, width: int, first_max_bytes: int | None = None, pass_over: bool = False
+    ) -> None:
         self._mask_bit = MASKED if masked else 0
         self._max_bytes = min(max_bytes, 256**width - 1) if width else max_bytes
         # What the next data frame may have.
         self._room = self._max_bytes if first_max_bytes is None else min(first_max_bytes, self._max_bytes)
+        # How long a message that is passed over may be: what its length can say. 0: none is passed over.
+        self._passes = 256**width - 1 if pass_over else 0
+        # The one that is; what is still to come of its present frame, and how that is masked; and whether it is over
+        # then.
+        self._oversized: LongMessage | None = None
+        self._left = 0
+        self._mask_key = b""
+        self._last = False
+        self.passed: LongMessage | None = None
         self._width = width
         # What begins a frame, and how many bytes there must be before it is worth another look.
         self._tail = bytearray()
@@ -98,7 +115,13 @@ class FrameReader:
         key_bytes = KEY_BYTES if self._mask_bit else 0
         size = len(data)
         at = 0
-        while size - at >= 2:
+        while size - at >= 2 or (self._left and at < size):
+            if self._left:
+                at = self._pass_over(data, at)
+                if self.passed is not None:
+                    self._need = 0
+                    break
+                continue
             if self._unfinished is None:
                 messages, end = read_run(data, at, self._mask_bit != 0, self._room, self._width)
                 if end > at:
@@ -108,6 +131,10 @@ class FrameReader:
                     continue
             head = data[at]
             start, end = self._payload_of(data, at, size)
+            if end - start > self._room and not head & CONTROL and start <= size and self.breach is None:
+                self._begin_long(head, end - start, data[start - key_bytes : start])
+                at = start
+                continue
             if end > size or self.breach is not None:
                 self._need = end - at
                 break
@@ -123,6 +150,12 @@ class FrameReader:
             elif head & CONTROL:
                 self._control(head & OPCODE, payload)
                 if self.over():
+                    break
+            elif self._oversized is not None:
+                # A frame that is empty.
+                if head & FIN:
+                    self._end_long()
+                    self._need = 0
                     break
             else:
                 self._gather(head, payload, out)
@@ -146,7 +179,7 @@ class FrameReader:
             if start > size:
                 return start, start
             length = int.from_bytes(data[at + 2 : start], "big")
-        if length > self._room and not head & CONTROL:
+        if length > self._room and not head & CONTROL and not self._may_pass(length):
             most = self._room + len(self._unfinished or b"")
             self._break(CloseCode.MESSAGE_TOO_BIG, f"a message has at most {most} bytes here")
         if self._mask_bit:
@@ -182,6 +215,58 @@ class FrameReader:
             if self._width:
                 out.append(len(held).to_bytes(self._width, "big"))
             out.append(bytes(held))
+
+    # Messages that are too long.
+
+    def _may_pass(self, length: int) -> bool:
+        """Whether a message may be passed over that has a frame of so many bytes."""
+        if self._oversized is not None:
+            return self._oversized.size + length <= self._passes
+        held = len(self._unfinished or b"")
+        # A first message has less room than the others.
+        return held + self._room == self._max_bytes and held + length <= self._passes
+
+    def _begin_long(self, head: int, length: int, key: bytes) -> None:
+        """Pass over a frame of a message that is too long."""
+        if self._oversized is None:
+            held = bytes(self._unfinished or b"")
+            self._oversized = LongMessage()
+            self._oversized.add(held, 0, len(held))
+            # It has begun, and none of its frames is held.
+            self._unfinished = bytearray()
+            self._room = 0
+        self._left = length
+        self._mask_key = key
+        self._last = bool(head & FIN)
+
+    def _pass_over(self, data: bytes, at: int) -> int:
+        """Take what there is of the frame that is passed over, from `at` on; return where it ends."""
+        message = self._oversized
+        assert message is not None
+        stop = min(len(data), at + self._left)
+        piece = data[at:stop]
+        key = self._mask_key
+        if key:
+            piece = apply_mask(piece, key)
+            turn = len(piece) % KEY_BYTES
+            self._mask_key = key[turn:] + key[:turn]
+        message.add(piece, 0, len(piece))
+        self._left -= len(piece)
+        if self._left == 0 and self._last:
+            self._end_long()
+        return stop
+
+    def _end_long(self) -> None:
+        self.passed, self._oversized, self._unfinished = self._oversized, None, None
+        self._room = self._max_bytes
+
+    def take_passed(self) -> Iterator[bytes]:
+        """Yield the message that was passed over, with its length before it and zeros for what was dropped."""
+        message = self.passed
+        self.passed = None
+        if message is not None:
+            yield message.size.to_bytes(self._width, "big")
+            yield from message.pieces()
 
     def _control(self, opcode: int, payload: bytes) -> None:
         if opcode == Opcode.PING:

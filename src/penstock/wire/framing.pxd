@@ -11,15 +11,21 @@ cdef class Deframer:
     cdef readonly Py_ssize_t size
     cdef readonly Py_ssize_t start
     cdef readonly Py_ssize_t end
+    cdef readonly object oversized
     cdef object _pieces
     cdef Py_ssize_t _first
     cdef Py_ssize_t _own
     cdef Py_ssize_t _waiting
+    cdef Py_ssize_t _left
+    cdef bint _passes
 
     cpdef object feed(self, bytes data)
 
-    @cython.locals(have=Py_ssize_t, need=Py_ssize_t)
+    @cython.locals(have=Py_ssize_t, need=Py_ssize_t, length=Py_ssize_t)
     cpdef bint next(self) except -1
+
+    @cython.locals(step=Py_ssize_t)
+    cdef bint _pass_over(self) except -1
 
     # Of these two, next() is the only caller: it has checked that the prefix, or `need` bytes, are there.
     @cython.locals(p="const unsigned char*", at=Py_ssize_t, length="long long")

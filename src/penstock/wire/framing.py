@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from ..errors import FrameError, LocalError
+from ..long_messages import LongMessage
 
 __all__ = ["MAX_FRAME_BYTES", "Deframer", "prefixed", "split_frames"]
 
@@ -35,8 +36,10 @@ class Deframer:
         min_frame_bytes: The shortest one: the dialect's frame header.
         counts_itself: Whether the length includes itself. None: one of 4 bytes does, as ReactiveSocket 0.0 has it; one
             of 3 does not, but for some peers of 2017.
+        pass_over: A longer message is no error: it is passed over, and only its ends are kept, in `oversized`.
 
     Attributes:
+        oversized: The current frame, if it was passed over; ``buffer[start:end]`` is empty then. Else None.
         buffer: The bytes that the current frame lies in.
         start: Where its body starts.
         end: Where its body ends, and the next prefix starts.
@@ -46,13 +49,16 @@ class Deframer:
 
     __slots__ = (
         "_first",
+        "_left",
         "_own",
+        "_passes",
         "_pieces",
         "_waiting",
         "buffer",
         "end",
         "max_frame_bytes",
         "min_frame_bytes",
+        "oversized",
         "prefix",
         "size",
         "start",
@@ -64,6 +70,7 @@ class Deframer:
         max_frame_bytes: int = MAX_FRAME_BYTES,
         min_frame_bytes: int = 6,
         counts_itself: bool | None = None,
+        pass_over: bool = False,
     ) -> None:
         if prefix not in (3, 4):
             raise LocalError(f"a length prefix of {prefix} bytes is none that the protocols have; use 3 or 4")
@@ -81,6 +88,10 @@ class Deframer:
         self._pieces: deque[bytes | bytearray] = deque()
         self._first = 0
         self._waiting = 0
+        self._passes = pass_over
+        self.oversized: LongMessage | None = None
+        # Bytes of it that have not come.
+        self._left = 0
 
     @property
     def pending(self) -> int:
@@ -112,11 +123,21 @@ class Deframer:
             FrameError: The length is impossible or above the limit. There is no way to go on from here.
 
         """
+        if self.oversized is not None:
+            if self._left:
+                return self._pass_over()
+            self.oversized = None
         while True:
             have = self.size - self.end
             need = self.prefix
             if have >= need:
-                need += self._body_bytes()
+                length = self._body_bytes()
+                if length > self.max_frame_bytes:
+                    self.end += need
+                    self.oversized = LongMessage()
+                    self._left = length
+                    return self._pass_over()
+                need += length
                 if have >= need:
                     self.start = self.end + self.prefix
                     self.end += need
@@ -140,9 +161,27 @@ class Deframer:
         length -= self._own
         if length < self.min_frame_bytes:
             raise FrameError(f"the length says {length} bytes, and a frame header alone takes {self.min_frame_bytes}")
-        if length > self.max_frame_bytes:
+        if length > self.max_frame_bytes and not self._passes:
             raise FrameError(f"the length says {length} bytes, and at most {self.max_frame_bytes} are accepted")
         return length
+
+    def _pass_over(self) -> bool:
+        """Take what there is of the message in `oversized`; return whether that was the last of it."""
+        message = self.oversized
+        assert message is not None
+        while True:
+            step = min(self._left, self.size - self.end)
+            message.add(self.buffer, self.end, self.end + step)
+            self._left -= step
+            self.end += step
+            self.start = self.end
+            if self._left == 0:
+                return True
+            if self._waiting == 0:
+                self.buffer = b""
+                self.size = self.start = self.end = 0
+                return False
+            self._refill(0)
 
     def _refill(self, need: int) -> None:
         """Go on to the next piece; if the buffer's tail begins a frame, join it with just what it needs.

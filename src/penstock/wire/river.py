@@ -14,8 +14,11 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from ..errors import FrameError, LocalError
+from ..long_messages import WINDOW
 from . import river_scanning
-from .river_depth import MAX_DEPTH, check_json_depth, check_msgpack_depth
+from .river_apart import span_of_payload, start_of_payload
+from .river_bodies import BODY_DEPTH, json_body, json_to_send, msgpack_body
+from .river_depth import check_json_depth, check_msgpack_depth, skip_json, skip_msgpack
 from .river_message import Message
 
 __all__ = [
@@ -47,8 +50,8 @@ MAX_ID: Final = 1_024
 """Characters of an id or a name: the longest that anybody makes have some 40 (THREATS 62)."""
 CLOSE_BYTES: Final = 64
 """A ControlClose has no reason to be longer."""
-OUR_LEVELS: Final = 3
-"""Levels that the envelope and a result have around a body."""
+RESULT_DEPTH: Final = BODY_DEPTH + 2
+"""Levels of a result: an error is two around a body."""
 
 Id = Annotated[str, Meta(max_length=MAX_ID)]
 T = TypeVar("T")
@@ -81,6 +84,7 @@ class RiverCodec:
         encode: Makes bytes of objects.
         decode: Makes an object of bytes, of the type given.
         check_depth: Refuses bytes that are nested too deeply.
+        skip: Returns where the value ends that begins at an offset; -1: nowhere.
         before: What stands before the payload of a result that is well.
         after: What stands behind it.
 
@@ -103,6 +107,7 @@ class RiverCodec:
         encode: Callable[[Any], bytes],
         decode: Callable[..., Any],
         check_depth: Callable[..., None],
+        skip: Callable[[bytes, int], int],
         before: bytes,
         after: bytes,
     ) -> None:
@@ -112,6 +117,7 @@ class RiverCodec:
         self.encode_value = encode
         self._decode = decode
         self._check_depth = check_depth
+        self._skip = skip
         self.before = before
         self.after = after
         self.null = encode(None)
@@ -167,17 +173,70 @@ class RiverCodec:
 
         """
         end = len(data) if end is None else end
-        return river_scanning.scan(data, start, end, self.is_json, results) or self.decode_any(data[start:end])
+        found = river_scanning.scan(data, start, end, self.is_json, results)
+        return found or self.decode_any(data[start:end], results)
 
-    def decode_any(self, data: bytes) -> Message:
+    def decode_any(self, data: bytes, results: bool = False) -> Message:
         """Return the message that `data` is, by the general way, which tells what is wrong with what is none.
 
+        A payload that cannot be used costs its stream, not the session (THREATS 93): `Message.fault` tells why.
+
+        Args:
+            data: All of it.
+            results: Its payload may be a result.
+
         Raises:
-            FrameError: It is none.
+            FrameError: The envelope is none.
 
         """
+        try:
+            envelope = self._envelope(data)
+        except FrameError:
+            start = start_of_payload(data[:WINDOW], self.is_json)
+            end = self._skip(data, start) if start > 0 else -1
+            message = self._without_payload(data[:start], data[end:]) if end > 0 else None
+            if message is None:
+                raise
+            message.payload = data[start:end]
+        else:
+            message = self._message(data, envelope)
+        try:
+            message.payload = self.received(message.payload, RESULT_DEPTH if results else BODY_DEPTH)
+        except FrameError as error:
+            message.fault = FrameError(f"the payload is {error.message}")
+            message.payload = self.null
+        return message
+
+    def decode_ends(self, head: bytes, tail: bytes) -> Message | None:
+        """Return a message whose payload is null instead of what it is.
+
+        Args:
+            head: How it begins.
+            tail: How it ends.
+
+        Returns:
+            None when what stands around its payload is no envelope, or an unusual one.
+
+        """
+        span = span_of_payload(head, tail, self.is_json)
+        if span is None:
+            return None
+        start, behind = span
+        return self._without_payload(head[:start], tail[len(tail) - behind :])
+
+    def _without_payload(self, before: bytes, behind: bytes) -> Message | None:
+        data = before + self.null + behind
+        try:
+            return self._message(data, self._envelope(data))
+        except FrameError:
+            return None
+
+    def _envelope(self, data: bytes) -> _Envelope:
         self._check_depth(data)
-        envelope = self.value(data, _Envelope)
+        return self.value(data, _Envelope)
+
+    def _message(self, data: bytes, envelope: _Envelope) -> Message:
+        """Return the message that `data` is, whose payload nobody has looked at. Raises FrameError if it is none."""
         self._check_names(data, envelope)
         return Message(
             envelope.id,
@@ -216,10 +275,18 @@ class RiverCodec:
         if river_scanning.is_body(data, self.is_json):
             return data
         try:
-            self._check_depth(data, MAX_DEPTH - OUR_LEVELS)
-            return self._checked(data)
-        except (msgspec.MsgspecError, FrameError, UnicodeDecodeError, RecursionError) as error:
-            raise LocalError(f"data is not {self.name}, which this connection speaks: {error}") from error
+            return self._sendable(data)
+        except FrameError as error:
+            raise LocalError(f"data is not {self.name} that River can carry: {error.message}") from error
+
+    def received(self, data: bytes | Raw, levels: int = BODY_DEPTH) -> bytes:
+        """Return a body that a peer sent, which has at most so many levels.
+
+        Raises:
+            FrameError: It cannot be decoded.
+
+        """
+        raise NotImplementedError
 
     def is_close(self, body: bytes) -> bool:
         """Whether a body is a ControlClose: ``{type: "CLOSE"}``."""
@@ -231,7 +298,8 @@ class RiverCodec:
         except FrameError:
             return False
 
-    def _checked(self, data: bytes) -> bytes:
+    def _sendable(self, data: bytes) -> bytes:
+        """Return the body that `data` travels as. Raises FrameError if it cannot travel."""
         raise NotImplementedError
 
     def _check_names(self, data: bytes, message: _Envelope) -> None:
@@ -240,13 +308,20 @@ class RiverCodec:
 
 
 class _Json(RiverCodec):
-    def _checked(self, data: bytes) -> bytes:
-        data.decode()
-        return msgspec.json.format(data, indent=-1)
+    def received(self, data: bytes | Raw, levels: int = BODY_DEPTH) -> bytes:
+        return json_body(bytes(data), levels)
+
+    def _sendable(self, data: bytes) -> bytes:
+        return json_to_send(data)
 
     def _check_names(self, data: bytes, message: _Envelope) -> None:
         # Only a name that stands there twice, or one that is written with escapes, can be a double.
         if b"\\u" in data or any(data.count(name) > 1 for name in _QUOTED):
+            # What the payload says is nobody's business here, and it may be long.
+            start = start_of_payload(data[:WINDOW], True)
+            end = skip_json(data, start) if start > 0 else -1
+            if end > 0:
+                data = data[:start] + self.null + data[end:]
             try:
                 found = json.loads(data.decode(errors="replace"), object_pairs_hook=_Pairs)
             except (ValueError, RecursionError) as error:
@@ -257,9 +332,11 @@ class _Json(RiverCodec):
 
 
 class _Msgpack(RiverCodec):
-    def _checked(self, data: bytes) -> bytes:
-        msgspec.msgpack.decode(data)
-        return data
+    def received(self, data: bytes | Raw, levels: int = BODY_DEPTH) -> bytes:
+        return msgpack_body(bytes(data), levels)
+
+    def _sendable(self, data: bytes) -> bytes:
+        return msgpack_body(data)
 
     def _check_names(self, data: bytes, message: _Envelope) -> None:
         optional = (message.service_name, message.procedure_name, message.tracing)
@@ -291,12 +368,15 @@ def whole(name: str, number: int | float) -> int:
 
 
 CODECS: Final[dict[str, RiverCodec]] = {
-    "json": _Json("json", msgspec.json.encode, msgspec.json.decode, check_json_depth, b'{"ok":true,"payload":', b"}"),
+    "json": _Json(
+        "json", msgspec.json.encode, msgspec.json.decode, check_json_depth, skip_json, b'{"ok":true,"payload":', b"}"
+    ),
     "msgpack": _Msgpack(
         "msgpack",
         msgspec.msgpack.encode,
         msgspec.msgpack.decode,
         check_msgpack_depth,
+        skip_msgpack,
         b"\x82\xa2ok\xc3\xa7payload",
         b"",
     ),

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ..errors import FrameError
-from .river import ACK, CANCEL, CLOSE, OPEN, PREFIX_BYTES, codec_of
-from .river_values import decode_value, encode_value
+from .river import ACK, CANCEL, CLOSE, OPEN, PREFIX_BYTES, Message, codec_of
+from .river_values import decode_value, shown_value
 
 __all__ = ["line", "read_messages"]
 
@@ -46,7 +46,7 @@ def read_messages(data: bytes, codec: str, prefixed: bool = False) -> Iterator[d
 
 
 def _shown(data: bytes, codec: str) -> dict[str, Any]:
-    message = codec_of(codec).decode(data)
+    message = _whole(data, codec)
     flags = message.control_flags
     shown: dict[str, Any] = {
         "id": message.id,
@@ -62,7 +62,7 @@ def _shown(data: bytes, codec: str) -> dict[str, Any]:
     if message.procedure_name is not None:
         shown["procedureName"] = message.procedure_name
     # Bytes and big integers as the JSON codec has them.
-    body = encode_value(decode_value(message.payload, codec), "json")
+    body = shown_value(decode_value(message.payload, codec))
     shown["payload"] = codec_of("json").value(body, object)
     return shown
 
@@ -82,7 +82,7 @@ def line(data: bytes, secrets: bool = False) -> str:
     """
     # An object of JSON begins with a brace, a map of MessagePack never.
     codec = "json" if data[:1] == b"{" else "msgpack"
-    message = codec_of(codec).decode(data)
+    message = _whole(data, codec)
     flags = int(message.control_flags)
     value = decode_value(bytes(message.payload), codec)
     control = value.get("type") if isinstance(value, dict) else None
@@ -103,6 +103,15 @@ def line(data: bytes, secrets: bool = False) -> str:
     return " ".join(words)
 
 
+def _whole(data: bytes, codec: str) -> Message:
+    """Return the message that `data` is. Raises FrameError if it is none, or its payload cannot be read."""
+    known = codec_of(codec)
+    message = known.decode_any(data, True)
+    if message.fault is not None:
+        raise FrameError(message.fault.message)
+    return message
+
+
 def _fields(value: dict[str, Any], secrets: bool) -> Iterator[tuple[str, str]]:
     """Yield the fields of a handshake as they are shown, those of its inner objects, too."""
     for name, inner in value.items():
@@ -115,7 +124,7 @@ def _fields(value: dict[str, Any], secrets: bool) -> Iterator[tuple[str, str]]:
 
 
 def _text(value: Any) -> str:
-    text = encode_value(value, "json").decode(errors="backslashreplace")
+    text = shown_value(value).decode()
     return f"{_plain(text[:LINE_CHARACTERS])}{'…' if len(text) > LINE_CHARACTERS else ''}"
 
 

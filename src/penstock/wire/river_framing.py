@@ -12,9 +12,9 @@ from .river import PREFIX_BYTES
 __all__ = ["deframer", "framed"]
 
 
-def deframer(max_bytes: int) -> Deframer:
-    """Return what cuts a stream of bytes into messages of at most `max_bytes`."""
-    return Deframer(PREFIX_BYTES, max_bytes, 0, counts_itself=False)
+def deframer(max_bytes: int, pass_over: bool = False) -> Deframer:
+    """Return what cuts bytes into messages of at most `max_bytes`; longer ones are errors, or passed over."""
+    return Deframer(PREFIX_BYTES, max_bytes, 0, counts_itself=False, pass_over=pass_over)
 
 
 def framed(message: bytes) -> bytes:

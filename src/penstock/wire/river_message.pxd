@@ -18,3 +18,4 @@ cdef class Message:
     cdef public str service_name
     cdef public str procedure_name
     cdef public dict tracing
+    cdef public object fault

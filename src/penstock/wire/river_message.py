@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import SessionError
+
 __all__ = ["Message"]
 
 
@@ -24,6 +26,7 @@ class Message:
         service_name: In messages that open a stream.
         procedure_name: In messages that open a stream.
         tracing: As it was sent, decoded.
+        fault: Why the payload cannot be used; None: it can. `payload` is null then.
 
     """
 
@@ -31,6 +34,7 @@ class Message:
         "ack",
         "control_flags",
         "encoded",
+        "fault",
         "from_",
         "id",
         "payload",
@@ -70,3 +74,4 @@ class Message:
         self.service_name = service_name
         self.procedure_name = procedure_name
         self.tracing = tracing
+        self.fault: SessionError | None = None

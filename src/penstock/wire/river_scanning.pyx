@@ -1,7 +1,7 @@
 """River's messages read in one pass, as all peers write them: `river_scanning.py` tells what the function does.
 
 Whatever is unusual is left to the codec: escapes and white space outside of bodies, fields that are unknown, said
-twice or of another type, numbers that are not whole, extension types, and all that is wrong. A property test holds
+twice or of another type, numbers that are not whole, and all that is wrong. A property test holds
 what is accepted here equal to what the codec makes of it.
 """
 
@@ -12,7 +12,7 @@ import msgspec
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memchr, memcmp, memcpy
 
 from .river_message cimport Message
 
@@ -22,10 +22,11 @@ ctypedef const unsigned char* Bytes
 
 cdef enum:
     MAX_DEPTH = 128
-    # The envelope and a result are three levels.
+    # The envelope, a result and an error are three levels.
     BODY_DEPTH = 125
     MAX_ID = 1024
     MAX_DIGITS = 20
+    MAX_BIG_DIGITS = 4000
     # The fields that every message has.
     NEEDED = 0xFF
 
@@ -58,8 +59,13 @@ cpdef Message scan(
     if start < 0 or end > len(buffer):
         raise IndexError(f"bytes {start} to {end} of {len(buffer)}")
     cdef Bytes p = <Bytes>PyBytes_AS_STRING(buffer)
+    # A result is one level around a body.
+    cdef int levels = BODY_DEPTH + 1 if results else BODY_DEPTH
     found.seen = 0
-    if not (_json_envelope(p, start, end, &found) if json else _msgpack_envelope(p, start, end, &found)):
+    if json:
+        if not _json_envelope(p, start, end, levels, &found):
+            return None
+    elif not _msgpack_envelope(p, start, end, levels, &found):
         return None
     if found.seen & NEEDED != NEEDED:
         return None
@@ -96,7 +102,7 @@ cpdef bint is_body(bytes data, bint json):
     cdef Bytes p = <Bytes>PyBytes_AS_STRING(data)
     cdef Py_ssize_t end = len(data)
     if json:
-        return _json_value(p, 0, end, BODY_DEPTH) == end and _is_ascii(p, end)
+        return _json_value(p, 0, end, BODY_DEPTH) == end and _is_utf8(p, end) and not _has_wrapper(p, end)
     return _msgpack_value(p, 0, end, BODY_DEPTH, True) == end
 
 
@@ -111,6 +117,55 @@ cdef inline bint _is_ascii(Bytes p, Py_ssize_t end) noexcept nogil:
         found |= p[at]
         at += 1
     return found & highs == 0
+
+
+cdef bint _is_utf8(Bytes p, Py_ssize_t end) noexcept nogil:
+    """Whether so many bytes are UTF-8: no surrogates, nothing beyond U+10FFFF, and all in the shortest form."""
+    cdef Py_ssize_t at = 0
+    cdef unsigned char first, low, high
+    cdef int more
+    if _is_ascii(p, end):
+        return True
+    while at < end:
+        first = p[at]
+        at += 1
+        if first < 0x80:
+            continue
+        if first < 0xC2 or first > 0xF4:
+            return False
+        # What the second byte may be; the others are 80 to BF.
+        low, high = 0x80, 0xBF
+        more = 1 if first < 0xE0 else 2 if first < 0xF0 else 3
+        if first == 0xE0:
+            low = 0xA0
+        elif first == 0xED:
+            high = 0x9F
+        elif first == 0xF0:
+            low = 0x90
+        elif first == 0xF4:
+            high = 0x8F
+        if end - at < more or p[at] < low or p[at] > high:
+            return False
+        if more > 1 and p[at + 1] & 0xC0 != 0x80:
+            return False
+        if more > 2 and p[at + 2] & 0xC0 != 0x80:
+            return False
+        at += more
+    return True
+
+
+cdef bint _has_wrapper(Bytes p, Py_ssize_t end) noexcept nogil:
+    """Whether sound JSON may have one of the keys that stand for bytes and big integers."""
+    cdef Py_ssize_t at = 0
+    cdef Bytes found
+    while at < end:
+        found = <Bytes>memchr(p + at, c"$", end - at)
+        if found == NULL:
+            return False
+        at = found - p + 1
+        if at > 1 and at < end and p[at - 2] == c'"' and (p[at] == c"t" or p[at] == c"b"):
+            return True
+    return False
 
 
 cdef inline str _text(Bytes p, Span span):
@@ -169,8 +224,8 @@ cdef inline int _field(Bytes p, Py_ssize_t start, Py_ssize_t size) noexcept nogi
 # JSON.
 
 
-cdef bint _json_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, Envelope* found) noexcept nogil:
-    """Find the fields of a message; return whether it is one."""
+cdef bint _json_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels, Envelope* found) noexcept nogil:
+    """Find the fields of a message, whose payload has at most so many levels; return whether it is one."""
     cdef Py_ssize_t start
     cdef int field
     if at >= end or p[at] != c"{":
@@ -191,8 +246,8 @@ cdef bint _json_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, Envelope* found
         found.seen |= 1 << field
         if field == PAYLOAD or field == TRACING:
             start = at
-            at = _json_value(p, at, end, MAX_DEPTH - 1)
-            if at < 0:
+            at = _json_value(p, at, end, levels if field == PAYLOAD else MAX_DEPTH - 1)
+            if at < 0 or (field == PAYLOAD and not _is_utf8(p + start, at - start)):
                 return False
             found.text[field] = Span(start, at)
         elif field == SEQ or field == ACK or field == FLAGS:
@@ -350,7 +405,7 @@ cdef inline Span _json_well(Bytes p, Span body) noexcept nogil:
     cdef Py_ssize_t end
     if body.end - body.start > 22 and memcmp(p + body.start, b'{"ok":true,"payload":', 21) == 0:
         # The body is known to be sound: it ends with the payload, unless another field follows.
-        end = _json_value(p, body.start + 21, body.end, MAX_DEPTH)
+        end = _json_value(p, body.start + 21, body.end, BODY_DEPTH)
         if end + 1 == body.end:
             return Span(body.start + 21, end)
     return Span(-1, -1)
@@ -359,8 +414,8 @@ cdef inline Span _json_well(Bytes p, Span body) noexcept nogil:
 # MessagePack.
 
 
-cdef bint _msgpack_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, Envelope* found) noexcept nogil:
-    """Find the fields of a message; return whether it is one."""
+cdef bint _msgpack_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels, Envelope* found) noexcept nogil:
+    """Find the fields of a message, whose payload has at most so many levels; return whether it is one."""
     cdef Span name
     cdef int field, left
     if at >= end:
@@ -386,7 +441,7 @@ cdef bint _msgpack_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, Envelope* fo
         found.seen |= 1 << field
         if field == PAYLOAD or field == TRACING:
             found.text[field].start = at
-            at = _msgpack_value(p, at, end, MAX_DEPTH - 1, False)
+            at = _msgpack_value(p, at, end, levels if field == PAYLOAD else MAX_DEPTH - 1, False)
             found.text[field].end = at
         elif field == SEQ or field == ACK or field == FLAGS:
             at = _msgpack_whole(p, at, end, &found.number[field])
@@ -445,9 +500,9 @@ cdef inline Py_ssize_t _msgpack_whole(Bytes p, Py_ssize_t at, Py_ssize_t end, in
 
 
 cdef Py_ssize_t _msgpack_value(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels, bint ours) noexcept nogil:
-    """Return where the value at `at` ends, which has at most so many levels; -1 if it is none, or an extension.
+    """Return where the value at `at` ends, which has at most so many levels; -1 if it is none, or unusual.
 
-    What is `ours` is looked at more closely: strings are ASCII, and so are the keys of maps.
+    What is `ours` is looked at more closely: the keys of maps are strings, none of them huge.
     """
     cdef unsigned char first
     cdef Py_ssize_t count
@@ -457,7 +512,7 @@ cdef Py_ssize_t _msgpack_value(Bytes p, Py_ssize_t at, Py_ssize_t end, int level
     first = p[at]
     if 0xA0 <= first <= 0xBF or 0xD9 <= first <= 0xDA:
         text = _msgpack_string(p, at, end)
-        return -1 if ours and text.start >= 0 and not _is_ascii(p + text.start, text.end - text.start) else text.end
+        return text.end if text.start < 0 or _is_utf8(p + text.start, text.end - text.start) else -1
     at += 1
     if first < 0x80 or first >= 0xE0 or first == 0xC0 or first == 0xC2 or first == 0xC3:
         return at
@@ -467,6 +522,11 @@ cdef Py_ssize_t _msgpack_value(Bytes p, Py_ssize_t at, Py_ssize_t end, int level
         return _msgpack_array(p, at, end, first & 0x0F, levels, ours)
     if 0xC4 <= first <= 0xC6:
         return _msgpack_sized(p, at, end, 1 << (first - 0xC4))
+    if 0xC7 <= first <= 0xC9:
+        count = _msgpack_length(p, at, end, 1 << (first - 0xC7))
+        return -1 if count < 0 else _msgpack_extension(p, at + (1 << (first - 0xC7)), end, count)
+    if 0xD4 <= first <= 0xD8:
+        return _msgpack_extension(p, at, end, 1 << (first - 0xD4))
     if first == 0xCA or first == 0xCB:
         return _within(at, 4 << (first - 0xCA), end)
     if 0xCC <= first <= 0xCF:
@@ -474,7 +534,8 @@ cdef Py_ssize_t _msgpack_value(Bytes p, Py_ssize_t at, Py_ssize_t end, int level
     if 0xD0 <= first <= 0xD3:
         return _within(at, 1 << (first - 0xD0), end)
     if first == 0xDB and not ours:
-        return _msgpack_sized(p, at, end, 4)
+        count = _msgpack_sized(p, at, end, 4)
+        return count if count < 0 or _is_utf8(p + at + 4, count - at - 4) else -1
     if 0xDC <= first <= 0xDF:
         count = _msgpack_length(p, at, end, 2 << (first & 1))
         if count < 0:
@@ -484,6 +545,42 @@ cdef Py_ssize_t _msgpack_value(Bytes p, Py_ssize_t at, Py_ssize_t end, int level
             return _msgpack_map(p, at, end, count, levels, ours)
         return _msgpack_array(p, at, end, count, levels, ours)
     return -1
+
+
+cdef Py_ssize_t _msgpack_extension(Bytes p, Py_ssize_t at, Py_ssize_t end, Py_ssize_t size) noexcept nogil:
+    """Return where the extension ends whose type is at `at`, and whose data has so many bytes; -1 if it may be wrong."""
+    if size >= end - at:
+        return -1
+    # Big integers, and times, are looked into; what others hold is between their users.
+    if p[at] == 0 and not _is_integer(p, at + 1, size):
+        return -1
+    if p[at] == 0xFF and not (size == 4 or (size == 8 and _is_time(p, at + 1))):
+        return -1
+    return at + 1 + size
+
+
+cdef bint _is_integer(Bytes p, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
+    """Whether so many bytes are one integer, or decimal digits as a string."""
+    cdef Span text
+    cdef Py_ssize_t start
+    if size == 0:
+        return False
+    if p[at] < 0x80 or p[at] >= 0xE0:
+        return size == 1
+    if 0xCC <= p[at] <= 0xD3:
+        return size == 1 + (1 << (p[at] & 3))
+    text = _msgpack_string(p, at, at + size)
+    if text.start < 0 or text.end != at + size or text.end - text.start > MAX_BIG_DIGITS:
+        return False
+    start = text.start
+    if start < text.end and p[start] == c"-":
+        start += 1
+    return start < text.end and _json_digits(p, start, text.end) == text.end
+
+
+cdef inline bint _is_time(Bytes p, Py_ssize_t at) noexcept nogil:
+    """Whether the first 30 of 64 bits are less than a second in nanoseconds."""
+    return (<int64_t>p[at] << 22 | p[at + 1] << 14 | p[at + 2] << 6 | p[at + 3] >> 2) < 1000000000
 
 
 cdef inline Py_ssize_t _within(Py_ssize_t at, Py_ssize_t size, Py_ssize_t end) noexcept nogil:

@@ -8,9 +8,7 @@ with these wrappers.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
-import re
 from typing import Any, Final
 
 import msgspec
@@ -18,15 +16,12 @@ from msgspec.msgpack import Ext
 
 from ..errors import FrameError, LocalError
 from .river import MAX_NUMBER, codec_of
+from .river_bodies import BIG_INTEGER, BYTES_KEY, INTEGER_KEY, big_integer, unwrapped
 from .river_depth import MAX_DEPTH, check_json_depth, check_msgpack_depth
 
-__all__ = ["decode_value", "encode_value", "from_json", "to_json"]
+__all__ = ["decode_value", "encode_value", "from_json", "shown_value", "to_json"]
 
-BIG_INTEGER: Final = 0
-"""The extension type of big integers."""
-DIGITS: Final = 4_000
-"""Of an integer: Python takes quadratic time for them, and refuses 4,301."""
-_DECIMAL: Final = re.compile(r"-?[0-9]+")
+WRAPPERS: Final = frozenset({BYTES_KEY, INTEGER_KEY})
 
 
 def decode_value(body: bytes, codec: str) -> Any:
@@ -39,7 +34,7 @@ def decode_value(body: bytes, codec: str) -> Any:
     try:
         if codec == "json":
             check_json_depth(body)
-            return json.loads(body, object_hook=_unwrapped, parse_constant=_no_constant)
+            return json.loads(body, object_hook=unwrapped, parse_constant=_no_constant)
         check_msgpack_depth(body)
         return msgspec.msgpack.decode(body, ext_hook=_big_integer)
     except FrameError:
@@ -52,13 +47,13 @@ def encode_value(value: Any, codec: str) -> bytes:
     """Return `value` as `codec` has it.
 
     Raises:
-        LocalError: It cannot.
+        LocalError: It cannot: also a dict that JSON would take for bytes or a big integer.
 
     """
     codec_of(codec)
     try:
         if codec == "json":
-            return json.dumps(_wrapped(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+            return _json(_wrapped(value))
         return msgspec.msgpack.encode(_extended(value))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise LocalError(f"this value cannot travel by River: {error}") from error
@@ -84,37 +79,46 @@ def to_json(body: bytes, codec: str) -> bytes:
         FrameError: It is no body.
 
     """
-    return body if codec == "json" else encode_value(decode_value(body, codec), "json")
+    return body if codec == "json" else shown_value(decode_value(body, codec))
 
 
-def _unwrapped(fields: dict[str, Any]) -> Any:
-    # A user's object that looks like a wrapper and is none stays what it is.
-    if len(fields) == 1:
-        ((name, text),) = fields.items()
-        if name == "$t" and isinstance(text, str):
-            try:
-                return base64.b64decode(text, validate=True)
-            except binascii.Error:
-                return fields
-        if name == "$b" and isinstance(text, str) and len(text) <= DIGITS and _DECIMAL.fullmatch(text):
-            return int(text)
-    return fields
+def shown_value(value: Any) -> bytes:
+    """Return `value` as JSON for people, who also see what JSON could not carry.
+
+    Raises:
+        FrameError: There is no JSON for it.
+
+    """
+    try:
+        return _json(_wrapped(value, keys=frozenset()))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise FrameError(f"this value cannot be shown as JSON: {error}") from error
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-def _wrapped(value: Any, depth: int = 0) -> Any:
+def _wrapped(value: Any, depth: int = 0, keys: frozenset[str] = WRAPPERS) -> Any:
+    """Return `value` with wrappers for what JSON has not; a dict that has one of `keys` would look like one."""
     _check(depth)
     if isinstance(value, dict):
-        return {_key(name): _wrapped(inner, depth + 1) for name, inner in value.items()}
+        for name in keys:
+            if name in value:
+                raise ValueError(
+                    f"a dict with the key {name!r} would arrive as something else; rename it, or use msgpack"
+                )
+        return {_key(name): _wrapped(inner, depth + 1, keys) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_wrapped(inner, depth + 1) for inner in value]
+        return [_wrapped(inner, depth + 1, keys) for inner in value]
     if isinstance(value, bytes | bytearray | memoryview):
-        return {"$t": base64.b64encode(value).decode()}
+        return {BYTES_KEY: base64.b64encode(value).decode()}
     if isinstance(value, int) and not -MAX_NUMBER <= value <= MAX_NUMBER:
-        return {"$b": str(value)}
+        return {INTEGER_KEY: str(value)}
     return value
 
 
@@ -132,12 +136,7 @@ def _extended(value: Any, depth: int = 0) -> Any:
 def _big_integer(code: int, data: memoryview) -> Any:
     if code != BIG_INTEGER:
         raise ValueError(f"extension type {code} is unknown")
-    number = msgspec.msgpack.decode(data)
-    if isinstance(number, int):
-        return number
-    if isinstance(number, str) and len(number) <= DIGITS and _DECIMAL.fullmatch(number):
-        return int(number)
-    raise ValueError("an integer of extension type 0 is a number or a decimal string")
+    return big_integer(data)
 
 
 def _key(name: object) -> str:

@@ -1,0 +1,5 @@
+from .inbound cimport Inbound
+
+
+cdef class Oversized(Inbound):
+    pass
