@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock import DataLost, JournalError, JournalMissing, LocalError
+from penstock import DataLost, JournalCorrupt, JournalError, JournalMissing, LocalError
 from penstock.journal import gaps
 from penstock.journal.gaps import Gap
 from penstock.journal.layout import log_folder
+from penstock.journal.reader import JournalReader
 from penstock.journal.retention import trim
 from penstock.journal.writer import JournalWriter
 from penstock.spark import planning
@@ -90,6 +91,12 @@ def test_what_another_query_has_passed_over_is_there_for_this_one(damaged: Path)
     sound[sound.index(bytes([item(15)[0] ^ 1]) + item(15)[1:])] ^= 1
     segments(damaged, "a")[0].write_bytes(sound)
     assert plan(damaged, 0, 30, query="q2", failOnDataLoss="false", failOnGap="true") == [(0, 30)]
+
+
+def test_what_one_query_passes_over_is_still_an_error_for_others(damaged: Path) -> None:
+    plan(damaged, 0, 30, failOnDataLoss="false")
+    with pytest.raises(JournalCorrupt, match="positions 10 to 19"):
+        list(JournalReader(damaged, "a").read(0, 30))
 
 
 def test_more_losses_in_the_same_batch_are_recorded_too(damaged: Path) -> None:
