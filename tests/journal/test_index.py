@@ -161,9 +161,9 @@ def test_each_body_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[int] = []
     check = rows.check
 
-    def count(message: pa.Buffer, header_bytes: int, rows: int, checksum: bytes) -> pa.RecordBatch:
+    def count(message: pa.Buffer, header_bytes: int, rows: int, time: int, checksum: bytes) -> pa.RecordBatch:
         checked.append(rows)
-        return check(message, header_bytes, rows, checksum)
+        return check(message, header_bytes, rows, time, checksum)
 
     monkeypatch.setattr("penstock.journal.index.check", count)
     for _ in range(3):

@@ -23,6 +23,7 @@ import xxhash
 from ..errors import JournalCorrupt, LocalError
 
 __all__ = [
+    "BODY_DIFFERS",
     "FORMAT",
     "ITEMS",
     "NO_ITEMS",
@@ -42,6 +43,8 @@ __all__ = [
     "scan",
     "tabulate",
 ]
+
+BODY_DIFFERS = "the checksum of its body is another"
 
 FORMAT = 2
 """The version of the format."""
@@ -264,7 +267,8 @@ def _ramp(length: int) -> pa.Int64Array:
 
 def _repeated(stream: str, rows: int) -> pa.StringArray:
     capacity = max(1_024, 1 << rows.bit_length())
-    if capacity * len(stream) > _MAX_REPEATED_CHARS:
+    # Of an array of none Arrow writes all that the slice was cut from.
+    if not rows or capacity * len(stream) > _MAX_REPEATED_CHARS:
         return pa.repeat(pa.scalar(stream, pa.string()), rows)
     return _repetition(stream, capacity).slice(0, rows)
 
@@ -352,7 +356,7 @@ def _schema(content: pa.Buffer) -> tuple[int, pa.Schema]:
 
 
 def scan(content: pa.Buffer, offset: int, limit: int, position: int, head: str | None) -> Iterator[Entry]:
-    """Yield the batches that lie wholly between two offsets of a segment; bodies are not looked at.
+    """Yield the batches that lie wholly between two offsets of a segment; bodies with rows are not looked at.
 
     Args:
         content: The segment.
@@ -374,6 +378,8 @@ def scan(content: pa.Buffer, offset: int, limit: int, position: int, head: str |
             raise Malformed(f"a batch of position {entry.position} is in its place", offset, position)
         if head is not None and entry.note.prev != head:
             raise Malformed("the batch before it is not the one that it was written after", offset, position)
+        if not entry.note.rows and not body_is_sound(content, entry):
+            raise Malformed(BODY_DIFFERS, offset, position)
         yield entry
         offset = entry.end_offset
         position = entry.end

@@ -31,7 +31,7 @@ def gap_of(entry: Entry) -> Gap | None:
     return Gap(note.position, _time(note.time), note.gap, previous)
 
 
-def first_prev(content: pa.Buffer | None, log: str) -> str | None:
+def first_prev(content: pa.Buffer | None, first: int, log: str) -> str | None:
     """Return what the first batch of a segment names as the batch before it; None if that cannot be told."""
     if content is None:
         return None
@@ -39,7 +39,7 @@ def first_prev(content: pa.Buffer | None, log: str) -> str | None:
         entry = entry_at(memoryview(content), preamble_bytes(content, log), content.size, 0)
     except Malformed:
         return None
-    return entry.note.prev if entry else None
+    return entry.note.prev if entry is not None and entry.position == first else None
 
 
 def _time(microseconds: int) -> datetime:
@@ -57,8 +57,8 @@ class Index:
     """
 
     __slots__ = (
-        "_checksums", "_headers", "_log", "_offsets", "_sizes", "_sound", "_starts", "count", "damage", "end", "first",
-        "gaps", "head", "last", "last_time", "missing", "name", "offset", "prev", "sealed",
+        "_checksums", "_headers", "_log", "_offsets", "_sizes", "_sound", "_starts", "_times", "count", "damage", "end",
+        "first", "gaps", "head", "last", "last_time", "missing", "name", "offset", "prev", "sealed",
     )  # fmt: skip
 
     def __init__(self, name: str, first: int, log: str) -> None:
@@ -90,11 +90,12 @@ class Index:
         self.damage: list[Damage] = []
         """Which positions are not what was written, as far as headers tell."""
         # Of each batch that has rows, its first position, where it starts, the bytes of its header and of all of it,
-        # the checksum of its body, and whether that was checked: a worker may read a batch often. No objects.
+        # when it was appended, the checksum of its body, and whether that was checked. Numbers, no objects.
         self._starts = array("q")
         self._offsets = array("q")
         self._headers = array("q")
         self._sizes = array("q")
+        self._times = array("q")
         self._checksums = bytearray()
         self._sound = bytearray()
 
@@ -188,6 +189,7 @@ class Index:
             self._offsets.append(entry.offset)
             self._headers.append(entry.header_bytes)
             self._sizes.append(end_offset - entry.offset)
+            self._times.append(note.time)
             self._checksums += entry.checksum
             self._sound.append(False)
             self.last_time = note.time
@@ -210,6 +212,7 @@ class Index:
             self._offsets.append(_DAMAGED)
             self._headers.append(0)
             self._sizes.append(0)
+            self._times.append(0)
             self._checksums += bytes(_CHECKSUM_BYTES)
             self._sound.append(False)
             self.end = damage.end
@@ -243,7 +246,9 @@ class Index:
 
         """
         for damage in self.damage:
-            if damage.first == damage.end and start <= damage.first <= end and not accepted(damage.first, damage.first):
+            at = damage.first
+            within = start <= at < end or at == end == self.end
+            if at == damage.end and within and not accepted(at, at):
                 raise damage.error(self.name)
         for at in self._range(start, end):
             first, behind = self._bounds(at)
@@ -278,7 +283,7 @@ class Index:
         if self._sound[at]:
             return decode(message), size
         checksum = self._checksums[_CHECKSUM_BYTES * at : _CHECKSUM_BYTES * (at + 1)]
-        batch = check(message, self._headers[at], rows, checksum)
+        batch = check(message, self._headers[at], rows, self._times[at], checksum)
         self._sound[at] = True
         return batch, size
 

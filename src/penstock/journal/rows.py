@@ -7,15 +7,14 @@ offsets that lead out of its body, or say that it is compressed and large. So wh
 from __future__ import annotations
 
 import struct
+from array import array
 
 import pyarrow as pa
 import xxhash
 
-from .format import SCHEMA, Malformed
+from .format import BODY_DIFFERS, SCHEMA, Malformed
 
-__all__ = ["BODY_DIFFERS", "check", "decode"]
-
-BODY_DIFFERS = "the checksum of its body is another"
+__all__ = ["check", "decode"]
 
 _PREFIX_BYTES = 8
 _UNSIGNED = struct.Struct("<I").unpack_from
@@ -25,6 +24,7 @@ _MESSAGE_VTABLE = struct.Struct("<5H").unpack_from
 _BATCH_VTABLE = struct.Struct("<6H").unpack_from
 _BATCH_VTABLE_BYTES = 12
 """Of a `RecordBatch` that has a field for its compression."""
+_TIME = SCHEMA.get_field_index("time")
 _STREAM = SCHEMA.get_field_index("stream")
 _FEW_ROWS = 1_024
 """For so many it is quicker to let Arrow look at all columns at once."""
@@ -43,7 +43,7 @@ def decode(message: pa.Buffer) -> pa.RecordBatch:
         raise _malformed(f"Arrow cannot read it: {error}") from None
 
 
-def check(message: pa.Buffer, header_bytes: int, rows: int, checksum: bytes | bytearray) -> pa.RecordBatch:
+def check(message: pa.Buffer, header_bytes: int, rows: int, time: int, checksum: bytes | bytearray) -> pa.RecordBatch:
     """Return the rows of a batch, once its body is what was written, and every row of it can be looked at.
 
     It takes one pass over the body, and one over the offsets.
@@ -52,6 +52,7 @@ def check(message: pa.Buffer, header_bytes: int, rows: int, checksum: bytes | by
         message: The batch: header and body.
         header_bytes: Where the body begins.
         rows: How many rows it must have.
+        time: When each of them was appended: microseconds since 1970.
         checksum: XXH3 of the body, of 128 bits.
 
     Raises:
@@ -68,6 +69,8 @@ def check(message: pa.Buffer, header_bytes: int, rows: int, checksum: bytes | by
         raise _malformed(f"it has {batch.num_rows} rows, and not {rows}")
     try:
         _validate(batch, rows)
+        if bytes(memoryview(batch.column(_TIME).buffers()[1])[: 8 * rows]) != (array("q", (time,)) * rows).tobytes():
+            raise ValueError("its rows tell another time")
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _malformed(f"its columns are not sound: {error}") from None
     return batch
