@@ -46,6 +46,8 @@ def main(folder: Path) -> None:
         spark__driver__memory="1g",
         spark__executor__memory="1g",
         spark__task__maxFailures="8",
+        # Else the application ends with the tenth executor that is killed.
+        spark__deploy__maxExecutorRetries="-1",
         spark__sql__streaming__pollingDelay="50ms",
         spark__sql__streaming__minBatchesToRetain="20",
     )
