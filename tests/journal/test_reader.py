@@ -383,3 +383,13 @@ def test_reading_while_it_is_written_and_trimmed(tmp_path: Path) -> None:
     thread.join()
     assert failures == []
     assert journal.reader(SOURCE).first > 0
+
+
+def test_a_segment_that_goes_while_it_is_read_is_missing(tmp_path: Path) -> None:
+    # THREATS 97: whatever was not trimmed must be there.
+    folder = write(tmp_path, 9_000, 9_000, 9_000, 9_000, segment_bytes=1)
+    batches = JournalReader(tmp_path, SOURCE).read(0, 36_000)
+    assert next(batches).num_rows == 9_000
+    segment(folder, 18_000).unlink()
+    with pytest.raises(JournalCorrupt, match=r"positions 18000 to 26999 are damaged \(the file is missing"):
+        list(batches)

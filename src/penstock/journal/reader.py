@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..errors import DataLost, JournalCorrupt, JournalMismatch, LocalError
 from .damage import Damage, Promise
-from .format import SCHEMA
+from .format import SCHEMA, corrupt
 from .gaps import Gap, merge
 from .index import Index
 from .layout import Extent, bytes_between
@@ -317,7 +317,10 @@ class JournalReader:
                 content = None
         if content is None:
             self.refresh()
-            raise self._lost(start, end if following is None else min(end, following))
+            behind = end if following is None else min(end, following)
+            if index.first >= self.first:
+                raise corrupt(index.name, start, behind, "the file is missing")
+            raise self._lost(start, behind)
         return content
 
 
