@@ -26,4 +26,4 @@ def test_every_component_has_a_table() -> None:
     assert re.findall(r"^## (.*)$", PAGE, re.MULTILINE) == COMPONENTS
 
 
-COMPONENTS = ["Publisher", "Link", "Collector", "Disk and journal", "Spark"]
+COMPONENTS = ["Publisher", "Link", "Collector", "Disk and journal", "Spark", "River"]

@@ -181,7 +181,7 @@ def test_a_file_that_is_gone_is_damage(tmp_path: Path) -> None:
     tail = end_of(folder)
     assert (tail.first, tail.size, tail.position, tail.head, tail.state) == (5, 0, 5, first, b"at 3")
     segment(folder).unlink()
-    assert damage(folder) == [(3, 5)]
+    assert damage(folder) == [(0, 3), (3, 5)]
 
 
 def test_state_and_position_survive_gaps_and_empty_batches(tmp_path: Path) -> None:
