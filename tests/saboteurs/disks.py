@@ -1,0 +1,84 @@
+"""The laboratory of the disk: power cuts, errors, and a disk that lies about fsync, each at some step of the work."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+from tests.disk.lying import LyingDisk, PowerCut
+from tests.disk.scenario import Promises, broken_promises, unnoticed, work
+
+__all__ = ["disk_errors", "lies", "power_cuts"]
+
+CUTS = 150
+ERRORS = 60
+LIES = 60
+
+
+def power_cuts(folder: Path) -> Iterator[str]:
+    """Cut the power; whatever was promised before must be true after it."""
+    for name, step in _steps(folder, CUTS):
+        before, after = _two(folder, name)
+        promises = Promises()
+        disk = LyingDisk(before, cut_at=step)
+        _work(disk, before, promises)
+        disk.power_cut(after, random.Random(name))
+        yield from (f"power cut at step {name}: {broken}" for broken in _broken(after, promises))
+
+
+def disk_errors(folder: Path) -> Iterator[str]:
+    """Let one call fail; whatever was promised must be true."""
+    for name, step in _steps(folder, ERRORS):
+        place, _ = _two(folder, name)
+        promises = Promises()
+        _work(LyingDisk(place, fail_at=(step, (errno.EIO, errno.ENOSPC)[step % 2])), place, promises)
+        yield from (f"error at step {name}: {broken}" for broken in _broken(place, promises))
+
+
+def lies(folder: Path) -> Iterator[str]:
+    """Cut the power on a disk that has lied about fsync; what is left must be sound, or known to be not."""
+    for name, step in _steps(folder, LIES):
+        rng = random.Random(name)
+        before, after = _two(folder, name)
+        disk = LyingDisk(before, cut_at=max(step, 10), lies_from=rng.randrange(1, max(step, 10)))
+        _work(disk, before, Promises())
+        disk.power_cut(after, rng)
+        yield from (f"lies until step {name}: {wrong}" for wrong in unnoticed(after / "journal"))
+
+
+def _work(disk: LyingDisk, folder: Path, promises: Promises) -> None:
+    with disk.installed():
+        try:
+            work(folder / "journal", promises)
+        except PowerCut:
+            return
+
+
+def _broken(folder: Path, promises: Promises) -> list[str]:
+    # What the check itself writes need not last.
+    with mock.patch.object(os, "fsync", lambda descriptor: None):
+        return broken_promises(folder / "journal", promises)
+
+
+def _steps(folder: Path, count: int) -> Iterator[tuple[str, int]]:
+    """Yield steps of the work in an order that jumps, each with a name."""
+    whole = folder / "whole"
+    whole.mkdir()
+    disk = LyingDisk(whole)
+    _work(disk, whole, Promises())
+    steps = list(range(1, disk.steps + 1))
+    random.Random(1).shuffle(steps)
+    for number in range(count):
+        step = steps[number % len(steps)]
+        yield f"{step}-{number // len(steps)}", step
+
+
+def _two(folder: Path, name: str) -> tuple[Path, Path]:
+    before, after = folder / f"before-{name}", folder / f"after-{name}"
+    before.mkdir()
+    after.mkdir()
+    return before, after
