@@ -19,7 +19,7 @@ from tests.sim.clockwork import Network, Stuck, network, run
 from tests.sim.links import Road
 from tests.sim.test_link_troubles import LIMIT, World
 
-__all__ = ["outages", "slow_links", "troubled_links"]
+__all__ = ["outages", "slow_links", "troubled_links", "worn_links"]
 
 PROTOCOLS = ("river", "rsocket", "reactivesocket-0.2")
 WATCHFUL = Settings(
@@ -87,6 +87,19 @@ async def _transfer(protocol: str, request: int, answer: int) -> bool:
 
 def _text(kib: int) -> bytes:
     return json.dumps("x" * (kib * KIB)).encode()
+
+
+def worn_links(folder: Path) -> Iterator[str]:
+    """Cut each link in the middle of the same message; the call ends with an error that says why (THREATS 91)."""
+    for protocol in PROTOCOLS:
+        roads = Road(50_000.0, 0.01, cut=100_000), Road(50_000.0, 0.01)
+        with network(lambda number: roads) as net:  # noqa: B023
+            try:
+                run(_transfer(protocol, 200, 1), limit=600.0)
+            except PenstockError:
+                continue
+            except TimeoutError:
+                yield f"{protocol}: the same message was sent over {net.made} links"
 
 
 def outages(folder: Path) -> Iterator[str]:

@@ -12,16 +12,15 @@ from unittest import mock
 from tests.disk.lying import LyingDisk, PowerCut
 from tests.disk.scenario import Promises, broken_promises, unnoticed, work
 
-__all__ = ["disk_errors", "lies", "power_cuts"]
+__all__ = ["disk_errors", "errors_and_cuts", "lies", "power_cuts"]
 
-CUTS = 150
 ERRORS = 60
 LIES = 60
 
 
 def power_cuts(folder: Path) -> Iterator[str]:
     """Cut the power; whatever was promised before must be true after it."""
-    for name, step in _steps(folder, CUTS):
+    for name, step in _steps(folder):
         before, after = _two(folder, name)
         promises = Promises()
         disk = LyingDisk(before, cut_at=step)
@@ -37,6 +36,18 @@ def disk_errors(folder: Path) -> Iterator[str]:
         promises = Promises()
         _work(LyingDisk(place, fail_at=(step, (errno.EIO, errno.ENOSPC)[step % 2])), place, promises)
         yield from (f"error at step {name}: {broken}" for broken in _broken(place, promises))
+
+
+def errors_and_cuts(folder: Path) -> Iterator[str]:
+    """Let one call fail, and cut the power soon after; whatever was promised before must be true after it."""
+    for name, step in _steps(folder, ERRORS):
+        rng = random.Random(name)
+        before, after = _two(folder, name)
+        promises = Promises()
+        disk = LyingDisk(before, fail_at=(step, errno.EIO), cut_at=step + rng.randint(1, 8))
+        _work(disk, before, promises)
+        disk.power_cut(after, rng)
+        yield from (f"error and power cut at step {name}: {broken}" for broken in _broken(after, promises))
 
 
 def lies(folder: Path) -> Iterator[str]:
@@ -64,17 +75,16 @@ def _broken(folder: Path, promises: Promises) -> list[str]:
         return broken_promises(folder / "journal", promises)
 
 
-def _steps(folder: Path, count: int) -> Iterator[tuple[str, int]]:
-    """Yield steps of the work in an order that jumps, each with a name."""
+def _steps(folder: Path, count: int | None = None) -> Iterator[tuple[str, int]]:
+    """Yield so many steps of the work, or each of them, in an order that jumps; and a name for what happens there."""
     whole = folder / "whole"
     whole.mkdir()
     disk = LyingDisk(whole)
     _work(disk, whole, Promises())
     steps = list(range(1, disk.steps + 1))
     random.Random(1).shuffle(steps)
-    for number in range(count):
-        step = steps[number % len(steps)]
-        yield f"{step}-{number // len(steps)}", step
+    for step in steps[:count]:
+        yield f"{step}", step
 
 
 def _two(folder: Path, name: str) -> tuple[Path, Path]:
