@@ -24,7 +24,8 @@ from chaos.sources import Source
 
 import penstock
 from penstock import Payload, Service, Settings
-from penstock.errors import ConnectError, JournalError, PenstockError
+from penstock.aio.driver import Driver
+from penstock.errors import ConnectError, DiskFull, JournalError, PenstockError
 from penstock.journal import Journal, JournalWriter
 from penstock.journal.collect import Collector
 from penstock.transports import Discard
@@ -64,8 +65,8 @@ class Plan:
         self.late = rng.choice((0.0, 0.05, 0.3))
         self.credit = rng.choice((None, 3, 40))
         self.burst = rng.choice((1, 10, 50))
-        self.pause = rng.choice((0.0, 0.02, 0.2))
-        self.faults = [rng.choice(faults) for _ in range(rng.randint(2, 6))] if faults else []
+        self.pause = rng.uniform(2.0, 10.0) * self.burst / ITEMS
+        self.faults = [rng.choice(faults) for _ in range(rng.randint(3, 8))] if faults else []
         self.road = Road(10.0 ** rng.uniform(5.0, 7.0), rng.choice((0.0, 0.01, 0.1)))
 
 
@@ -89,6 +90,7 @@ class World:
         self.ended: dict[int, int] = {}
         self.faults: list[dict[str, Any]] = []
         self.full = False
+        self.excess = 0
         self.service = Service()
         self.service.stream(ROUTE)(self.items)
         self.settings = Settings(resume_timeout=60.0, session_grace=60.0, close_grace=0.0, resume=plan.source.resumes)
@@ -106,10 +108,18 @@ class World:
         self.runs += 1
         run, plan = self.runs, self.plan
         for number in range(ITEMS):
+            self._count(run, number)
             yield plan.source.prefix + item(run, number)
             if number % plan.burst == 0:
                 await asyncio.sleep(plan.pause)
         self.ended[run] = ITEMS
+
+    def _count(self, run: int, number: int) -> None:
+        """Note what is asked for beyond the collector's credit: each item once it is safe, and so many more."""
+        credit = self.plan.credit
+        if run == 1 and credit is not None and self.plan.source.protocol != "river":
+            excess = number - self.collector.progress.position - credit
+            self.excess = max(self.excess, excess)
 
     async def play(self) -> None:
         """Let everything happen, and everything heal."""
@@ -139,7 +149,7 @@ class World:
             )
             try:
                 return await self.collector.run()
-            except ConnectError:
+            except (ConnectError, DiskFull):
                 await asyncio.sleep(1.0)
 
     def note(self, kind: str, seconds: float = 0.0) -> None:
@@ -148,14 +158,16 @@ class World:
     # Faults.
 
     async def kill(self) -> None:
-        """Kill the collector where it stands."""
+        """Kill the collector where it stands, be that just when it has written something."""
+        if self.rng.random() < 0.5:
+            await self._written()
         # While nothing has come, nobody can tell whether the publisher has heard of the session.
         self.note("kill collector" if self.collector.progress.position else "long outage")
         before, task = self.journal, self.task
         self.lives += 1
         shutil.copytree(before, self.journal)
         for link in list(self.net.links):
-            if getattr(link.receiver, "session", None) is not None and link.receiver.session._is_client:
+            if isinstance(link.receiver, Driver) and link.receiver.session._is_client:
                 link.receiver = Discard()
                 link.abort()
         assert task is not None
@@ -164,6 +176,13 @@ class World:
             await task
         await asyncio.sleep(self.rng.choice((0.0, 0.1, 3.0)))
         self.start()
+
+    async def _written(self) -> None:
+        """Wait until the collector has written something, and for the moment in which it tells somebody."""
+        loop: Any = asyncio.get_running_loop()
+        before, end = loop.works, loop.time() + 2.0
+        await passing(lambda: loop.works > before or loop.time() > end, 0.005)
+        await asyncio.sleep(self.rng.choice((0.0, 0.01, self.plan.late)))
 
     async def cut(self) -> None:
         """Break the link."""
@@ -191,16 +210,25 @@ class World:
         """Let the disk be full for a while."""
         self.note("full disk", 3.0)
         self.full = True
-        await asyncio.sleep(3.0)
-        self.full = False
+        asyncio.get_running_loop().call_later(3.0, setattr, self, "full", False)
 
     async def disown(self) -> None:
         """Take the owner of the collector's stream away, as a defect in the driver might."""
         self.note("long outage")
         for link in self.net.links:
-            inbound = getattr(link.receiver, "inbound", None)
-            if inbound and link.receiver.session._is_client:
-                inbound.clear()
+            if isinstance(link.receiver, Driver) and link.receiver.session._is_client:
+                link.receiver.inbound = Forgetful(link.receiver.inbound)
+
+
+class Forgetful(dict[int, Any]):
+    """A table of owners that does not find the first one that it is asked for."""
+
+    asked = False
+
+    def get(self, key: int, default: Any = None) -> Any:
+        found = super().get(key, default) if self.asked else default
+        self.asked = True
+        return found
 
 
 FAULTS: dict[str, Callable[[World], Any]] = {
@@ -216,7 +244,7 @@ FAULTS: dict[str, Callable[[World], Any]] = {
 
 def collectors(folder: Path) -> Iterator[str]:
     """Collect from each kind of source under faults; the oracle must find every item once, or a gap."""
-    return _collected(folder, SEEDS, SOURCES, ("kill", "cut", "outage", "restart", "full disk"))
+    return _collected(folder, SEEDS, SOURCES, ("kill", "kill", "cut", "outage", "restart", "full disk"))
 
 
 def long_outages(folder: Path) -> Iterator[str]:
@@ -268,6 +296,8 @@ def _judged(plan: Plan, seed: int, folder: Path) -> list[str]:
         plan.source, table["position"].to_numpy(), table["data"], gaps, world.ended, world.faults
     )
     verdict.problems += problems
+    if world.excess:
+        verdict.problems.append(f"{world.excess} items more than the credit were asked for")
     if verdict.sound:
         return []
     return [f"{verdict}; {[(gap.position, gap.reason) for gap in gaps]} after {[each['kind'] for each in world.faults]}"]

@@ -19,6 +19,7 @@ from penstock.journal import (
     losses,
     reader,
     recovery,
+    retention,
     rows,
     segment,
     survey,
@@ -26,11 +27,11 @@ from penstock.journal import (
     writer,
 )
 from penstock.journal.damage import Promise
-from penstock.journal.format import preamble, scan
+from penstock.journal.format import preamble
 from penstock.journal.mark import Mark
 from penstock.journal.recovery import Tail
 
-from .patching import edited, replaced
+from .patching import edited, replaced, together
 from .saboteur import Saboteur
 
 __all__ = ["SABOTEURS"]
@@ -97,7 +98,7 @@ def gaps_not_durable() -> Sabotage:
 
 def gaps_kept_after_deletion() -> Sabotage:
     return edited(
-        trimming,
+        retention,
         "delete_free",
         ("    gaps.add(folder, [gap for", "    kept = ([gap for"),
         ("    return free[-1]", "    gaps.add(folder, kept)\n    return free[-1]"),
@@ -124,10 +125,8 @@ def short_file_is_clamped() -> Sabotage:
 
 
 def chain_not_checked() -> Sabotage:
-    def unlinked(content: Any, offset: int, limit: int, position: int, head: str | None) -> Any:
-        return scan(content, offset, limit, position, None)
-
-    return replaced((index, "scan", unlinked), (damage, "scan", unlinked))
+    edit = "if head is not None and entry.note.prev != head:", "if False:"
+    return together(edited(index, "scan", edit), edited(damage, "scan", edit))
 
 
 def segments_not_linked() -> Sabotage:

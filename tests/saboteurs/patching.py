@@ -8,11 +8,11 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
-__all__ = ["edited", "replaced"]
+__all__ = ["edited", "replaced", "together"]
 
 
 @contextmanager
@@ -50,4 +50,13 @@ def edited(owner: Any, name: str, *edits: tuple[str, str]) -> Iterator[None]:
     exec(code, module.__dict__, space)
     made = space[function.__name__]
     with mock.patch.object(owner, name, type(found)(made) if isinstance(found, staticmethod | classmethod) else made):
+        yield
+
+
+@contextmanager
+def together(*parts: AbstractContextManager[object]) -> Iterator[None]:
+    """Make a mistake that takes several changes."""
+    with ExitStack() as stack:
+        for part in parts:
+            stack.enter_context(part)
         yield
