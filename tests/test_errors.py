@@ -66,3 +66,9 @@ def test_a_mismatch_says_where() -> None:
     error = Mismatch(problems=[("/a", "wrong"), ("", "worse")], total=5)
     assert str(error) == "/a: wrong; data: worse, and 3 more"
     assert (error.total, pickle.loads(pickle.dumps(error)).problems) == (5, error.problems)
+
+
+def test_a_refusal_for_want_of_room_is_temporary() -> None:
+    refused = SetupRejected.full("max_connections (1) are open", 3)
+    assert refused.temporary and refused.code == 3 and "max_connections" in str(refused)
+    assert not SetupRejected("no", 3).temporary

@@ -132,7 +132,7 @@ def acceptors(
 
         return lambda: ReactiveStreamsAcceptor(settings)
     if protocol == "river":
-        return _river_acceptors(settings, options or {})
+        return _river_acceptors(settings, logs, options or {})
     from .rsocket.accept import RSocketAcceptor
     from .rsocket.connection import Connection as RSocketConnection
     from .rsocket.dialect import DIALECTS
@@ -146,7 +146,7 @@ def acceptors(
     begin: Callable[..., RSocketSession] = RSocketSession.server
     if settings.resume_timeout > 0 and not settings.length_counts_itself:
         if logs is None:
-            store = SessionStore(settings.max_sessions)
+            store = SessionStore(settings.all_sessions)
         else:
             from .rsocket.stored import StoredSession
             from .rsocket.stored_sessions import StoredSessions
@@ -214,15 +214,23 @@ def _river_client(
     return session
 
 
-def _river_acceptors(settings: Settings, options: Mapping[str, str]) -> Callable[[], Acceptor]:
+def _river_acceptors(
+    settings: Settings, logs: SessionLogs | None, options: Mapping[str, str]
+) -> Callable[[], Acceptor]:
     from .river.accept import RiverAcceptor
     from .river.identity import Identity
     from .river.session import RiverSession
     from .river.sessions import Sessions
 
     identity = Identity.of(options)
-    sessions: Sessions[RiverSession] = Sessions(settings.max_sessions)
-    return lambda: RiverAcceptor(settings, identity, sessions)
+    if logs is None:
+        sessions: Sessions[RiverSession] = Sessions(settings.all_sessions)
+        return lambda: RiverAcceptor(settings, identity, sessions)
+    from .river.stored import StoredRiverSession
+    from .river.stored_sessions import StoredSessions
+
+    stored = StoredSessions(settings, logs, identity.codec)
+    return lambda: RiverAcceptor(settings, identity, stored, StoredRiverSession.server)
 
 
 def _known(protocol: str) -> None:

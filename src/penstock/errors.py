@@ -52,6 +52,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 __all__ = [
     "ApplicationError",
@@ -243,8 +244,27 @@ class FrameError(ProtocolError):
         return f"byte {self.offset}: {self.message}"
 
 
+_FULL: Final = "the server is full"
+"""How a refusal begins that is temporary: the protocols have no code for it."""
+
+
 class SetupRejected(SessionError):
-    """The server refused the set-up of this session."""
+    """The server refused the set-up of this session.
+
+    Attributes:
+        temporary: The server has no room at the moment, and says which limit it has reached: another try may help.
+
+    """
+
+    @property
+    def temporary(self) -> bool:
+        """Whether the server has no room at the moment."""
+        return _FULL in self.message
+
+    @classmethod
+    def full(cls, reason: str, code: int | str | None = None) -> SetupRejected:
+        """Return the refusal of a server that has no room; `reason` names the limit."""
+        return cls(f"{_FULL}: {reason}", code)
 
 
 class ResumeRejected(SessionError):

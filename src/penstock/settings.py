@@ -82,7 +82,8 @@ class Settings:
     """Output waiting in a link at which producers pause: some write calls, so that the socket never runs dry;
     at four times as much we read no more requests either."""
     max_connections: int = 10_000
-    """Connections of a server together: each costs a file descriptor and some 20 KiB."""
+    """Connections of a server together: each costs a file descriptor and some 20 KiB. Links whose first message has
+    not been read are counted apart, by the same limits: a full server still lets in who resumes a session."""
     max_connections_per_address: int = 100
     """Connections of a server from one address: one client needs one, and many hide behind one address."""
     max_refusals_per_address: int = 100
@@ -124,7 +125,8 @@ class Settings:
     resume_bytes: int = 64 * MIB
     """Sent output that a session keeps until the peer confirms it; what is older cannot be resumed from."""
     max_sessions: int = 1_000
-    """Sessions that a server keeps for resuming."""
+    """Sessions without a link that a server keeps until their clients come back, River's included; beyond it, the one
+    that has waited longest is ended."""
     resume_store: str = ""
     """A folder in which a server keeps them on disk, so that clients resume them after it was killed and started again;
     everything that is sent waits for the disk then. Empty: they die with the process."""
@@ -182,6 +184,11 @@ class Settings:
     """What the metadata of this connection is; empty: what the protocol's routing needs."""
     data_mime: str = "application/octet-stream"
     """What the data of this connection is, as its set-up says; nobody but handlers interprets it."""
+
+    @property
+    def all_sessions(self) -> int:
+        """How many sessions a server can have: those with a link, and those that wait for one."""
+        return self.max_connections + self.max_sessions
 
     def __post_init__(self) -> None:
         at_least_1 = ("credit", "batch_rows", "max_streams", "max_frame_bytes", "output_high_bytes")

@@ -285,3 +285,33 @@ async def test_sessions_that_nobody_comes_back_for_are_removed(tmp_path) -> None
     settings = Settings(resume_store=str(tmp_path), resume_timeout=0.01)
     async with penstock.serve(Service(), "rsocket+memory://expiry", settings=settings):
         await until(lambda: not left.exists())
+
+
+@pytest.mark.parametrize("url", ["river+tcp://127.0.0.1:0", "river+ws://127.0.0.1:0/x", "river+memory://goodbye"])
+async def test_calls_end_at_once_when_a_river_server_closes(url: str) -> None:
+    reached = asyncio.Event()
+    service = Service()
+
+    @service.call("demo.never")
+    async def never(request: penstock.Payload) -> bytes:
+        reached.set()
+        await asyncio.get_running_loop().create_future()
+        return b"1"
+
+    @service.call("demo.echo")
+    def echo(request: penstock.Payload) -> bytes:
+        return request.data
+
+    # Whoever waits for the client's grace is ended by this.
+    client = Settings(session_grace=3600.0, heartbeat_interval=20.0, handshake_timeout=20.0)
+    server = await penstock.serve(service, url, settings=client)
+    place = server.urls[0]
+    patience = penstock.Reconnect(first_delay=0.01, longest_delay=0.01)
+    async with asyncio.timeout(60), penstock.connect(place, settings=client, reconnect=patience) as peer:
+        call = asyncio.create_task(peer.call("demo.never", b"1"))
+        await reached.wait()
+        await server.close(0)
+        with pytest.raises(penstock.ApplicationError, match=r"UNEXPECTED_DISCONNECT.*closed the session"):
+            await call
+        async with penstock.serve(service, place, settings=client):
+            assert (await peer.call("demo.echo", b"1")).data == b"1"

@@ -412,9 +412,9 @@ async def test_links_that_are_refused_are_told(caplog: pytest.LogCaptureFixture)
         writer.close()
         async with penstock.connect(server.urls[0]) as peer:
             await peer.call("echo")
-            reader, other = await asyncio.open_connection("127.0.0.1", port)
-            assert await reader.read() == b""
-            other.close()
+            async with penstock.connect(server.urls[0]) as other:
+                with pytest.raises(SessionError, match="max_connections"):
+                    await other.call("echo")
     refused = notes.of("refused")
     assert [address for _, address, _ in refused] == ["127.0.0.1", "127.0.0.1"]
     assert refused[1][2] == "max_connections (1) are open"

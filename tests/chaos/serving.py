@@ -9,10 +9,13 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 
 from penstock import Items, Payload, Service, Settings, serve
 
 TOTAL = 50_000
+# No heartbeat is missed because this machine is slow.
+PATIENT = Settings(heartbeat_interval=20.0, handshake_timeout=20.0, session_grace=60.0)
 
 
 def make_service(calls: str) -> Service:
@@ -20,16 +23,16 @@ def make_service(calls: str) -> Service:
     service = Service()
     notes = os.open(calls, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    @service.stream("count")
+    @service.stream("demo.count")
     def count(request: Payload) -> Iterator[bytes]:
         return (b"%d" % number for number in range(int(request.data), TOTAL))
 
-    @service.call("note")
+    @service.call("demo.note")
     def note(request: Payload) -> Payload:
         os.write(notes, request.data + b"\n")
         return request
 
-    @service.channel("echo")
+    @service.channel("demo.echo")
     async def echo(request: Payload, items: Items) -> AsyncIterator[Payload]:
         yield request
         async for item in items:
@@ -39,7 +42,7 @@ def make_service(calls: str) -> Service:
 
 
 async def main(url: str, folder: str, calls: str) -> None:
-    async with serve(make_service(calls), url, settings=Settings(resume_store=folder)) as server:
+    async with serve(make_service(calls), url, settings=replace(PATIENT, resume_store=folder)) as server:
         print(server.urls[0], flush=True)
         await server.serve_forever()
 

@@ -8,22 +8,31 @@ from asyncio.subprocess import PIPE, Process
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 import penstock
-from penstock import Canceled, Rejected, Settings
-from tests.chaos.serving import TOTAL
+from penstock import Canceled, Reconnect, Rejected
+from penstock.journal import Journal
+from penstock.journal.collect import Collector
+from tests.chaos.serving import PATIENT, TOTAL
 from tests.waiting import until
 
 ROOT = Path(__file__).parent.parent.parent
 KILLS = 4
+CLIENT = replace(PATIENT, resume=True)
+PLACES = pytest.mark.parametrize("place", ["rsocket+tcp://127.0.0.1:0", "river+tcp://127.0.0.1:0"])
+# River's own budget of tries is for servers that start faster than these.
+TRIES = Reconnect(first_delay=0.05, longest_delay=0.2, retry=lambda error: False)
 
 
 class Victim:
     """The server's process, and those that come after it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.url = "rsocket+tcp://127.0.0.1:0"
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url = url
         self.folder = folder
         self.kills = 0
         self._process: Process | None = None
@@ -47,8 +56,15 @@ class Victim:
 
 
 @asynccontextmanager
-async def victim(folder: Path) -> AsyncIterator[Victim]:
-    server = Victim(folder)
+async def connected(server: Victim) -> AsyncIterator[penstock.Peer]:
+    """Yield a peer that is closed when its session is lost."""
+    async with penstock.connect(server.url, settings=CLIENT, reconnect=TRIES) as peer:
+        yield peer
+
+
+@asynccontextmanager
+async def victim(url: str, folder: Path) -> AsyncIterator[Victim]:
+    server = Victim(url, folder)
     await server.start()
     try:
         yield server
@@ -56,13 +72,14 @@ async def victim(folder: Path) -> AsyncIterator[Victim]:
         await server.kill()
 
 
-async def test_what_was_sent_arrives_once_and_in_order_and_the_connection_lives(tmp_path: Path) -> None:
-    async with victim(tmp_path) as server, penstock.connect(server.url, settings=Settings(resume=True)) as peer:
+@PLACES
+async def test_what_was_sent_arrives_once_and_in_order_and_the_connection_lives(tmp_path: Path, place: str) -> None:
+    async with victim(place, tmp_path) as server, connected(server) as peer:
         got: list[int] = []
         ends = 0
         while len(got) < TOTAL:
             try:
-                async with peer.stream("count", b"%d" % len(got)) as items:
+                async with peer.stream("demo.count", b"%d" % len(got)) as items:
                     async for item in items:
                         got.append(int(item.data))
                         if server.kills < KILLS and len(got) >= (server.kills + 1) * TOTAL // (KILLS + 2):
@@ -74,12 +91,13 @@ async def test_what_was_sent_arrives_once_and_in_order_and_the_connection_lives(
         assert got == list(range(TOTAL))
         # A server may have been killed before the client was back at it.
         assert server.kills == KILLS >= ends > 0
-        assert (await peer.call("note", b"x")).data == b"x"
+        assert (await peer.call("demo.note", b'"x"')).data == b'"x"'
         assert not peer.closed
 
 
-async def test_a_call_is_answered_or_ends_and_is_never_begun_twice(tmp_path: Path) -> None:
-    async with victim(tmp_path) as server, penstock.connect(server.url, settings=Settings(resume=True)) as peer:
+@PLACES
+async def test_a_call_is_answered_or_ends_and_is_never_begun_twice(tmp_path: Path, place: str) -> None:
+    async with victim(place, tmp_path) as server, connected(server) as peer:
         answered: set[bytes] = set()
         refused: set[bytes] = set()
         given_up: set[bytes] = set()
@@ -87,10 +105,10 @@ async def test_a_call_is_answered_or_ends_and_is_never_begun_twice(tmp_path: Pat
         async def ask(worker: int) -> None:
             number = 0
             while server.kills < KILLS or number < 50:
-                name = b"%d-%d" % (worker, number)
+                name = b'"%d-%d"' % (worker, number)
                 number += 1
                 try:
-                    assert (await peer.call("note", name)).data == name
+                    assert (await peer.call("demo.note", name)).data == name
                     answered.add(name)
                 except Rejected:
                     refused.add(name)
@@ -109,3 +127,25 @@ async def test_a_call_is_answered_or_ends_and_is_never_begun_twice(tmp_path: Pat
         assert answered <= begun.keys() <= answered | given_up
         assert not refused & begun.keys()
         assert not peer.closed
+
+
+@PLACES
+async def test_a_collector_records_a_gap_for_each_restart_and_goes_on(tmp_path: Path, place: str) -> None:
+    async with victim(place, tmp_path) as server:
+        journal = tmp_path / "journal"
+        collector = Collector(server.url, "demo.count", journal, data=b"0", settings=PATIENT, credit=1_000)
+        collecting = asyncio.create_task(collector.run())
+        for turn in range(2):
+            await until(lambda turn=turn: collector.progress.rows > (turn + 1) * 5_000)
+            await server.kill()
+            await server.start()
+            await until(lambda turn=turn: collector.progress.gaps > turn or collecting.done())
+        await collecting
+    reader = Journal(journal).reader("demo.count")
+    rows = [int(value) for batch in reader.read(reader.first, reader.end) for value in batch["data"].to_pylist()]
+    gaps = reader.gaps()
+    assert len(gaps) == 2 and all("restarted" in gap.reason for gap in gaps)
+    ends = [gap.position for gap in gaps]
+    # Each subscription begins at the first item; nothing of it is missing before its end.
+    parts = [rows[begin:end] for begin, end in zip([0, *ends], [*ends, len(rows)], strict=True)]
+    assert all(part == list(range(len(part))) for part in parts) and len(parts[-1]) == TOTAL

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -49,7 +51,8 @@ def test_tail_needs_one_log(penstock: Penstock, tmp_path: Path) -> None:
 def test_verify_counts_what_is_sound(penstock: Penstock, tmp_path: Path) -> None:
     fill(tmp_path, "a", 3)
     result = penstock("journal", "verify", str(tmp_path))
-    assert (result.code, result.out) == (0, b"a: 3 rows from 0 to 3 are sound; 0 gaps\n")
+    assert result.code == 0
+    assert result.out.startswith(b"a: 3 rows from 0 to 3 are sound; 0 gaps; head ")
 
 
 def test_verify_finds_damage(penstock: Penstock, tmp_path: Path) -> None:
@@ -80,3 +83,71 @@ def test_no_such_log_is_wrong_use(penstock: Penstock, verb: str, tmp_path: Path)
     assert result.code == 2
     assert "has no log 'b'; it has a" in result.err
     assert_one_line(result)
+
+
+def spoil(journal: Path) -> None:
+    """Make three logs, the second one junk, and the third one cut."""
+    for source in "abc":
+        fill(journal, source, 3)
+        fill(journal, source, 2)
+    for path in (journal / "source=b").iterdir():
+        path.unlink()
+    (journal / "source=b" / "00000000000000000000.arrows").write_bytes(b"junk")
+    (cut,) = (journal / "source=c").glob("*.arrows")
+    os.truncate(cut, cut.stat().st_size - 1)
+
+
+def test_one_bad_log_leaves_the_others_listed(penstock: Penstock, tmp_path: Path) -> None:
+    spoil(tmp_path)
+    result = penstock("journal", "ls", str(tmp_path))
+    first, third = result.out.decode().splitlines()
+    assert result.code == 0
+    assert first.startswith("a: positions 0 to 5, ")
+    assert third.startswith("c: positions 0 to 5, ")
+    assert third.endswith("0 gaps, 3 to 4 damaged")
+    assert "b: " in result.err
+    assert_one_line(result)
+    one, two, three = penstock("journal", "ls", str(tmp_path), "--json").objects
+    assert (one["source"], one["end"], one["damaged"]) == ("a", 5, [])
+    assert "no _log.json" in two["error"]
+    assert three["damaged"] == [[3, 5]]
+
+
+def test_verify_goes_on_behind_a_bad_log(penstock: Penstock, tmp_path: Path) -> None:
+    spoil(tmp_path)
+    result = penstock("journal", "verify", str(tmp_path))
+    assert result.code == 1
+    assert [line[:10] for line in result.out.decode().splitlines()] == ["a: 5 rows ", "c: 3 rows "]
+    assert "positions 3 to 4 are damaged" in result.err
+    assert "no _log.json" in result.err
+    sounds = [each["sound"] for each in penstock("journal", "verify", str(tmp_path), "--json").objects]
+    assert sounds == [True, False, False]
+
+
+def test_verify_compares_two_copies(penstock: Penstock, tmp_path: Path) -> None:
+    fill(tmp_path / "one", "a", 3)
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    result = penstock("journal", "verify", str(tmp_path / "one"), "--against", str(tmp_path / "two"))
+    assert result.code == 0
+    assert b"holds the same up to position 3" in result.out
+    fill(tmp_path / "one", "a", 3)
+    fill(tmp_path / "two", "a", 3)
+    result = penstock("journal", "verify", str(tmp_path / "one"), "--against", str(tmp_path / "two"))
+    assert result.code == 1
+    assert "parts from this copy at position 3" in result.err
+
+
+def test_repair_shows_what_it_would_do_and_does_it(penstock: Penstock, tmp_path: Path) -> None:
+    spoil(tmp_path)
+    result = penstock("journal", "repair", str(tmp_path))
+    assert result.code == 1
+    lines = result.out.decode().splitlines()
+    assert lines[0] == "a: nothing to do"
+    assert lines[1].startswith("c: record positions 3 to 4 as lost")
+    assert lines[-1].startswith("c: nothing of this was done, because rows or records are lost")
+    assert "b: " in result.err
+    assert penstock("journal", "repair", str(tmp_path), "c", "--apply").code == 1
+    (done,) = penstock("journal", "repair", str(tmp_path), "c", "--apply", "--accept-loss", "--json").objects
+    assert (done["lost"], done["refused"]) == ([[3, 5]], "")
+    assert penstock("journal", "repair", str(tmp_path), "c").code == 0
+    assert penstock("journal", "verify", str(tmp_path), "--source", "c").code == 0

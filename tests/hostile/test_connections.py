@@ -20,7 +20,7 @@ ALL = pytest.mark.parametrize("dialect", [V1, V02, V00])
 async def nothing_left(attacker: Attack) -> None:
     """Wait until the server has forgotten the attacker."""
     server = attacker.server
-    await until(lambda: not server._drivers and not server._arrivals and not server._addresses)
+    await until(lambda: not server._drivers and not server._arrivals and not server._limits)
 
 
 def goodbye(dialect: str) -> bytes:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import LocalError
+from penstock.journal import rows
 from penstock.journal.format import (
     ITEMS,
     SCHEMA,
@@ -27,7 +28,6 @@ from penstock.journal.format import (
     scan,
     tabulate,
 )
-from penstock.journal.rows import decode
 from tests.journal.logs import items
 
 LOG = "5d9a9f0e-0d4e-4c57-9d0a-6d2c38b7f3a1"
@@ -44,6 +44,10 @@ def batch_of(
 ) -> Encoded:
     rows = tabulate(items(position, count), "numbers", position, 1_000_000)
     return encode(rows, Note.blank(prev=prev, position=position, rows=count, time=1_000_000, state=state, gap=gap))
+
+
+def decode(content: pa.Buffer, entry: Entry) -> pa.RecordBatch:
+    return rows.decode(content.slice(entry.offset, entry.header_bytes + entry.body_bytes))
 
 
 def chain(*counts: int) -> pa.Buffer:

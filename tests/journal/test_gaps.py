@@ -10,7 +10,7 @@ import pytest
 
 from penstock import JournalCorrupt
 from penstock.journal import Gap, gaps
-from penstock.journal.gaps import add, decode, encode, load, merge
+from penstock.journal.gaps import LATE, add, decode, encode, load, merge
 from penstock.journal.layout import GAPS
 from penstock.journal.storage import LogFolder
 
@@ -129,3 +129,28 @@ def test_a_crash_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.Monke
         patch.setattr(os, "replace", crash)
         add(tmp_path, ALL[2:])
     assert load(tmp_path) == ALL[:2]
+
+
+def test_losses_of_written_rows_are_numbered_as_they_are_recorded(tmp_path: Path) -> None:
+    late = [gap(9, lost=(8, 9)), gap(3, lost=(2, 3)), gap(3, lost=(2, 3), query="q")]
+    for each in late:
+        add(tmp_path, [gap(5), each])
+    add(tmp_path, late)
+    found = {each.number: each for each in load(tmp_path) if each.number}
+    assert [found[number] for number in sorted(found)] == late
+    assert [each.number for each in load(tmp_path) if each.lost is None] == [0]
+    add(tmp_path, [Gap(1, NOON, "found when it was trimmed", number=LATE)])
+    (last,) = (each.number for each in load(tmp_path) if each.position == 1)
+    assert last > max(found)
+    # The file was damaged, and set aside.
+    (tmp_path / GAPS).unlink()
+    add(tmp_path, late[:1])
+    assert load(tmp_path)[0].number > last
+
+
+def test_gaps_at_one_position_stay_in_the_order_of_recording(tmp_path: Path) -> None:
+    # The clock was set back between them.
+    earlier, later = Gap(5, NOON, "earlier"), Gap(5, NOON - timedelta(hours=1), "later")
+    add(tmp_path, [earlier])
+    add(tmp_path, [later])
+    assert load(tmp_path) == [earlier, later]

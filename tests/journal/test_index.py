@@ -8,7 +8,7 @@ import pytest
 from penstock import JournalCorrupt
 from penstock.journal import rows
 from penstock.journal.damage import Damage, Promise
-from penstock.journal.format import Entry, Note, encode, genesis, preamble, tabulate
+from penstock.journal.format import Note, encode, genesis, preamble, tabulate
 from penstock.journal.gaps import Gap
 from penstock.journal.index import Index
 from tests.journal.logs import items
@@ -148,7 +148,7 @@ def test_a_damaged_body_is_found_when_it_is_read() -> None:
 def test_a_file_that_was_cut_or_changed_meanwhile() -> None:
     content = content_of(3, 2)
     index = index_of(content)
-    with pytest.raises(JournalCorrupt, match=r"positions 3 to 4 .*changed while"):
+    with pytest.raises(JournalCorrupt, match=r"positions 3 to 4 .*cut while"):
         rows_of(index, content.slice(0, content.size - 1), 0, 5)
     other = pa.py_buffer(content.to_pybytes()[:-200] + b"x" * 200)
     with pytest.raises(JournalCorrupt, match="positions 3 to 4"):
@@ -159,13 +159,13 @@ def test_each_body_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     content = content_of(30, 2)
     index = index_of(content)
     checked: list[int] = []
-    is_sound = rows.body_is_sound
+    check = rows.check
 
-    def count(content: pa.Buffer, entry: Entry) -> bool:
-        checked.append(entry.position)
-        return is_sound(content, entry)
+    def count(message: pa.Buffer, header_bytes: int, rows: int, time: int, checksum: bytes) -> pa.RecordBatch:
+        checked.append(rows)
+        return check(message, header_bytes, rows, time, checksum)
 
-    monkeypatch.setattr(rows, "body_is_sound", count)
+    monkeypatch.setattr("penstock.journal.index.check", count)
     for _ in range(3):
         assert rows_of(index, content, 0, 32) == list(range(32))
-    assert checked == [0, 30]
+    assert checked == [30, 2]

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import JournalCorrupt, JournalError, LocalError
+from penstock import JournalCorrupt, JournalError, JournalMismatch, JournalMissing, LocalError
 from penstock.journal import JournalReader, JournalWriter
-from penstock.journal.layout import COMMITTED, log_folder, segment_position
-from penstock.journal.retention import commit, commits, forget, trim
+from penstock.journal.identity import load
+from penstock.journal.layout import COMMITTED, segment_position
+from penstock.journal.retention import commit, commits, cursors, drop, forget, trim
 from tests.journal.logs import SOURCE, append, numbers, segment, write
 
 
@@ -23,48 +26,106 @@ def folder(tmp_path: Path) -> Path:
     return write(tmp_path, *[5] * 10, segment_bytes=1)
 
 
-def test_commits_are_kept_by_name(tmp_path: Path) -> None:
-    assert commits(tmp_path) == {}
-    assert commit(tmp_path, "a", 5) == 5
-    assert commit(tmp_path, "b", 0) == 0
-    assert commits(tmp_path) == {"a": 5, "b": 0}
-    assert (tmp_path / COMMITTED / "a").read_bytes() == b"5\n"
-    forget(tmp_path, "a")
-    forget(tmp_path, "a")
-    assert commits(tmp_path) == {"b": 0}
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log without rows."""
+    return write(tmp_path)
 
 
-def test_a_commit_never_goes_back(tmp_path: Path) -> None:
-    commit(tmp_path, "a", 5)
-    assert commit(tmp_path, "a", 3) == 5
-    assert commits(tmp_path) == {"a": 5}
+def test_commits_are_kept_by_name(log: Path) -> None:
+    assert commits(log) == {}
+    assert commit(log, "a", 5) == 5
+    assert commit(log, "b", 0) == 0
+    assert commits(log) == {"a": 5, "b": 0}
+    identity = load(log)
+    assert identity is not None
+    assert msgspec.json.decode((log / COMMITTED / "a").read_bytes()) == {
+        "position": 5, "query": None, "log": identity.uuid,
+    }  # fmt: skip
+    forget(log, "a")
+    forget(log, "a")
+    assert commits(log) == {"b": 0}
 
 
-def test_what_a_crash_left_is_no_reader(tmp_path: Path) -> None:
-    commit(tmp_path, "a", 5)
-    (tmp_path / COMMITTED / ".a.123").write_bytes(b"7")
-    assert commits(tmp_path) == {"a": 5}
+def test_a_commit_never_goes_back_unless_asked_to(log: Path) -> None:
+    commit(log, "a", 5)
+    assert commit(log, "a", 3) == 5
+    assert commits(log) == {"a": 5}
+    assert commit(log, "a", 3, rewind=True) == 3
+    assert commits(log) == {"a": 3}
 
 
-def test_a_commit_that_cannot_be_read_holds_everything_up(tmp_path: Path) -> None:
-    commit(tmp_path, "a", 5)
-    (tmp_path / COMMITTED / "a").write_bytes(b"junk")
-    with pytest.raises(JournalCorrupt, match="holds no position"):
-        commits(tmp_path)
+def test_a_name_belongs_to_the_query_that_used_it_first(folder: Path) -> None:
+    # THREATS 99
+    assert commit(folder, "a", 5) == 5
+    assert commit(folder, "a", 3, query="q1") == 5
+    for query in ("q2", None):
+        with pytest.raises(JournalMismatch, match="name 'a' belongs to query q1; choose another name, or drop"):
+            commit(folder, "a", 9, query=query)
+        with pytest.raises(JournalMismatch, match="belongs to query q1"):
+            trim(folder, 50, reader="a", query=query, retain_bytes=0)
+    assert firsts(folder)[0] == 0
+    assert cursors(folder)["a"].position == 5
+    forget(folder, "a")
+    assert commit(folder, "a", 2, query="q2") == 2
 
 
-def test_commits_that_make_no_sense(tmp_path: Path) -> None:
-    for reader in ("../a", ".a", ""):
+def test_the_cursor_of_another_log_is_refused(tmp_path: Path) -> None:
+    # THREATS 99: the log was deleted and collected again, its cursors were kept.
+    mine, other = write(tmp_path / "1", 5), write(tmp_path / "2", 5)
+    commit(mine, "a", 5)
+    shutil.copytree(mine / COMMITTED, other / COMMITTED)
+    with pytest.raises(JournalMismatch, match=r"reader 'a' has committed rows of log .*; drop the reader"):
+        commit(other, "a", 5)
+
+
+def test_a_log_that_is_not_there_has_no_readers(tmp_path: Path) -> None:
+    with pytest.raises(JournalMissing, match="check the path and the mount"):
+        commit(tmp_path / "gone", "a", 5)
+    assert not (tmp_path / "gone").exists()
+
+
+def test_a_reader_in_several_places_is_as_far_as_the_slowest(folder: Path) -> None:
+    commit(folder, "a", 30, query="q1")
+    commit(folder, "a@q2", 10, query="q2")
+    assert commits(folder) == {"a": 10}
+    assert trim(folder, 40, reader="a", query="q1", retain_bytes=0) == 10
+    assert trim(folder, 35, reader="a@q2", query="q2", retain_bytes=0) == 35
+    drop(folder, "a@q2")
+    assert cursors(folder).keys() == {"a"}
+    commit(folder, "a@q2", 10, query="q2")
+    forget(folder, "a")
+    assert cursors(folder) == {}
+
+
+def test_what_a_crash_left_is_no_reader(log: Path) -> None:
+    commit(log, "a", 5)
+    (log / COMMITTED / ".a.123").write_bytes(b"7")
+    assert commits(log) == {"a": 5}
+
+
+@pytest.mark.parametrize(
+    "junk", [b"junk", b"5\n", b"{}", b'{"position":-1,"query":null,"log":"u"}', b"\xff", b"[" * 100_000, b" " * 5_000]
+)
+def test_a_commit_that_cannot_be_read_holds_everything_up(log: Path, junk: bytes) -> None:
+    commit(log, "a", 5)
+    (log / COMMITTED / "a").write_bytes(junk)
+    with pytest.raises(JournalCorrupt, match="is not a reader's cursor"):
+        commits(log)
+
+
+def test_commits_that_make_no_sense(log: Path) -> None:
+    for reader in ("../a", ".a", "", "a@", "a@../b", "a@b@c"):
         with pytest.raises(LocalError, match="cannot name a reader"):
-            commit(tmp_path, reader, 5)
+            commit(log, reader, 5)
     with pytest.raises(LocalError, match="positions start at 0"):
-        commit(tmp_path, "a", -1)
+        commit(log, "a", -1)
 
 
-def test_a_disk_that_refuses(tmp_path: Path) -> None:
-    (tmp_path / COMMITTED).touch()
-    with pytest.raises(JournalError, match="cannot be written"):
-        commit(tmp_path, "a", 5)
+def test_a_disk_that_refuses(log: Path) -> None:
+    (log / COMMITTED).touch()
+    with pytest.raises(JournalError, match="cannot be"):
+        commit(log, "a", 5)
 
 
 def test_whole_segments_go_and_the_last_one_stays(folder: Path) -> None:
@@ -104,8 +165,8 @@ def test_the_slowest_reader_rules(folder: Path) -> None:
     assert trim(folder, 40, reader="fast", retain_bytes=0) == 40
 
 
-def test_a_log_without_segments_has_nothing_to_trim(tmp_path: Path) -> None:
-    assert trim(log_folder(tmp_path, SOURCE), 0) == 0
+def test_a_log_without_segments_has_nothing_to_trim(log: Path) -> None:
+    assert trim(log, 0) == 0
 
 
 @settings(max_examples=30)

@@ -18,7 +18,7 @@ from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.river.sessions import Sessions
 from penstock.settings import Settings
-from penstock.wire.river import CODECS, PREFIX_BYTES
+from penstock.wire.river import ACK, CODECS, PREFIX_BYTES
 from penstock.wire.river_framing import deframer, framed
 from penstock.wire.river_message import Message
 from penstock.wire.river_values import decode_value, encode_value
@@ -43,6 +43,11 @@ def body_of(message: Message, codec: str = "json") -> Any:
     return decode_value(message.payload, codec)
 
 
+def is_greeting(message: Message) -> bool:
+    """Whether this is the heartbeat that a server sends directly behind its first answer."""
+    return message.control_flags == ACK and message.seq == 0
+
+
 class Raw:
     """A client that the test writes by hand, and a server's session behind it.
 
@@ -56,7 +61,7 @@ class Raw:
     def __init__(self, codec: str = "json", settings: Settings | None = None, server: str = "SERVER") -> None:
         self.codec = codec
         self.settings = settings or Settings()
-        self.sessions: Sessions[RiverSession] = Sessions(self.settings.max_sessions)
+        self.sessions: Sessions[RiverSession] = Sessions(self.settings.all_sessions)
         self.identity = Identity(codec=codec, server=server)
         self.now = 100.0
         self.session: Any = None
@@ -97,13 +102,15 @@ class Raw:
         return self.feed(framed(self.encode({"streamId": stream, "controlFlags": flags, "payload": payload, **fields})))
 
     def encode(self, fields: dict[str, object]) -> bytes:
-        whole = {"id": "m", "from": "client-1", "to": "SERVER", "seq": 0, "ack": 0, **fields}
+        # What is said behind the handshake has seen the server's greeting.
+        ack = int(self.session is not None)
+        whole = {"id": "m", "from": "client-1", "to": "SERVER", "seq": 0, "ack": ack, **fields}
         return encode_value(whole, self.codec)
 
     def shake(
         self, session: str = "session-1", expected: object = 0, sent: object = 0, **more: object
     ) -> list[Message]:
-        """Say a handshake; return what the server says."""
+        """Say a handshake; return what the server says, without the heartbeat by which it greets a new session."""
         payload = {
             "type": "HANDSHAKE_REQ",
             "protocolVersion": "v2.0",
@@ -112,7 +119,7 @@ class Raw:
             **more,
         }
         fields: dict[str, object] = {"streamId": "hs", "controlFlags": 0, "payload": payload}
-        return self.feed(framed(self.encode(fields)))
+        return [message for message in self.feed(framed(self.encode(fields))) if not is_greeting(message)]
 
 
 def shaken(codec: str) -> Raw:
@@ -264,9 +271,11 @@ def recorded(event: Any) -> bytes:
 
 __all__ = [
     "KINDS",
+    "RANDOM",
     "Duo",
     "Raw",
     "body_of",
+    "is_greeting",
     "messages",
     "msgspec",
     "recorded",

@@ -13,7 +13,7 @@ from penstock.river.session import RiverSession
 from penstock.settings import Settings
 from penstock.wire.river import ACK
 from penstock.wire.river_values import decode_value
-from tests.river.peers import Duo, messages
+from tests.river.peers import RANDOM, Duo, messages
 
 AGAIN = b"another process..."
 
@@ -74,11 +74,11 @@ def test_the_server_is_told_no_more_than_what_is_committed() -> None:
     duo.client.checkpoint(ours, 0)
     bring(duo, theirs, 1, 2)
     duo.advance(3.0)
-    assert duo.server.sequence.first == 0 and not duo.of("server", "Unlinked")
+    assert duo.server.sequence.first == 1 and not duo.of("server", "Unlinked")
     duo.client.commit()
     duo.drive()
     # What came behind the checkpoint is kept all the same.
-    assert duo.server.sequence.first == 1
+    assert duo.server.sequence.first == 2
     duo.client.commit()
     assert duo.client.take_output() == []
     committed(duo, ours)
@@ -218,11 +218,15 @@ def test_what_fills_reserved_numbers_is_acknowledgements_alone() -> None:
     said = [message for message in filled if message.seq >= decode_checkpoint(checkpoint, "json").seq]
     assert len(said) == RESERVED + 60
     assert {message.control_flags for message in said} == {ACK}
-    assert {message.ack for message in said} == {1}
+    # The greeting, and the item.
+    assert {message.ack for message in said} == {2}
 
 
 def test_a_session_that_nobody_answered_is_not_gone_on_with() -> None:
-    duo, ours, _ = opened()
+    duo = Duo()
+    duo.cut()
+    duo.client = RiverSession.client(Settings(), Identity(), b"", RANDOM)
+    ours = duo.client.open(Kind.STREAM, "demo.count", duo.payload({}), 1)
     with pytest.raises(ResumeRejected, match="had not answered yet"):
         kill(duo, duo.client.checkpoint(ours, 0))
 

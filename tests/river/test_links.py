@@ -34,7 +34,7 @@ def test_a_message_that_comes_again_is_dropped(raw: Raw) -> None:
     assert raw.events == [] and raw.session.sequence.ack == 1 and raw.session.link_wanted
 
 
-@pytest.mark.parametrize("fields", [{"seq": 5}, {"seq": 2**53 - 1}, {"ack": 1}])
+@pytest.mark.parametrize("fields", [{"seq": 5}, {"seq": 2**53 - 1}, {"ack": 2}])
 def test_a_gap_or_an_impossible_acknowledgement_closes_the_link_and_keeps_the_session(
     raw: Raw, fields: dict[str, object]
 ) -> None:
@@ -44,7 +44,7 @@ def test_a_gap_or_an_impossible_acknowledgement_closes_the_link_and_keeps_the_se
     raw.session.link_down(raw.now, None)
     assert raw.session.link_wanted
     raw.link()
-    (answer,) = raw.shake()
+    (answer,) = raw.shake(expected=1)
     assert body_of(answer)["status"]["ok"]
 
 
@@ -198,7 +198,8 @@ def test_what_was_sent_is_sent_again_byte_for_byte() -> None:
     duo.client.link_up(duo.now)
     duo.client.take_output()
     answer(duo.client, {"ok": True, "sessionId": duo.client.session_id})
-    assert duo.client.take_output() == first
+    # The echo of the server's greeting comes first.
+    assert b"".join(duo.client.take_output()).endswith(b"".join(first))
 
 
 def test_a_link_that_brings_one_byte_at_a_time() -> None:

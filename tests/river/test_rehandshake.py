@@ -23,7 +23,7 @@ def test_a_server_asks_and_is_told(raw: Raw) -> None:
     raw.session.rehandshake(raw.now)
     (asked,) = raw.said()
     # As the reference sends it: a message like any other.
-    assert (asked.stream_id, asked.control_flags, asked.seq) == ("rehandshake", 0, 0)
+    assert (asked.stream_id, asked.control_flags, asked.seq) == ("rehandshake", 0, 1)
     assert body_of(asked, raw.codec) == {"type": "REHANDSHAKE_REQ"}
     raw.session.rehandshake(raw.now)
     assert raw.said() == []

@@ -6,8 +6,12 @@ from penstock.errors import (
     ApplicationError,
     Canceled,
     CreditExceeded,
+    LimitExceeded,
     LocalError,
+    PeerClosed,
     SessionClosed,
+    SessionError,
+    SetupRejected,
     StreamClosed,
     UnsupportedKind,
 )
@@ -16,7 +20,8 @@ from penstock.payload import Payload, PayloadRun
 from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.settings import Settings
-from tests.river.peers import RANDOM, Duo, body_of, messages
+from penstock.wire.river import CANCEL, CLOSE
+from tests.river.peers import RANDOM, Duo, Raw, body_of, messages
 
 
 def test_what_river_does_not_have() -> None:
@@ -54,12 +59,13 @@ def test_what_cannot_be_encoded_takes_no_number() -> None:
             duo.client.open(Kind.CALL, "demo.add", payload, 1)
     with pytest.raises(LocalError):
         duo.client.open(Kind.CALL, "demo.\udc80", Payload(b"{}"), 1)
-    assert duo.client.sequence.seq == 0 and duo.client.open_streams == 0
+    # Each side has said a heartbeat.
+    assert duo.client.sequence.seq == 1 and duo.client.open_streams == 0
     number = duo.client.open(Kind.CALL, "demo.add", duo.payload(1), 1)
     duo.drive()
     with pytest.raises(LocalError):
         duo.server.send(1, Payload(b"{"), True)
-    assert duo.server.sequence.seq == 0
+    assert duo.server.sequence.seq == 1
     duo.server.send(1, Payload(), True)
     duo.drive()
     assert duo.items("client", number) == [None]
@@ -96,7 +102,7 @@ def test_credit_is_room_to_keep_what_is_sent() -> None:
     duo.linked = False
     left = duo.client.credit(number)
     run = PayloadRun.of([duo.payload(each) for each in range(50)])
-    assert duo.client.send_run(number, run) == left == 9
+    assert duo.client.send_run(number, run) == left == 8
     assert duo.client.credit(number) == 0
     with pytest.raises(CreditExceeded):
         duo.client.send(number, duo.payload(0))
@@ -206,3 +212,53 @@ def test_requests_of_nothing_and_unknown_streams(codec: str) -> None:
     assert duo.client.credit(99) == 0
     with pytest.raises(StreamClosed):
         duo.client.send(99, Payload())
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_a_server_that_closes_says_goodbye(codec: str) -> None:
+    duo = Duo(codec)
+    call = duo.client.open(Kind.CALL, "demo.add", duo.payload({}), 1)
+    echo = duo.client.open(Kind.CHANNEL, "demo.echo", duo.payload({}), 1)
+    duo.drive()
+    duo.server.close(duo.now)
+    duo.drive()
+    # What is open may end.
+    assert not duo.of("client", "Failed") and not duo.of("client", "Closed")
+    duo.server.close(duo.now, SessionError("the grace is over"))
+    duo.drive()
+    failed = {event.stream_id: event.error for event in duo.of("client", "Failed")}
+    assert set(failed) == {call, echo}
+    for error in failed.values():
+        assert isinstance(error, ApplicationError) and error.code == "UNEXPECTED_DISCONNECT"
+        assert "SERVER closed the session" in error.message and isinstance(error.__cause__, PeerClosed)
+    (closed,) = duo.of("client", "Closed")
+    assert isinstance(closed.error, PeerClosed) and not duo.client.link_wanted
+
+
+def test_a_server_with_nothing_open_says_goodbye_at_once() -> None:
+    duo = Duo()
+    duo.server.close(duo.now)
+    duo.drive()
+    (closed,) = duo.of("client", "Closed")
+    assert isinstance(closed.error, PeerClosed)
+
+
+def test_a_goodbye_is_no_stream() -> None:
+    raw = Raw()
+    raw.shake()
+    raw.say("a", 10, {}, serviceName="demo", procedureName="add")
+    raw.session.close(raw.now, SessionError("over"))
+    goodbye, canceled = raw.said()
+    # Clients that ignore the goodbye learn it for each stream.
+    assert (canceled.stream_id, canceled.control_flags) == ("a", CANCEL)
+    assert body_of(canceled)["payload"]["code"] == "UNEXPECTED_DISCONNECT"
+    assert (goodbye.stream_id, goodbye.control_flags, body_of(goodbye)) == ("goodbye", CLOSE, {"type": "CLOSE"})
+    assert goodbye.service_name is None
+
+
+@pytest.mark.parametrize("error", [SetupRejected("no"), LimitExceeded("too much")])
+def test_who_is_refused_gets_no_goodbye(error: SessionError) -> None:
+    raw = Raw()
+    raw.shake()
+    raw.session.close(raw.now, error)
+    assert not any(message.stream_id == "goodbye" for message in raw.said())

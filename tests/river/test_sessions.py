@@ -17,7 +17,7 @@ def test_a_session_is_found_by_its_client_alone() -> None:
     for asked in (("t", "c", b"key"), ("s", "d", b"key"), ("s", "c", b""), ("s", "c", b"other")):
         assert sessions.get(*asked) is None
     assert sessions.taken("s") and not sessions.full
-    sessions.forget(session)
+    sessions.forget(session, None)
     assert len(sessions) == 0
 
 
@@ -32,5 +32,5 @@ def test_a_new_session_ends_those_of_the_same_client_when_it_is_confirmed() -> N
 def test_forgetting_another_session_of_that_id_changes_nothing() -> None:
     sessions: Sessions[SimpleNamespace] = Sessions(1)
     sessions.add(kept("s"))
-    sessions.forget(kept("s"))
+    sessions.forget(kept("s"), None)
     assert len(sessions) == 1 and sessions.full

@@ -49,7 +49,7 @@ def test_a_damaged_session_is_refused() -> None:
 
 def test_sessions_of_earlier_processes_count() -> None:
     # THREATS 30
-    pair = Pair(Settings(resume=True, max_sessions=1))
+    pair = Pair(Settings(resume=True, max_connections=0, max_sessions=1))
     pair.call()
     other = client_session("rsocket", SETTINGS, random=b"o" * 16)
     refused = Pair(pair.settings, pair.disk, other)

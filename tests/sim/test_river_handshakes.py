@@ -18,7 +18,7 @@ from penstock.kinds import Kind
 from penstock.wire.river import CODECS
 from penstock.wire.river_message import Message
 from penstock.wire.river_values import decode_value, encode_value
-from tests.river.peers import Duo, Raw, body_of
+from tests.river.peers import Duo, Raw, body_of, is_greeting
 from tests.waiting import until
 
 ADD = {"serviceName": "demo", "procedureName": "add"}
@@ -26,22 +26,22 @@ CODES = ["json", "msgpack"]
 
 
 def answered(codec: str = "json") -> Raw:
-    """Return a client whose server expects 2, has sent 3, and keeps those from 1."""
+    """Return a client whose server expects 2, has sent 4, its greeting included, and keeps those from 2."""
     raw = Raw(codec)
     raw.shake()
     raw.say("a", 10, {}, **ADD)
     raw.session.fail(1, KeyError())
-    raw.say("b", 10, {}, ack=1, **ADD)
+    raw.say("b", 10, {}, ack=2, **ADD)
     for _ in range(2):
         raw.session._post(raw.session._codec.encoded("more"), 0, raw.session._codec.null)
     raw.said()
     sequence = raw.session.sequence
-    assert (sequence.ack, sequence.first, sequence.seq) == (2, 1, 3)
+    assert (sequence.ack, sequence.first, sequence.seq) == (2, 2, 4)
     return raw
 
 
 @pytest.mark.parametrize("codec", CODES)
-@pytest.mark.parametrize(("expected", "sent"), list(itertools.product(range(6), range(5))))
+@pytest.mark.parametrize(("expected", "sent"), list(itertools.product(range(7), range(5))))
 def test_every_state_that_a_client_may_come_back_with(codec: str, expected: int, sent: int) -> None:
     raw = answered(codec)
     session = raw.session
@@ -49,16 +49,16 @@ def test_every_state_that_a_client_may_come_back_with(codec: str, expected: int,
     answer, *again = raw.shake(expected=expected, sent=sent)
     status = body_of(answer, codec)["status"]
     # The client would send what we have not got to; we would send what it has not got to, or claims to have.
-    if sent > 2 or not 1 <= expected <= 3:
+    if sent > 2 or not 2 <= expected <= 4:
         assert status["code"] == "SESSION_STATE_MISMATCH" and again == [] and raw.session is None
         # The session waits for a client that fits.
         assert len(raw.sessions) == 1
         raw.link()
-        answer, *again = raw.shake(expected=1, sent=2)
+        answer, *again = raw.shake(expected=2, sent=2)
         status = body_of(answer, codec)["status"]
     assert status == {"ok": True, "sessionId": "session-1"} and raw.session is session
     # All that is not acknowledged comes again; what the client has, it drops.
-    assert [message.seq for message in again] == [1, 2]
+    assert [message.seq for message in again] == [2, 3]
 
 
 @pytest.mark.parametrize(("expected", "sent"), list(itertools.product(range(3), range(3))))
@@ -74,7 +74,10 @@ def test_a_session_that_nobody_knows_begins_at_nothing(expected: int, sent: int)
 @pytest.mark.parametrize("codec", CODES)
 @pytest.mark.parametrize(("there", "back"), list(itertools.product(range(4), range(4))))
 def test_a_client_says_where_it_would_go_on(codec: str, there: int, back: int) -> None:
-    """It has sent three messages of which the server got `there`, and the server three of which it got `back`."""
+    """It has sent three messages of which the server got `there`, and the server three of which it got `back`.
+
+    Before that each side has said a heartbeat.
+    """
     duo = Duo(codec, heartbeat_interval=100.0)
     number = duo.client.open(Kind.CHANNEL, "demo.echo", duo.payload({}), 10)
     duo.drive()
@@ -95,12 +98,12 @@ def test_a_client_says_where_it_would_go_on(codec: str, there: int, back: int) -
     duo.server.request(1, 10)
     at_most("c>s", there)
     at_most("s>c", back)
-    assert (duo.server.sequence.ack, duo.client.sequence.ack) == (1 + there, back)
+    assert (duo.server.sequence.ack, duo.client.sequence.ack) == (2 + there, 1 + back)
     duo.cut()
     duo.client.link_up(duo.now)
     (shake,) = [body_of(each, codec) for each in _messages(duo)]
-    assert shake["expectedSessionState"] == {"nextExpectedSeq": back, "nextSentSeq": duo.client.sequence.first}
-    assert duo.client.sequence.first <= 1 + there
+    assert shake["expectedSessionState"] == {"nextExpectedSeq": 1 + back, "nextSentSeq": duo.client.sequence.first}
+    assert duo.client.sequence.first <= 2 + there
     duo.cut()
     duo.link()
     assert duo.linked and not duo.of("client", "Closed") and not duo.of("server", "Closed")
@@ -135,7 +138,9 @@ class Hand:
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
 
     def say(self, stream: str, flags: int, payload: object, seq: int = 0, **fields: object) -> None:
-        whole = {"id": "m", "from": self.name, "to": "S", "seq": seq, "ack": 0, "streamId": stream}
+        # What follows the handshake acknowledges the server's greeting.
+        ack = int(stream != "hs")
+        whole = {"id": "m", "from": self.name, "to": "S", "seq": seq, "ack": ack, "streamId": stream}
         data = encode_value(whole | {"controlFlags": flags, "payload": payload} | fields, "json")
         self.writer.write(len(data).to_bytes(4, "big") + data)
 
@@ -147,7 +152,7 @@ class Hand:
     async def heard(self) -> Any:
         size = int.from_bytes(await self.reader.readexactly(4), "big")
         message = CODECS["json"].decode(await self.reader.readexactly(size))
-        return decode_value(message.payload, "json")
+        return await self.heard() if is_greeting(message) else decode_value(message.payload, "json")
 
     async def close(self) -> None:
         self.writer.close()
@@ -233,7 +238,8 @@ async def test_a_client_that_comes_back_while_the_validator_thinks_is_asked_abou
         await second.close()
 
 
-async def test_sessions_of_one_address_have_a_limit() -> None:
+async def test_connections_of_one_address_have_a_limit() -> None:
+    # THREATS 94
     settings = Settings(max_connections_per_address=2, session_grace=60.0, heartbeat_interval=60.0)
     async with penstock.serve(service([]), "river+tcp://127.0.0.1:0", settings=settings) as server:
         hands = [Hand(port_of(server), f"c{number}") for number in range(3)]
@@ -241,12 +247,20 @@ async def test_sessions_of_one_address_have_a_limit() -> None:
             await hand.connect()
             hand.shake(f"session {hand.name}")
             assert (await hand.heard())["status"]["ok"]
-        # A session that waits for its client counts as well.
-        await hands[0].close()
-        await until(lambda: any(driver.link is None for driver in server._drivers.values()))
         await hands[2].connect()
+        hands[2].shake("session c2")
+        status = (await hands[2].heard())["status"]
+        assert status["code"] == "SESSION_STATE_MISMATCH" and "max_connections_per_address (2)" in status["reason"]
         assert await hands[2].reader.read() == b""
         assert server.connections == 2
+        # A session that waits for its client does not count.
+        await hands[0].close()
+        await hands[2].close()
+        await until(lambda: any(driver.link is None for driver in server._drivers.values()))
+        await hands[2].connect()
+        hands[2].shake("session c2")
+        assert (await hands[2].heard())["status"]["ok"]
+        assert server.connections == 3
         for hand in hands[1:]:
             await hand.close()
 

@@ -43,6 +43,10 @@ class Client:
             writer.write(self.message(0, "hs", 0, {**payload, "expectedSessionState": state}))
             answer = await self.read(reader)
             assert answer["payload"]["status"]["ok"], answer
+            if self.ack == 0:
+                greeting = await self.read(reader)
+                assert (greeting["streamId"], greeting["seq"]) == ("heartbeat", 0)
+                self.ack = 1
             yield reader, writer
         finally:
             writer.close()

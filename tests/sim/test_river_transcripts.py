@@ -19,10 +19,11 @@ from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.river.sessions import Sessions
 from penstock.settings import Settings
-from penstock.wire.river import CODECS
+from penstock.wire.river import CODECS, PREFIX_BYTES
 from penstock.wire.river_framing import framed
 from penstock.wire.river_message import Message
 from penstock.wire.river_values import decode_value, encode_value
+from tests.river.greeting import Greeting
 from tests.river.peers import messages, recorded, transcript, transcripts
 
 CALLS = ("add", "boom", "selfCancel", "slow", "bytes")
@@ -77,7 +78,11 @@ class Replay:
         session: The session of the newest link.
         said: What it has said, and nobody has looked at.
 
+        greetings: How many messages ours has said that the reference would not have.
+
     """
+
+    greetings = 0
 
     def __init__(self, name: str, ours: str) -> None:
         self.record = transcript(name)
@@ -145,7 +150,10 @@ class Replay:
         for later in rest:
             if later["dir"] == self.ours and later["kind"] == "frame" and later["conn"] > event["conn"]:
                 message = CODECS[self.codec].decode(recorded(later))
-                made_now = message.ack == self.session.sequence.ack and message.seq == self.session.sequence.seq
+                made_now = (
+                    message.ack == self.session.sequence.ack
+                    and message.seq + self.greetings == self.session.sequence.seq
+                )
                 body = decode_value(message.payload, self.codec)
                 if made_now and body.get("type") not in ("ACK", "HANDSHAKE_REQ", "HANDSHAKE_RESP"):
                     self.act(message)
@@ -161,9 +169,12 @@ class Replay:
 class Server(Replay):
     """A server of ours."""
 
+    greetings = 1
+
     def __init__(self, name: str) -> None:
         super().__init__(name, "s>c")
         self.validates = "50-" in name
+        self.greeting = Greeting(self.codec)
         self.restart()
 
     def restart(self) -> None:
@@ -179,7 +190,14 @@ class Server(Replay):
         self.acceptor = RiverAcceptor(SETTINGS, Identity(self.codec, server="SERVER"), self.sessions)
         self.acceptor.link_up(self.now)
 
+    def look(self) -> None:
+        before = len(self.said)
+        super().look()
+        counted = [self.greeting.from_server(message) for message in self.said[before:]]
+        self.said[before:] = [message for message in counted if message is not None]
+
     def feed(self, data: bytes) -> None:
+        data = framed(self.greeting.to_server(data[PREFIX_BYTES:]))
         if self.session is not None:
             self.session.receive(data, self.now)
         else:

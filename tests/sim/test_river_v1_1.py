@@ -115,9 +115,9 @@ def test_heartbeats_and_reconnects_are_the_same(old: Raw) -> None:
     session.send(1, value(old, "a"))
     session.link_down(old.now, None)
     old.link()
-    answer, again = old.shake(protocolVersion="v1.1", expected=0, sent=2)
+    answer, again = old.shake(protocolVersion="v1.1", expected=1, sent=2)
     assert body_of(answer, old.codec)["status"]["ok"] and old.session is session
-    assert (again.stream_id, again.seq, again.control_flags) == ("s", 0, 0)
+    assert (again.stream_id, again.seq, again.control_flags) == ("s", 1, 0)
 
 
 @pytest.mark.parametrize("version", ["v1", "v0", "v1.2"])
@@ -172,6 +172,7 @@ async def test_with_a_whole_server(codec: str) -> None:
         state = {"expectedSessionState": {"nextExpectedSeq": 0}}
         say("hs", 0, {"type": "HANDSHAKE_REQ", "protocolVersion": "v1.1", "sessionId": "s", **state})
         assert (await heard())[2]["status"]["ok"]
+        assert await heard() == ("heartbeat", 1, {"type": "ACK"})
         say("a", 6, {"a": 1}, **ADD)
         assert await heard() == ("a", 4, {"ok": True, "payload": {"a": 1}})
         say("b", 2, {"upto": 1}, **COUNT)

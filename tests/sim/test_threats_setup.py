@@ -193,7 +193,7 @@ def test_a_confirmation_of_less_than_before_trims_nothing(build: Build) -> None:
 def test_a_storm_of_half_resumed_sessions_is_capped_and_expires(build: Build) -> None:
     # THREATS 30
     sessions = 20
-    world = World(build, max_sessions=sessions, resume_timeout=60.0)
+    world = World(build, max_connections=0, max_sessions=sessions, resume_timeout=60.0)
     taken = []
     for number in range(100):
         acceptor = world.accept()

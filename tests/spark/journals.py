@@ -13,9 +13,11 @@ from pyspark.sql.datasource import CaseInsensitiveDict, DataSourceReader
 from pyspark.sql.types import StructType
 
 from penstock.journal.format import ITEMS
+from penstock.journal.reader import JournalReader
 from penstock.journal.writer import JournalWriter
 from penstock.spark.datasource import PenstockSource
 from penstock.spark.options import SourceOptions
+from penstock.spark.partitions import Range
 from penstock.spark.source import JournalStreamReader
 
 Offset = dict[str, Any]
@@ -53,7 +55,9 @@ def datasource(journal: Path, **more: str) -> PenstockSource:
 def stream_reader(journal: Path, schema: StructType | None = None, **more: str) -> JournalStreamReader:
     """Return a reader as it is beside the driver."""
     source = datasource(journal, **more)
-    return source.streamReader(schema or source.schema())
+    reader = source.streamReader(schema or source.schema())
+    assert isinstance(reader, JournalStreamReader)
+    return reader
 
 
 def over_the_wire(offset: Offset) -> Offset:
@@ -83,6 +87,16 @@ def read_batch(reader: DataSourceReader) -> pa.Table:
     """Return all rows of a batch read."""
     batches = [batch for part in reader.partitions() for batch in run_task(reader, part)]
     return pa.Table.from_batches(batches)
+
+
+def log_of(journal: Path, source: str) -> str:
+    """Return the UUID of a log."""
+    return JournalReader(journal, source).uuid
+
+
+def span(journal: Path, source: str, first: int, end: int) -> Range:
+    """Return a range of a log that is there."""
+    return Range(source, first, end, log_of(journal, source))
 
 
 def segments(journal: Path, source: str) -> list[Path]:

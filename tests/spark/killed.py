@@ -69,7 +69,7 @@ def main(point: str, position: str, journal: str, checkpoint: str, out: str) -> 
 
     spark = session("killed", master="local[2]", spark__driver__memory="1g")
     spark.dataSource.register(Fragile)
-    rows = spark.readStream.format("fragile").option("maxRowsPerTrigger", BATCH_ROWS).load(journal)
+    rows = spark.readStream.format("fragile").options(reader="killed", maxRowsPerTrigger=BATCH_ROWS).load(journal)
     writer = rows.writeStream.format("parquet").option("checkpointLocation", checkpoint)
     writer.trigger(availableNow=True).start(out).awaitTermination()
     spark.stop()

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JournalError, JournalLocked, LocalError
+from penstock import JournalCorrupt, JournalError, JournalLocked, JournalMismatch, LocalError
 from penstock.journal.layout import log_folder
-from penstock.journal.retention import commits
-from penstock.spark import cursor as cursors
+from penstock.journal.retention import commits, cursors, forget
+from penstock.spark import cursor as cursors_module
 from penstock.spark.cursor import Cursor
 
 from .journals import fill, segments
@@ -22,10 +22,21 @@ def cursor(journal: Path, reader: str = "spark") -> Cursor:
     return Cursor(str(journal), reader, retain_bytes=0)
 
 
+def start(one: Cursor, query: str, **positions: int) -> None:
+    """Plan the first batch of a query: first its end, and then, when Spark keeps its id, its partitions."""
+    one.claim(query, positions, first=True, settled=False)
+    one.claim(query, positions, first=True, settled=True)
+
+
+def go_on(one: Cursor, query: str, **positions: int) -> None:
+    """Plan a later batch."""
+    one.claim(query, positions, first=False, settled=True)
+
+
 def test_what_is_committed_goes(tmp_path: Path) -> None:
     fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
     mine = cursor(tmp_path)
-    mine.claim({"a": 0})
+    start(mine, "q1", a=0)
     mine.commit({"a": 25})
     assert len(segments(tmp_path, "a")) == 1
     assert commits(log_folder(tmp_path, "a")) == {"spark": 25}
@@ -34,8 +45,8 @@ def test_what_is_committed_goes(tmp_path: Path) -> None:
 def test_what_another_reader_needs_stays(tmp_path: Path) -> None:
     fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
     slow, fast = cursor(tmp_path, "slow"), cursor(tmp_path, "fast")
-    slow.claim({"a": 0})
-    fast.claim({"a": 0})
+    start(slow, "q1", a=0)
+    start(fast, "q2", a=0)
     fast.commit({"a": 30})
     assert len(segments(tmp_path, "a")) == 3
     slow.commit({"a": 20})
@@ -45,24 +56,125 @@ def test_what_another_reader_needs_stays(tmp_path: Path) -> None:
 def test_committing_less_changes_nothing(tmp_path: Path) -> None:
     fill(tmp_path, "a", 10)
     mine = cursor(tmp_path)
-    mine.claim({"a": 5})
+    start(mine, "q1", a=5)
     mine.commit({"a": 3})
     assert commits(log_folder(tmp_path, "a")) == {"spark": 5}
 
 
-def test_one_process_at_a_time_has_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("stopped", [True, False])
+def test_a_name_in_use_is_refused_to_a_second_query(tmp_path: Path, stopped: bool) -> None:
+    # THREATS 99: also when the first one is stopped.
+    fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
+    first, second = cursor(tmp_path), cursor(tmp_path)
+    start(first, "q1", a=5)
+    if stopped:
+        first.release()
+    for settled in (False, True):
+        with pytest.raises(
+            JournalMismatch, match=r"'spark' belongs to another query \(q1\).* `penstock journal forget`"
+        ):
+            second.claim("q2", {"a": 30}, first=not settled, settled=settled)
+    second.commit({"a": 30})
+    assert len(segments(tmp_path, "a")) == 3
+    assert cursors(log_folder(tmp_path, "a"))["spark"].position == 5
+    forget(log_folder(tmp_path, "a"), "spark")
+    start(second, "q2", a=30)
+    assert second.claimed
+
+
+def test_a_query_that_is_started_again_has_its_name(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 10)
+    first = cursor(tmp_path)
+    start(first, "q1", a=0)
+    first.release()
+    go_on(cursor(tmp_path), "q1", a=5)
+    assert commits(log_folder(tmp_path, "a")) == {"spark": 5}
+
+
+def test_a_query_without_a_first_batch_owns_nothing(tmp_path: Path) -> None:
+    # It dies before Spark has its id: with a new one it must have the name again.
+    fill(tmp_path, "a", 10)
+    first = cursor(tmp_path)
+    first.claim("q1", {"a": 3}, first=True, settled=False)
+    assert cursors(log_folder(tmp_path, "a"))["spark"].query is None
+    first.commit({"a": 10})
+    assert commits(log_folder(tmp_path, "a")) == {"spark": 3}
+    first.release()
+    start(cursor(tmp_path), "q2", a=4)
+    assert commits(log_folder(tmp_path, "a")) == {"spark": 4}
+
+
+@pytest.mark.parametrize("died", ["before", "between", "after"])
+def test_two_sources_of_a_query_share_its_name(tmp_path: Path, died: str) -> None:
+    # A self-join. The driver dies before, between, or after its sources learn that Spark keeps their ids.
+    fill(tmp_path, "a", *range(10, 61, 10), segment_bytes=1)
+    left, right = cursor(tmp_path), cursor(tmp_path)
+    for one, query in ((left, "q1"), (right, "q2")):
+        one.claim(query, {"a": 0}, first=True, settled=False)
+    if died != "before":
+        left.claim("q1", {"a": 0}, first=True, settled=True)
+    if died == "after":
+        right.claim("q2", {"a": 0}, first=True, settled=True)
+    left.release()
+    right.release()
+    left, right = cursor(tmp_path), cursor(tmp_path)
+    for one, query in ((left, "q1"), (right, "q2")):
+        one.claim(query, {"a": 0}, first=True, settled=True)
+    left.commit({"a": 40})
+    assert len(segments(tmp_path, "a")) == 6
+    right.commit({"a": 20})
+    assert segments(tmp_path, "a")[0].name == f"{20:020}.arrows"
+    with pytest.raises(JournalMismatch):
+        cursor(tmp_path).claim("q3", {"a": 0}, first=True, settled=False)
+    left.release()
+    right.release()
+    for query, position in (("q2", 20), ("q1", 40)):
+        one = cursor(tmp_path)
+        go_on(one, query, a=position)
+        one.commit({"a": 60})
+    assert len(segments(tmp_path, "a")) == 1
+    assert commits(log_folder(tmp_path, "a")) == {"spark": 60}
+
+
+def test_what_a_dead_source_has_left_holds_nothing_up(tmp_path: Path) -> None:
+    # It had no first batch, and was alive still when its successor had one.
+    fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
+    zombie, successor = cursor(tmp_path), cursor(tmp_path)
+    zombie.claim("q1", {"a": 0}, first=True, settled=False)
+    start(successor, "q2", a=0)
+    successor.commit({"a": 10})
+    assert commits(log_folder(tmp_path, "a")) == {"spark": 0}
+    zombie.release()
+    successor.commit({"a": 20})
+    successor.commit({"a": 30})
+    assert commits(log_folder(tmp_path, "a")) == {"spark": 30}
+    assert len(segments(tmp_path, "a")) == 1
+
+
+def test_sources_that_come_later_are_claimed_too(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 10)
+    mine = cursor(tmp_path)
+    start(mine, "q1", a=0)
+    fill(tmp_path, "b", 10, 20, segment_bytes=1)
+    go_on(mine, "q1", a=5, b=0)
+    assert commits(log_folder(tmp_path, "b")) == {"spark": 0}
+    mine.commit({"b": 20})
+    assert len(segments(tmp_path, "b")) == 1
+
+
+def test_one_process_at_a_time_reads_for_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # THREATS 80
-    monkeypatch.setattr(cursors, "PATIENCE", 0.0)
-    monkeypatch.setattr(cursors, "RETRY", 0.001)
+    monkeypatch.setattr(cursors_module, "PATIENCE", 0.0)
+    monkeypatch.setattr(cursors_module, "RETRY", 0.001)
     fill(tmp_path, "a", 10)
     first, second = cursor(tmp_path), cursor(tmp_path)
-    first.claim({"a": 5})
-    with pytest.raises(JournalLocked, match=f"process {os.getpid()} on .* reads it as 'spark'; .* option reader"):
-        second.claim({"a": 0})
+    start(first, "q1", a=5)
+    with pytest.raises(JournalLocked, match=f"process {os.getpid()} on .* reads it as 'spark'.* checkpoint"):
+        go_on(second, "q1", a=0)
     assert not second.claimed
     assert commits(log_folder(tmp_path, "a")) == {"spark": 5}
     first.release()
-    second.claim({"a": 0})
+    go_on(second, "q1", a=0)
     assert second.claimed
 
 
@@ -70,7 +182,7 @@ def test_a_name_is_waited_for_while_the_process_before_it_ends(tmp_path: Path) -
     fill(tmp_path, "a", 10)
     code = (
         "import sys; from penstock.spark.cursor import Cursor; cursor = Cursor(sys.argv[1], 'spark', 0); "
-        "cursor.claim({'a': 0}); print('claimed', flush=True); sys.stdin.read()"
+        "cursor.claim('q1', {'a': 0}, first=True, settled=True); print('claimed', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as zombie:
@@ -78,52 +190,68 @@ def test_a_name_is_waited_for_while_the_process_before_it_ends(tmp_path: Path) -
         killer = threading.Timer(0.05, zombie.kill)
         killer.start()
         successor = cursor(tmp_path)
-        successor.claim({"a": 3})
+        go_on(successor, "q1", a=3)
         killer.join()
     assert successor.claimed
     assert commits(log_folder(tmp_path, "a")) == {"spark": 3}
 
 
-def test_a_query_that_begins_anew_keeps_what_it_has_still_to_read(tmp_path: Path) -> None:
+def test_a_query_that_was_taken_back_keeps_what_it_has_still_to_read(tmp_path: Path) -> None:
     fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
     first = Cursor(str(tmp_path), "spark", retain_bytes=1 << 20)
-    first.claim({"a": 0})
+    start(first, "q1", a=0)
     first.commit({"a": 30})
     first.release()
     again = cursor(tmp_path)
-    again.claim({"a": 0})
+    go_on(again, "q1", a=0)
     again.commit({"a": 10})
     assert len(segments(tmp_path, "a")) == 2
 
 
-def test_a_journal_that_is_not_there_yet_is_claimed_later(tmp_path: Path) -> None:
+def test_a_journal_without_sources_is_claimed_later(tmp_path: Path) -> None:
     mine = cursor(tmp_path / "later")
-    mine.claim({})
+    start(mine, "q1")
     assert not mine.claimed and not (tmp_path / "later").exists()
     fill(tmp_path / "later", "a", 5)
-    mine.claim({"a": 0})
+    start(mine, "q1", a=0)
     assert mine.claimed
 
 
-def test_sources_that_are_gone_are_left_alone(tmp_path: Path) -> None:
+def test_the_cursor_of_another_log_is_refused(tmp_path: Path) -> None:
+    # THREATS 99: the log was created again, and its cursors were kept.
     fill(tmp_path, "a", 5)
-    mine = cursor(tmp_path)
-    mine.claim({"a": 0, "gone": 3})
-    mine.commit({"a": 5, "gone": 4})
-    assert not log_folder(tmp_path, "gone").exists()
+    first = cursor(tmp_path)
+    start(first, "q1", a=0)
+    first.release()
+    kept = (log_folder(tmp_path, "a") / "_committed").rename(tmp_path / "kept")
+    shutil.rmtree(log_folder(tmp_path, "a"))
+    fill(tmp_path, "a", 9)
+    kept.rename(log_folder(tmp_path, "a") / "_committed")
+    with pytest.raises(JournalMismatch, match="has committed rows of log"):
+        go_on(cursor(tmp_path), "q1", a=0)
+
+
+def test_a_damaged_cursor_is_named(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    first = cursor(tmp_path)
+    start(first, "q1", a=0)
+    first.release()
+    (log_folder(tmp_path, "a") / "_committed" / "spark").write_bytes(b"junk")
+    with pytest.raises(JournalCorrupt, match="_committed/spark"):
+        go_on(cursor(tmp_path), "q1", a=0)
 
 
 def test_a_journal_that_cannot_be_written_to_is_explained(tmp_path: Path) -> None:
     fill(tmp_path, "a", 5)
     (tmp_path / "_readers").write_text("in the way")
-    with pytest.raises(LocalError, match="option trim to false"):
-        cursor(tmp_path).claim({"a": 0})
+    with pytest.raises(LocalError, match="leave the option reader out"):
+        start(cursor(tmp_path), "q1", a=0)
 
 
 def test_a_disk_that_fails_later_is_an_error_that_passes(tmp_path: Path) -> None:
     fill(tmp_path, "a", 5)
     mine = cursor(tmp_path)
-    mine.claim({"a": 0})
+    start(mine, "q1", a=0)
     committed = log_folder(tmp_path, "a") / "_committed"
     shutil.rmtree(committed)
     committed.write_text("in the way")

@@ -1,22 +1,35 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.functions import col
 from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.types import StructType
 
 from penstock import LocalError
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import commits
+from penstock.journal.writer import JournalWriter
 from penstock.spark.datasource import PenstockSource
-from penstock.spark.schema import COLUMNS
+from penstock.spark.gaps import GAP_COLUMNS
+from penstock.spark.options import SourceOptions
+from penstock.spark.partitions import JournalPartition
+from penstock.spark.reading import read
+from penstock.spark.schema import COLUMNS, Projection
+from penstock.spark.source import JournalStreamReader
 
-from .journals import damage, datasource, fill, item, segments
+from .journals import damage, datasource, fill, item, items, segments
 from .peers import Receiver, receiving
 
 SECONDS = 60
@@ -25,6 +38,7 @@ SECONDS = 60
 def test_name_and_columns(tmp_path: Path) -> None:
     assert PenstockSource.name() == "penstock"
     assert datasource(tmp_path).schema() == COLUMNS
+    assert datasource(tmp_path, rows="gaps").schema() == GAP_COLUMNS
 
 
 def test_mistakes_come_up_at_load(tmp_path: Path) -> None:
@@ -92,7 +106,8 @@ def test_batch_read_of_some_columns_in_sql(spark: SparkSession, journal: Path) -
 @pytest.mark.spark
 def test_stream_read_restarts_where_it_was(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
     fill(journal, "a", 10, 25)
-    rows = spark.readStream.format("penstock").option("maxRowsPerTrigger", 10).load(str(journal))
+    stream = spark.readStream.format("penstock").option("reader", "spark")
+    rows = stream.option("maxRowsPerTrigger", 10).load(str(journal))
     query = run(rows, tmp_path / "c", tmp_path / "out")
     finish(query)
     assert [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]] == [10, 10, 5]
@@ -109,7 +124,7 @@ def test_stream_read_restarts_where_it_was(spark: SparkSession, journal: Path, t
 @pytest.mark.spark
 def test_stream_read_follows_and_trims_the_journal(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
     fill(journal, "a", 10, 20, segment_bytes=1)
-    rows = spark.readStream.format("penstock").option("retainBytes", 0).load(str(journal))
+    rows = spark.readStream.format("penstock").options(reader="spark", retainBytes=0).load(str(journal))
     query = run(rows, tmp_path / "c", tmp_path / "out", available_now=False)
     try:
         wait_until(query, 20)
@@ -137,11 +152,108 @@ def test_damaged_rows_end_the_query_unless_that_is_wanted(spark: SparkSession, j
     damage(segments(journal, "a")[0], item(15))
     rows = spark.readStream.format("penstock").option("partitions", 1).load(str(journal))
     query = run(rows, tmp_path / "c", tmp_path / "out")
-    with pytest.raises(StreamingQueryException, match="positions 10 to 19 are damaged"):
+    with pytest.raises(StreamingQueryException, match="positions 10 to 19"):
         finish(query)
     lenient = spark.readStream.format("penstock").option("failOnDataLoss", "false").load(str(journal))
     finish(run(lenient, tmp_path / "c", tmp_path / "out"))
     assert positions(spark.read.parquet(str(tmp_path / "out"))) == [*range(10), *range(20, 30)]
+    gap = spark.read.format("penstock").option("rows", "gaps").load(str(journal)).collect()[0]
+    assert (gap.source, gap.position, gap.last_position, gap.lost_first, gap.lost_end) == ("a", 20, 9, 10, 20)
+    assert gap.reason.startswith("skipped by query ") and gap.time >= gap.previous_time
+
+
+@pytest.mark.spark
+def test_stream_of_gaps_has_each_of_them_once(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
+    fill(journal, "a", 5)
+    rows = spark.readStream.format("penstock").option("rows", "gaps").load(str(journal))
+    for reason in ("one", "two"):
+        with JournalWriter.open(journal, "a", fsync=False) as writer:
+            writer.append_gap(reason)
+        finish(run(rows, tmp_path / "c", tmp_path / "out"))
+    assert sorted(row.reason for row in spark.read.parquet(str(tmp_path / "out")).collect()) == ["one", "two"]
+
+
+@pytest.mark.spark
+def test_query_stops_before_the_rows_behind_a_gap(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
+    with JournalWriter.open(journal, "a", fsync=False) as writer:
+        writer.append(items(0, 5), "flights")
+        writer.append_gap("the session had expired")
+        writer.append(items(5, 9), "flights")
+    stream = spark.readStream.format("penstock")
+    with pytest.raises(StreamingQueryException, match=r"before position 5 .the session had expired., and failOnGap"):
+        finish(run(stream.option("failOnGap", "true").load(str(journal)), tmp_path / "c", tmp_path / "out"))
+    assert positions(spark.read.parquet(str(tmp_path / "out"))) == list(range(5))
+    finish(run(stream.option("failOnGap", "false").load(str(journal)), tmp_path / "c", tmp_path / "out"))
+    assert positions(spark.read.parquet(str(tmp_path / "out"))) == list(range(9))
+
+
+@pytest.mark.spark
+def test_second_query_under_a_name_is_refused(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
+    # THREATS 99
+    fill(journal, "a", 10, 20, 30, segment_bytes=1)
+    stream = spark.readStream.format("penstock").options(reader="spark", retainBytes=0, maxRowsPerTrigger=10)
+    query = run(stream.load(str(journal)), tmp_path / "c1", tmp_path / "out1", available_now=False)
+    try:
+        wait_until(query, 30)
+        for checkpoint in ("c2", "c3"):
+            with pytest.raises(StreamingQueryException, match="the reader name 'spark' belongs to another query"):
+                finish(run(stream.load(str(journal)), tmp_path / checkpoint, tmp_path / "out2", query_name=checkpoint))
+            query.stop()
+    finally:
+        query.stop()
+    fill(journal, "a", 60, segment_bytes=1)
+    finish(run(stream.load(str(journal)), tmp_path / "c1", tmp_path / "out1"))
+    assert positions(spark.read.parquet(str(tmp_path / "out1"))) == list(range(60))
+
+
+@pytest.mark.spark
+def test_query_may_read_a_journal_twice_under_one_name(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
+    fill(journal, "a", *range(10, 61, 10), segment_bytes=1)
+    stream = spark.readStream.format("penstock").options(reader="spark", retainBytes=0, maxRowsPerTrigger=40)
+    both = stream.load(str(journal)).union(stream.load(str(journal)))
+    finish(run(both, tmp_path / "c", tmp_path / "out"))
+    fill(journal, "a", 70)
+    finish(run(both, tmp_path / "c", tmp_path / "out"))
+    assert positions(spark.read.parquet(str(tmp_path / "out"))) == sorted([*range(70), *range(70)])
+    assert len(segments(journal, "a")) == 1
+
+
+class BlindReader(JournalStreamReader):
+    """Its tasks run on a machine where the disk is not mounted: the journal's folder is empty there."""
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, JournalPartition)
+        empty = replace(self._options, journal=f"{self._options.journal}.unmounted")
+        return read(empty, self._projection, partition)
+
+
+class BlindSource(PenstockSource):
+    @classmethod
+    def name(cls) -> str:
+        return "blind"
+
+    def streamReader(self, schema: StructType) -> BlindReader:
+        return BlindReader(SourceOptions.parse(self.options), Projection(schema))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("lossy", ["true", "false"])
+def test_worker_that_does_not_see_the_journal_fails(
+    spark: SparkSession, journal: Path, tmp_path: Path, lossy: str
+) -> None:
+    # THREATS 99: nothing is "lost", skipped or committed.
+    fill(journal, "a", 10, 20)
+    Path(f"{journal}.unmounted").mkdir()
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    try:
+        spark.dataSource.register(BlindSource)
+    finally:
+        cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+    rows = spark.readStream.format("blind").options(reader="spark", failOnDataLoss=lossy).load(str(journal))
+    with pytest.raises(StreamingQueryException, match="JournalMissing"):
+        finish(run(rows, tmp_path / "c", tmp_path / "out"))
+    assert commits(log_folder(journal, "a")) == {"spark": 0}
+    assert not (log_folder(journal, "a") / "_gaps").exists()
 
 
 @pytest.mark.spark

@@ -1,221 +1,399 @@
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from penstock import DataLost, JournalCorrupt, JournalError, JournalLocked, LocalError
+from penstock import DataLost, JournalCorrupt, JournalError, JournalMismatch, JournalMissing, LocalError
 from penstock.journal.layout import log_folder
-from penstock.journal.retention import commits
-from penstock.journal.writer import JournalWriter
-from penstock.spark import cursor
+from penstock.journal.retention import commits, cursors
+from penstock.spark import driver as drivers
 from penstock.spark.driver import SourceDriver
 from penstock.spark.offsets import Offset
 
-from .journals import fill, items, options, segments
+from .journals import fill, item, log_of, options, segments, span
 
-EARLIEST = Offset("earliest", {})
-LATEST = Offset("latest", {})
+EARLIEST = Offset("earliest")
+LATEST = Offset("latest")
 NO_LIMITS = (None, None)
+
+
+def driver(journal: Path, **more: str) -> SourceDriver:
+    return SourceDriver(options(journal, **more))
+
+
+def numbers(offset: Offset | None) -> tuple[object, object]:
+    """Return where a query began, and how far it is."""
+    assert offset is not None and offset.query is not None
+    assert offset.logs.keys() == offset.positions.keys()
+    return offset.begun, offset.positions
+
+
+def at(journal: Path, begun: dict[str, int], query: str = "q1", **positions: int) -> Offset:
+    """Return an offset that Spark has kept."""
+    return Offset(dict(begun), positions, {source: log_of(journal, source) for source in positions}, query)
+
+
+def first_batch(one: SourceDriver, start: Offset = EARLIEST) -> Offset:
+    """Plan the first batch as Spark does, and return its end."""
+    end = one.advance(start, NO_LIMITS)
+    assert end is not None
+    one.plan(start, end)
+    return end
 
 
 def test_the_end_of_the_first_batch_says_where_it_began(tmp_path: Path) -> None:
     fill(tmp_path, "a", 5)
-    assert SourceDriver(options(tmp_path)).advance(EARLIEST, NO_LIMITS) == Offset({"a": 0}, {"a": 5})
+    end = driver(tmp_path).advance(EARLIEST, NO_LIMITS)
+    assert numbers(end) == ({"a": 0}, {"a": 5})
+    assert end is not None and end.logs == {"a": log_of(tmp_path, "a")}
+
+
+def test_the_id_of_a_query_is_settled_with_its_first_batch(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    one = driver(tmp_path)
+    ends = [one.advance(EARLIEST, NO_LIMITS) for _ in range(2)]
+    assert ends[0] is not None and ends[0] == ends[1]
+    fill(tmp_path, "a", 9)
+    later, other = driver(tmp_path).advance(ends[0], NO_LIMITS), driver(tmp_path).advance(EARLIEST, NO_LIMITS)
+    assert later is not None and later.query == ends[0].query
+    assert other is not None and other.query != ends[0].query
 
 
 def test_nothing_new_is_no_batch(tmp_path: Path) -> None:
-    driver = SourceDriver(options(tmp_path))
-    assert driver.advance(EARLIEST, NO_LIMITS) is None
+    one = driver(tmp_path)
+    assert one.advance(EARLIEST, NO_LIMITS) is None
     fill(tmp_path, "a", 5)
-    end = driver.advance(EARLIEST, NO_LIMITS)
+    end = one.advance(EARLIEST, NO_LIMITS)
     assert end is not None
-    assert driver.advance(end, NO_LIMITS) is None
+    assert one.advance(end, NO_LIMITS) is None
 
 
 @pytest.mark.parametrize("begun", ["latest", {"a": "latest"}])
 def test_latest_is_settled_at_once_even_if_there_is_nothing_to_read(tmp_path: Path, begun: str) -> None:
     fill(tmp_path, "a", 5)
-    driver = SourceDriver(options(tmp_path))
-    settled = driver.advance(Offset(begun, {}), NO_LIMITS)
-    assert settled == Offset({"a": 5}, {"a": 5})
-    assert driver.advance(settled, NO_LIMITS) is None
+    one = driver(tmp_path)
+    settled = one.advance(Offset(begun), NO_LIMITS)
+    assert settled is not None and numbers(settled) == ({"a": 5}, {"a": 5})
+    assert one.advance(settled, NO_LIMITS) is None
     fill(tmp_path, "a", 8)
-    assert SourceDriver(options(tmp_path)).advance(settled, NO_LIMITS) == Offset({"a": 5}, {"a": 8})
+    assert numbers(driver(tmp_path).advance(settled, NO_LIMITS)) == ({"a": 5}, {"a": 8})
 
 
-def test_latest_of_an_empty_journal_is_its_beginning(tmp_path: Path) -> None:
-    settled = SourceDriver(options(tmp_path)).advance(LATEST, NO_LIMITS)
-    assert settled == Offset({}, {})
-    fill(tmp_path, "a", 5)
-    assert SourceDriver(options(tmp_path)).advance(settled, NO_LIMITS) == Offset({"a": 0}, {"a": 5})
+@pytest.mark.parametrize("there", [True, False])
+def test_latest_of_an_empty_journal_is_its_beginning(tmp_path: Path, there: bool) -> None:
+    journal = tmp_path if there else tmp_path / "journal"
+    settled = driver(journal).advance(LATEST, NO_LIMITS)
+    assert settled is not None and numbers(settled) == ({}, {})
+    fill(journal, "a", 5)
+    assert numbers(driver(journal).advance(settled, NO_LIMITS)) == ({"a": 0}, {"a": 5})
 
 
 def test_sources_that_come_later_are_read_from_their_beginning(tmp_path: Path) -> None:
     fill(tmp_path, "a", 5)
-    driver = SourceDriver(options(tmp_path))
-    first = driver.advance(LATEST, NO_LIMITS)
+    one = driver(tmp_path)
+    first = one.advance(LATEST, NO_LIMITS)
     assert first is not None
     fill(tmp_path, "b", 3)
-    second = driver.advance(first, NO_LIMITS)
-    assert second == Offset({"a": 5, "b": 0}, {"a": 5, "b": 3})
+    second = one.advance(first, NO_LIMITS)
+    assert second is not None and numbers(second) == ({"a": 5, "b": 0}, {"a": 5, "b": 3})
     assert first.ranges(second) == {"b": (0, 3)}
+
+
+def test_latest_of_a_log_that_cannot_be_read_yet_is_looked_up_when_it_can(tmp_path: Path) -> None:
+    for source in "ab":
+        fill(tmp_path, source, 5)
+    identity = log_folder(tmp_path, "b") / "_log.json"
+    good = identity.read_bytes()
+    identity.write_bytes(b"junk")
+    one = driver(tmp_path, failOnDataLoss="false")
+    settled = one.advance(LATEST, NO_LIMITS)
+    assert settled is not None and numbers(settled) == ({"a": 5, "b": "latest"}, {"a": 5})
+    assert one.advance(settled, NO_LIMITS) is None
+    identity.write_bytes(good)
+    assert numbers(one.advance(settled, NO_LIMITS)) == ({"a": 5, "b": 5}, {"a": 5, "b": 5})
 
 
 def test_sources_that_are_read_no_more_keep_their_place(tmp_path: Path) -> None:
     fill(tmp_path, "a", 5)
     fill(tmp_path, "b", 5)
-    both = Offset({"a": 0, "b": 1}, {"a": 2, "b": 3})
-    end = SourceDriver(options(tmp_path, source="b")).advance(both, NO_LIMITS)
-    assert end == Offset({"a": 0, "b": 1}, {"a": 2, "b": 5})
+    both = at(tmp_path, {"a": 0, "b": 1}, a=2, b=3)
+    end = driver(tmp_path, source="b").advance(both, NO_LIMITS)
+    assert numbers(end) == ({"a": 0, "b": 1}, {"a": 2, "b": 5})
 
 
 def test_limits_of_rows_and_bytes_hold_together(tmp_path: Path) -> None:
     fill(tmp_path, "a", *range(100, 1001, 100))
-    driver = SourceDriver(options(tmp_path))
+    one = driver(tmp_path)
     row_bytes = segments(tmp_path, "a")[0].stat().st_size / 1000
-    assert driver.advance(EARLIEST, (300, None)) == Offset({"a": 0}, {"a": 300})
-    end = driver.advance(EARLIEST, (300, round(200 * row_bytes)))
+    assert numbers(one.advance(EARLIEST, (300, None))) == ({"a": 0}, {"a": 300})
+    end = one.advance(EARLIEST, (300, round(200 * row_bytes)))
     assert end is not None and abs(end.positions["a"] - 200) <= 1
-    assert driver.advance(EARLIEST, (None, 1)) == Offset({"a": 0}, {"a": 1})
+    assert numbers(one.advance(EARLIEST, (None, 1))) == ({"a": 0}, {"a": 1})
 
 
 def test_a_bounded_run_ends_where_the_journal_ended(tmp_path: Path) -> None:
     fill(tmp_path, "a", 5)
-    driver = SourceDriver(options(tmp_path))
-    driver.stop_here()
+    one = driver(tmp_path)
+    one.stop_here()
     fill(tmp_path, "a", 9)
     fill(tmp_path, "b", 9)
-    end = driver.advance(EARLIEST, NO_LIMITS)
-    assert end == Offset({"a": 0}, {"a": 5})
-    assert driver.advance(end, NO_LIMITS) is None
+    end = one.advance(EARLIEST, NO_LIMITS)
+    assert end is not None and numbers(end) == ({"a": 0}, {"a": 5})
+    assert one.advance(end, NO_LIMITS) is None
 
 
 def test_a_bounded_run_never_goes_back(tmp_path: Path) -> None:
     fill(tmp_path, "a", 9)
-    driver = SourceDriver(options(tmp_path))
-    driver.stop_here()
-    driver._targets = {"a": 5}
-    assert driver.advance(Offset({"a": 0}, {"a": 7}), NO_LIMITS) is None
+    one = driver(tmp_path)
+    one.stop_here()
+    one._targets = {"a": 5}
+    assert one.advance(at(tmp_path, {"a": 0}, a=7), NO_LIMITS) is None
 
 
-def test_a_log_that_ends_before_the_query_is_another_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lossy", ["true", "false"])
+def test_a_log_that_ends_before_the_query_is_refused(tmp_path: Path, lossy: str) -> None:
+    # THREATS 99: it is a copy that is older than the checkpoint.
     fill(tmp_path, "a", 5)
-    ahead = Offset({"a": 0}, {"a": 6})
+    ahead = at(tmp_path, {"a": 0}, a=6)
     with pytest.raises(DataLost, match="ends at position 5, before 6; restore"):
-        SourceDriver(options(tmp_path)).advance(ahead, NO_LIMITS)
-    assert SourceDriver(options(tmp_path, failOnDataLoss="false")).advance(ahead, NO_LIMITS) is None
+        driver(tmp_path, failOnDataLoss=lossy).advance(ahead, NO_LIMITS)
+    with pytest.raises(DataLost, match="ends at position 5, before 6; restore"):
+        driver(tmp_path, failOnDataLoss=lossy).plan(at(tmp_path, {"a": 0}, a=4), ahead)
 
 
-def test_trouble_that_may_pass_is_nothing_new(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.mark.parametrize("rows", [3, 9])
+@pytest.mark.parametrize("lossy", ["true", "false"])
+def test_a_journal_that_was_created_again_is_refused(tmp_path: Path, rows: int, lossy: str) -> None:
+    # THREATS 99: also when it has grown longer than it was.
     fill(tmp_path, "a", 5)
-    driver = SourceDriver(options(tmp_path))
+    before, end = at(tmp_path, {"a": 0}, a=3), at(tmp_path, {"a": 0}, a=5)
+    running = driver(tmp_path, failOnDataLoss=lossy)
+    running.advance(before, NO_LIMITS)
+    shutil.rmtree(log_folder(tmp_path, "a"))
+    fill(tmp_path, "a", rows)
+    for one in (running, driver(tmp_path, failOnDataLoss=lossy)):
+        with pytest.raises(
+            JournalMismatch, match=r"source 'a' .* the log was created again, or this is another journal"
+        ):
+            one.advance(end, NO_LIMITS)
+        with pytest.raises(JournalMismatch):
+            one.plan(before, end)
+    assert not (log_folder(tmp_path, "a") / "_gaps").exists()
+
+
+def test_the_checkpoint_of_another_journal_is_refused(tmp_path: Path) -> None:
+    # THREATS 99
+    fill(tmp_path / "one", "a", 5)
+    fill(tmp_path / "two", "a", 5)
+    with pytest.raises(JournalMismatch, match="read this one with a new checkpoint"):
+        driver(tmp_path / "two").advance(at(tmp_path / "one", {"a": 0}, a=5), NO_LIMITS)
+
+
+def test_a_source_of_the_checkpoint_that_is_not_there_is_missed(tmp_path: Path) -> None:
+    # THREATS 99: after a restart, too.
+    for source in "ab":
+        fill(tmp_path, source, 5)
+    before = at(tmp_path, {"a": 0, "b": 0}, a=5, b=5)
+    shutil.rmtree(log_folder(tmp_path, "b"))
+    with pytest.raises(JournalMissing, match="source 'b'"):
+        driver(tmp_path, journalTimeout="0").advance(before, NO_LIMITS)
+
+
+def test_startingoffsets_name_sources_that_are_there(tmp_path: Path) -> None:
+    typo = Offset({"cuont": 3})
+    waiting = driver(tmp_path)
+    assert waiting.advance(typo, NO_LIMITS) is None
+    fill(tmp_path, "count", 5)
+    with pytest.raises(LocalError, match=r".startingOffsets. names source 'cuont', .*; there are count"):
+        waiting.advance(typo, NO_LIMITS)
+
+
+def test_trouble_that_may_pass_is_nothing_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drivers, "RETRY", 0.0)
+    fill(tmp_path, "a", 5)
+    one = driver(tmp_path)
+    refresh, failures = one.view.refresh, [True] * 3
 
     def fail() -> None:
-        raise JournalError("the disk does not answer")
+        if failures and failures.pop():
+            raise JournalError("the disk does not answer")
+        refresh()
 
-    monkeypatch.setattr(driver.view, "refresh", fail)
-    assert driver.advance(EARLIEST, NO_LIMITS) is None
-    assert driver.advance(EARLIEST, NO_LIMITS) is None
-    assert caplog.text.count("the disk does not answer; the query waits") == 1
-    driver.report_gaps({"a": (0, 5)})
-    monkeypatch.undo()
-    assert driver.advance(EARLIEST, NO_LIMITS) is not None
+    monkeypatch.setattr(one.view, "refresh", fail)
+    assert one.advance(EARLIEST, NO_LIMITS) is None
+    # Spark does not ask again for the partitions of a batch.
+    assert one.plan(EARLIEST, at(tmp_path, {"a": 0}, a=5)) == [span(tmp_path, "a", 0, 5)]
+    assert failures == []
+
+
+def test_a_planned_batch_waits_for_its_journal_and_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "journal", "a", 5)
+    start, end = at(tmp_path / "journal", {"a": 0}, a=0), at(tmp_path / "journal", {"a": 0}, a=5)
+    (tmp_path / "journal").rename(tmp_path / "away")
+    with pytest.raises(JournalMissing):
+        driver(tmp_path / "journal", journalTimeout="0").plan(start, end)
+    one, mounted = driver(tmp_path / "journal"), []
+
+    def mount(seconds: float) -> None:
+        mounted.append((tmp_path / "away").rename(tmp_path / "journal"))
+
+    monkeypatch.setattr(drivers.time, "sleep", mount)
+    assert one.plan(start, end) == [span(tmp_path / "journal", "a", 0, 5)]
+    assert len(mounted) == 1
 
 
 def test_trouble_does_not_pass_for_the_end_of_a_bounded_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path, "a", 5)
-    driver = SourceDriver(options(tmp_path))
-    driver.stop_here()
+    one = driver(tmp_path)
+    one.stop_here()
 
     def fail() -> None:
         raise JournalError("the disk does not answer")
 
-    monkeypatch.setattr(driver.view, "refresh", fail)
+    monkeypatch.setattr(one.view, "refresh", fail)
     with pytest.raises(JournalError):
-        driver.advance(EARLIEST, NO_LIMITS)
+        one.advance(EARLIEST, NO_LIMITS)
 
 
-def test_a_log_whose_end_is_damaged_ends_the_query_unless_that_is_wanted(tmp_path: Path) -> None:
+def test_a_bounded_run_does_not_wait_for_a_journal(tmp_path: Path) -> None:
+    with pytest.raises(JournalMissing):
+        driver(tmp_path / "typo").stop_here()
+
+
+def test_a_log_whose_end_nobody_knows_ends_the_query(tmp_path: Path) -> None:
     fill(tmp_path, "a", 5, 10)
-    last = segments(tmp_path, "a")[0]
+    (log_folder(tmp_path, "a") / "_durable").write_bytes(b"junk")
+    for lossy in ("true", "false"):
+        with pytest.raises(JournalCorrupt):
+            driver(tmp_path, failOnDataLoss=lossy).advance(EARLIEST, NO_LIMITS)
+
+
+def test_damage_at_the_end_of_a_log_is_passed_over_if_that_is_wanted(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5, 10, segment_bytes=1)
+    last = segments(tmp_path, "a")[-1]
     last.write_bytes(bytes(last.stat().st_size))
-    with pytest.raises(JournalCorrupt):
-        SourceDriver(options(tmp_path)).advance(EARLIEST, NO_LIMITS)
-    assert SourceDriver(options(tmp_path, failOnDataLoss="false")).advance(EARLIEST, NO_LIMITS) is None
+    one = driver(tmp_path, failOnDataLoss="false")
+    end = one.advance(EARLIEST, NO_LIMITS)
+    assert end is not None and end.positions == {"a": 10}
+    assert one.plan(EARLIEST, end) == [span(tmp_path, "a", 0, 5)]
+    assert one.advance(end, NO_LIMITS) is None
+
+
+def test_a_bad_log_among_others_stands_still(tmp_path: Path) -> None:
+    for source in "abc":
+        fill(tmp_path, source, 5)
+    before = at(tmp_path, {"a": 0, "b": 0, "c": 0}, a=2, b=2, c=2)
+    (log_folder(tmp_path, "b") / "_durable").write_bytes(b"junk")
+    with pytest.raises(JournalCorrupt, match="source=b"):
+        driver(tmp_path).advance(before, NO_LIMITS)
+    end = driver(tmp_path, failOnDataLoss="false").advance(before, NO_LIMITS)
+    assert end is not None and end.positions == {"a": 5, "b": 2, "c": 5}
+    assert end.logs == before.logs
 
 
 def test_what_the_query_has_committed_is_trimmed(tmp_path: Path) -> None:
     fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
-    driver = SourceDriver(options(tmp_path, retainBytes="0"))
-    driver.begin(EARLIEST)
-    assert commits(log_folder(tmp_path, "a")) == {"spark": 0}
-    driver.commit(Offset({"a": 0}, {"a": 20}))
+    one = driver(tmp_path, reader="r", retainBytes="0")
+    end = first_batch(one)
+    assert commits(log_folder(tmp_path, "a")) == {"r": 0}
+    assert cursors(log_folder(tmp_path, "a"))["r"].query == end.query
+    one.commit(at(tmp_path, {"a": 0}, a=20))
     assert len(segments(tmp_path, "a")) == 1
 
 
 def test_a_margin_stays(tmp_path: Path) -> None:
     fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
-    driver = SourceDriver(options(tmp_path))
-    driver.begin(EARLIEST)
-    driver.commit(Offset({"a": 0}, {"a": 30}))
+    one = driver(tmp_path, reader="r")
+    one.commit(first_batch(one))
     assert len(segments(tmp_path, "a")) == 3
 
 
-def test_a_query_that_does_not_trim_leaves_no_trace(tmp_path: Path) -> None:
-    fill(tmp_path, "a", 10)
+@pytest.mark.parametrize("more", [{}, {"retainBytes": "0"}, {"reader": "r", "trim": "false"}])
+def test_a_query_without_a_name_leaves_no_trace(tmp_path: Path, more: dict[str, str]) -> None:
+    fill(tmp_path, "a", 10, 20, segment_bytes=1)
     before = sorted(tmp_path.rglob("*"))
-    driver = SourceDriver(options(tmp_path, trim="false"))
-    driver.begin(EARLIEST)
-    driver.commit(Offset({"a": 0}, {"a": 10}))
+    one = driver(tmp_path, **more)
+    one.commit(first_batch(one))
+    one.advance(at(tmp_path, {"a": 0}, a=20), NO_LIMITS)
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_second_query_of_the_same_name_is_kept_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cursor, "PATIENCE", 0.0)
+def test_a_query_that_nobody_makes_room_for_is_told_so_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     fill(tmp_path, "a", 10)
-    first, second = SourceDriver(options(tmp_path)), SourceDriver(options(tmp_path))
-    first.begin(EARLIEST)
-    first.begin(EARLIEST)
-    with pytest.raises(JournalLocked):
-        second.begin(EARLIEST)
-    # It has no say in what goes, either.
-    second.commit(Offset({"a": 0}, {"a": 10}))
-    assert commits(log_folder(tmp_path, "a")) == {"spark": 0}
+    one = driver(tmp_path)
+    first_batch(one)
+    first_batch(one)
+    assert caplog.text.count('name this query with the option "reader"') == 1
+    named = driver(tmp_path, reader="r")
+    first_batch(named)
+    caplog.clear()
+    first_batch(driver(tmp_path))
+    first_batch(driver(tmp_path, trim="false"))
+    assert caplog.text == ""
+
+
+def test_a_second_query_of_the_same_name_is_kept_out(tmp_path: Path) -> None:
+    # THREATS 99
+    fill(tmp_path, "a", 10, 20, segment_bytes=1)
+    first = driver(tmp_path, reader="r", retainBytes="0")
+    end = first_batch(first)
     first.stop()
-    second.begin(EARLIEST)
+    second = driver(tmp_path, reader="r", retainBytes="0")
+    with pytest.raises(JournalMismatch, match="choose another name with the option reader"):
+        second.advance(EARLIEST, NO_LIMITS)
+    # It has no say in what goes, either.
+    second.commit(end)
+    assert len(segments(tmp_path, "a")) == 2
+    again = driver(tmp_path, reader="r", retainBytes="0")
+    assert again.advance(end, NO_LIMITS) is None
+    again.commit(end)
+
+
+def test_a_first_batch_that_a_crash_has_cut_off_goes_on(tmp_path: Path) -> None:
+    # Spark asks for the partitions of the offsets that it has kept, and for no end before.
+    fill(tmp_path, "a", 10)
+    killed = driver(tmp_path, reader="r")
+    end = killed.advance(EARLIEST, NO_LIMITS)
+    assert end is not None
+    killed.stop()
+    again = driver(tmp_path, reader="r")
+    assert again.plan(EARLIEST, end) == [span(tmp_path, "a", 0, 10)]
+    again.commit(end)
+    assert commits(log_folder(tmp_path, "a")) == {"r": 10}
 
 
 def test_a_query_that_collects_has_no_end(tmp_path: Path) -> None:
-    driver = SourceDriver(options(tmp_path, url="rsocket+tcp://127.0.0.1:1", route="flights"))
+    one = driver(tmp_path, url="rsocket+tcp://127.0.0.1:1", route="flights")
     with pytest.raises(LocalError, match="run `penstock collect` first"):
-        driver.stop_here()
+        one.stop_here()
 
 
 def test_a_trim_that_fails_is_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     fill(tmp_path, "a", 10)
-    driver = SourceDriver(options(tmp_path))
-    driver.begin(EARLIEST)
+    one = driver(tmp_path, reader="r")
+    end = first_batch(one)
     committed = log_folder(tmp_path, "a") / "_committed"
     shutil.rmtree(committed)
     committed.write_text("in the way")
-    driver.commit(Offset({"a": 0}, {"a": 10}))
-    assert "the journal is trimmed later" in caplog.text
+    one.commit(end)
+    one.commit(end)
+    assert caplog.text.count("the journal is trimmed later") == 1
     committed.unlink()
-    driver.commit(Offset({"a": 0}, {"a": 10}))
-    assert commits(log_folder(tmp_path, "a")) == {"spark": 10}
+    one.commit(end)
+    assert commits(log_folder(tmp_path, "a")) == {"r": 10}
 
 
-def test_gaps_are_reported_with_the_rows_behind_them(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with JournalWriter.open(tmp_path, "a", fsync=False) as writer:
-        writer.append(items(0, 5), "flights")
-        writer.append_gap("the publisher had forgotten the session")
-        writer.append(items(5, 9), "flights")
-    driver = SourceDriver(options(tmp_path))
-    driver.report_gaps({"a": (0, 5), "unknown": (0, 1)})
-    assert caplog.text == ""
-    driver.report_gaps({"a": (5, 9)})
-    assert "source 'a': items were lost before position 5: the publisher had forgotten the session" in caplog.text
+def test_an_offset_stays_as_spark_has_it(tmp_path: Path) -> None:
+    # Spark compares texts: a batch of nothing would be planned over and over.
+    for source in "ba":
+        fill(tmp_path, source, 5)
+    end = first_batch(driver(tmp_path))
+    text = json.dumps(end.json())
+    assert json.dumps(Offset.parse(json.loads(text)).json()) == text
+    assert driver(tmp_path).advance(Offset.parse(json.loads(text)), NO_LIMITS) is None
+    assert item(0) == b"item 0"

@@ -5,19 +5,24 @@ from typing import Any
 
 import pytest
 
-from penstock import LocalError
-from penstock.spark.offsets import Offset
+from penstock import JournalMismatch, LocalError
+from penstock.spark.offsets import Offset, same_logs
+
+NEW = {"v": 2, "query": None, "from": "earliest", "sources": {}, "logs": {}}
+OLD = {"v": 2, "query": "q1", "from": {"a": 0}, "sources": {"a": 5}, "logs": {"a": "u"}}
 
 
 def test_keys_and_sources_have_one_order() -> None:
-    offset = Offset({"b": 1, "a": 0}, {"b": 2, "a": 3})
-    assert json.dumps(offset.json()) == '{"v": 1, "from": {"a": 0, "b": 1}, "sources": {"a": 3, "b": 2}}'
+    offset = Offset({"b": 1, "a": 0}, {"b": 2, "a": 3}, {"b": "w", "a": "u"}, "q1")
+    assert json.dumps(offset.json()) == (
+        '{"v": 2, "query": "q1", "from": {"a": 0, "b": 1}, "sources": {"a": 3, "b": 2}, "logs": {"a": "u", "b": "w"}}'
+    )
 
 
 @pytest.mark.parametrize("begun", ["earliest", "latest", {"a": 7}, {"a": "latest"}])
 def test_goes_through_json_and_back(begun: Any) -> None:
-    offset = Offset(begun, {"a": 9})
-    assert Offset.parse(json.loads(json.dumps(offset.json()))) == offset
+    for offset in (Offset(begun), Offset(begun, {"a": 9}, {"a": "u"}, "q1")):
+        assert Offset.parse(json.loads(json.dumps(offset.json()))) == offset
 
 
 @pytest.mark.parametrize(
@@ -27,17 +32,25 @@ def test_goes_through_json_and_back(begun: Any) -> None:
         [],
         "earliest",
         {},
-        {"v": 2, "from": "earliest", "sources": {}},
-        {"v": 1, "from": "earliest"},
-        {"v": 1, "from": "earliest", "sources": {}, "more": 1},
-        {"v": 1, "from": "first", "sources": {}},
-        {"v": 1, "from": None, "sources": {}},
-        {"v": 1, "from": {"a": -1}, "sources": {}},
-        {"v": 1, "from": "earliest", "sources": []},
-        {"v": 1, "from": "earliest", "sources": {"a": "latest"}},
-        {"v": 1, "from": "earliest", "sources": {"a": 1.0}},
-        {"v": 1, "from": "earliest", "sources": {"a": True}},
-        {"v": 1, "from": "earliest", "sources": {"a": -1}},
+        {**NEW, "v": 3},
+        {**NEW, "more": 1},
+        {**NEW, "from": "first"},
+        {**NEW, "from": None},
+        {**NEW, "from": {"a": -1}},
+        {**NEW, "sources": []},
+        {**NEW, "query": 1},
+        {**NEW, "query": ""},
+        {**OLD, "query": None},
+        {**OLD, "query": "../q"},
+        {**OLD, "sources": {"a": "latest"}},
+        {**OLD, "sources": {"a": 1.0}},
+        {**OLD, "sources": {"a": True}},
+        {**OLD, "sources": {"a": -1}},
+        {**OLD, "logs": {}},
+        {**OLD, "logs": {"a": "u", "b": "w"}},
+        {**OLD, "logs": {"a": 1}},
+        {**OLD, "logs": ["a"]},
+        {"v": 2, "rows": "gaps", "from": "earliest", "sources": {}, "logs": {}},
     ],
 )
 def test_what_is_no_offset_is_refused(value: Any) -> None:
@@ -46,15 +59,21 @@ def test_what_is_no_offset_is_refused(value: Any) -> None:
         Offset.parse(value)
 
 
+def test_the_checkpoint_of_an_earlier_version_is_refused() -> None:
+    # It does not tell which log it counts in.
+    with pytest.raises(LocalError, match=r"an earlier version of Penstock.*with a new checkpoint on a new journal"):
+        Offset.parse({"v": 1, "from": {"a": 0}, "sources": {"a": 5}})
+
+
 def test_sources_that_came_later_begin_with_their_first_row() -> None:
-    assert Offset("latest", {}).place("a") == "latest"
-    assert Offset({"a": 5}, {}).place("a") == 5
+    assert Offset("latest").place("a") == "latest"
+    assert Offset({"a": 5}).place("a") == 5
     assert Offset({"a": 5}, {"a": 8}).place("a") == 8
     assert Offset({"a": 5}, {"a": 8}).place("b") == "earliest"
 
 
 def test_first_range_begins_where_the_end_says() -> None:
-    start, end = Offset("latest", {}), Offset({"a": 5, "b": 0}, {"a": 9, "b": 0})
+    start, end = Offset("latest"), Offset({"a": 5, "b": 0}, {"a": 9, "b": 0})
     assert start.ranges(end) == {"a": (5, 9)}
 
 
@@ -67,3 +86,18 @@ def test_later_ranges_begin_where_the_last_ended() -> None:
 def test_ranges_that_cannot_be_are_refused(end: Offset) -> None:
     with pytest.raises(LocalError, match="another query"):
         Offset({"a": 0}, {"a": 9}).ranges(end)
+
+
+def test_the_end_of_another_query_is_refused() -> None:
+    with pytest.raises(LocalError, match="begins in query q1 and ends in query q2"):
+        Offset({"a": 0}, {"a": 9}, query="q1").ranges(Offset({"a": 0}, {"a": 10}, query="q2"))
+    assert Offset("earliest").ranges(Offset({"a": 0}, {"a": 1}, query="q1")) == {"a": (0, 1)}
+
+
+def test_another_log_is_refused() -> None:
+    # THREATS 99
+    same_logs("/j", {"a": "u", "gone": "w"}, {"a": "u", "new": "x"})
+    with pytest.raises(
+        JournalMismatch, match=r"source 'a' of journal /j is log x, .* belongs to log u: .* new checkpoint"
+    ):
+        same_logs("/j", {"a": "u"}, {"a": "x"})

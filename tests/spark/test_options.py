@@ -16,6 +16,7 @@ def test_journal_alone_is_enough() -> None:
     assert options.journal == os.path.abspath("data/flights")
     assert (options.sources, options.starting, options.ending) == (None, "earliest", "latest")
     assert options.fail_on_data_loss and options.trim
+    assert (options.reader, options.gaps, options.fail_on_gap, options.journal_timeout) == (None, False, False, 60.0)
 
 
 def test_load_with_a_path_names_the_journal() -> None:
@@ -47,7 +48,10 @@ def test_all_values_are_understood() -> None:
             "maxBytesPerTrigger": "64m",
             "partitions": "3",
             "rowsPerPartition": "1000",
+            "rows": "items",
             "failOnDataLoss": "FALSE",
+            "failOnGap": "true",
+            "journalTimeout": "1.5m",
             "reader": "delays",
             "trim": "false",
             "retainBytes": "0",
@@ -58,7 +62,13 @@ def test_all_values_are_understood() -> None:
     assert (options.max_rows, options.max_bytes) == (100, 64 * 1024 * 1024)
     assert (options.partitions, options.rows_per_partition) == (3, 1000)
     assert (options.fail_on_data_loss, options.trim) == (False, False)
+    assert (options.gaps, options.fail_on_gap, options.journal_timeout) == (False, True, 90.0)
     assert (options.reader, options.retain_bytes) == ("delays", 0)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("0", 0.0), ("60", 60.0), ("2.5 s", 2.5), ("5m", 300.0), ("1H", 3600.0)])
+def test_times(text: str, seconds: float) -> None:
+    assert SourceOptions.parse({**JOURNAL, "journalTimeout": text}).journal_timeout == seconds
 
 
 @pytest.mark.parametrize(
@@ -97,6 +107,12 @@ def test_embedded_collector_writes_to_the_source_of_its_route() -> None:
         ({**JOURNAL, "startingOffsets": '{"a": -2}'}, "source 'a': a position is"),
         ({**JOURNAL, "startingOffsets": '{"a": true}'}, "source 'a': a position is"),
         ({**JOURNAL, "startingOffsets": '{"a": 1.5}'}, "source 'a': a position is"),
+        ({**JOURNAL, "source": "a,b", "startingOffsets": '{"c": 1}'}, "names source 'c', which is not read: a, b"),
+        ({**JOURNAL, "source": "a,b", "endingOffsets": '{"c": 1}'}, "\"endingOffsets\" names source 'c'"),
+        ({**JOURNAL, "journalTimeout": "soon"}, "a time such as 60, 60s or 5m"),
+        ({**JOURNAL, "rows": "holes"}, "items or gaps"),
+        ({**JOURNAL, "rows": "gaps", "reader": "r"}, 'option "reader" has no meaning with rows set to "gaps"'),
+        ({**JOURNAL, "rows": "gaps", "startingOffsets": '{"a": 1}'}, "earliest or latest"),
         ({**JOURNAL, "endingOffsets": "earliest"}, "cannot end at the earliest"),
         ({**JOURNAL, "endingOffsets": '{"a": "earliest"}'}, "cannot end at the earliest"),
         ({**JOURNAL, "url": "rsocket+tcp://h:1"}, "go together"),

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock import DataLost, JournalCorrupt
+from penstock import DataLost, JournalCorrupt, JournalMismatch, JournalMissing
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import trim
 from penstock.spark.partitions import JournalPartition, Range
 from penstock.spark.reading import read
 from penstock.spark.schema import COLUMNS, Projection
 
-from .journals import damage, fill, item, options, segments
+from .journals import damage, fill, item, log_of, options, segments, span
 
 
 def positions(journal: Path, *ranges: Range, **more: str) -> list[int]:
@@ -27,85 +27,97 @@ def positions(journal: Path, *ranges: Range, **more: str) -> list[int]:
 def test_reads_the_rows_of_its_ranges_and_no_others(tmp_path: Path) -> None:
     fill(tmp_path, "a", 10, 20, 25)
     fill(tmp_path, "b", 4)
-    assert positions(tmp_path, Range("a", 5, 22), Range("b", 1, 3)) == [*range(5, 22), 1, 2]
+    assert positions(tmp_path, span(tmp_path, "a", 5, 22), span(tmp_path, "b", 1, 3)) == [*range(5, 22), 1, 2]
 
 
 def test_reads_the_same_again(tmp_path: Path) -> None:
     fill(tmp_path, "a", 10)
-    first = positions(tmp_path, Range("a", 0, 10))
+    first = positions(tmp_path, span(tmp_path, "a", 0, 10))
     fill(tmp_path, "a", 20)
-    assert positions(tmp_path, Range("a", 0, 10)) == first
-    assert positions(tmp_path, Range("a", 5, 20)) == [*range(5, 20)]
+    assert positions(tmp_path, span(tmp_path, "a", 0, 10)) == first
+    assert positions(tmp_path, span(tmp_path, "a", 5, 20)) == [*range(5, 20)]
 
 
-def test_a_journal_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
-    fill(tmp_path, "a", 10, 20)
-    assert positions(tmp_path, Range("a", 0, 20)) == [*range(20)]
+def test_a_log_that_was_created_again_is_not_read(tmp_path: Path) -> None:
+    # THREATS 99
+    fill(tmp_path, "a", 10)
+    planned = span(tmp_path, "a", 0, 10)
     shutil.rmtree(log_folder(tmp_path, "a"))
-    fill(tmp_path, "a", 7, 15)
-    assert positions(tmp_path, Range("a", 0, 15)) == [*range(15)]
+    fill(tmp_path, "a", 15)
+    for lossy in ("true", "false"):
+        with pytest.raises(
+            JournalMismatch, match=f"is log {log_of(tmp_path, 'a')} on this machine, and log {planned.log}"
+        ):
+            positions(tmp_path, planned, failOnDataLoss=lossy)
+    assert positions(tmp_path, span(tmp_path, "a", 0, 15)) == [*range(15)]
 
 
-def test_a_damaged_row_ends_the_query_and_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lossy", ["true", "false"])
+def test_a_damaged_row_fails_the_task_and_is_named(tmp_path: Path, lossy: str) -> None:
     fill(tmp_path, "a", 10, 20, 30)
     damage(segments(tmp_path, "a")[0], item(15))
-    with pytest.raises(JournalCorrupt, match="positions 10 to 19 are damaged"):
-        positions(tmp_path, Range("a", 0, 30))
-
-
-def test_damaged_rows_are_skipped_if_that_is_wanted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    fill(tmp_path, "a", 10, 20, 30)
-    damage(segments(tmp_path, "a")[0], item(15))
-    assert positions(tmp_path, Range("a", 3, 28), failOnDataLoss="false") == [*range(3, 10), *range(20, 28)]
-    assert "skipped positions 10 to 19 of source 'a'" in caplog.text
-
-
-def test_a_segment_that_is_all_damaged_is_skipped(tmp_path: Path) -> None:
-    fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
-    middle = segments(tmp_path, "a")[1]
-    middle.write_bytes(bytes(middle.stat().st_size))
-    assert positions(tmp_path, Range("a", 0, 30), failOnDataLoss="false") == [*range(10), *range(20, 30)]
     with pytest.raises(JournalCorrupt, match="positions 10 to 19"):
-        positions(tmp_path, Range("a", 0, 30))
+        positions(tmp_path, span(tmp_path, "a", 0, 30), failOnDataLoss=lossy)
 
 
-def test_rows_that_are_gone_end_the_query_and_are_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lossy", ["true", "false"])
+def test_rows_that_are_gone_fail_the_task_and_are_named(tmp_path: Path, lossy: str) -> None:
     fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
     trim(log_folder(tmp_path, "a"), 20, retain_bytes=0)
-    with pytest.raises(DataLost, match="positions 5 to 19 are not in the log"):
-        positions(tmp_path, Range("a", 5, 30))
-
-
-def test_rows_that_are_gone_are_skipped_if_that_is_wanted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
-    trim(log_folder(tmp_path, "a"), 20, retain_bytes=0)
-    assert positions(tmp_path, Range("a", 5, 30), failOnDataLoss="false") == [*range(20, 30)]
-    assert "skipped positions 5 to 19 of source 'a'" in caplog.text
+    with pytest.raises(DataLost, match="positions 5 to 19"):
+        positions(tmp_path, span(tmp_path, "a", 5, 30), failOnDataLoss=lossy)
 
 
 def test_a_segment_that_goes_while_it_is_read_is_a_loss(tmp_path: Path) -> None:
     fill(tmp_path, "a", 10_000, 20_000, 30_000, segment_bytes=1)
-    batches = read(options(tmp_path), Projection(COLUMNS), JournalPartition([Range("a", 0, 30_000)]))
+    batches = read(options(tmp_path), Projection(COLUMNS), JournalPartition([span(tmp_path, "a", 0, 30_000)]))
     assert next(batches).num_rows == 10_000
-    segments(tmp_path, "a")[1].unlink()
-    with pytest.raises((DataLost, JournalCorrupt), match="10000 to 19999"):
+    segments(tmp_path, "a")[2].unlink()
+    with pytest.raises((DataLost, JournalCorrupt), match="20000 to 29999"):
         list(batches)
 
 
-def test_nothing_is_left_of_a_log_that_is_gone(tmp_path: Path) -> None:
-    assert positions(tmp_path, Range("a", 0, 5), failOnDataLoss="false") == []
-    with pytest.raises(DataLost, match="positions 0 to 4"):
-        positions(tmp_path, Range("a", 0, 5))
+@pytest.mark.parametrize("lossy", ["true", "false"])
+@pytest.mark.parametrize("gone", ["log", "journal", "mount"])
+def test_a_journal_that_this_machine_does_not_see_fails_the_task(tmp_path: Path, gone: str, lossy: str) -> None:
+    # THREATS 99: it is never "lost". The disk is not mounted here, or only its empty folder is there.
+    journal = tmp_path / "journal"
+    fill(journal, "a", 10)
+    planned = span(journal, "a", 0, 10)
+    (log_folder(journal, "a") if gone == "log" else journal).rename(tmp_path / "elsewhere")
+    if gone == "mount":
+        journal.mkdir()
+    code = (
+        "import sys; from penstock.spark import options, partitions, reading, schema\n"
+        "journal, lossy, log = sys.argv[1:]\n"
+        "part = partitions.JournalPartition([partitions.Range('a', 0, 10, log)])\n"
+        "parsed = options.SourceOptions.parse({'journal': journal, 'failOnDataLoss': lossy})\n"
+        "try:\n    print(list(reading.read(parsed, schema.Projection(schema.COLUMNS), part)))\n"
+        "except Exception as error:\n    print(type(error).__name__)"
+    )
+    command = [sys.executable, "-c", code, str(journal), lossy, planned.log]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert result.stdout == "JournalMissing\n", result.stderr
+
+
+def test_a_journal_that_goes_while_a_worker_lives_fails_the_task(tmp_path: Path) -> None:
+    fill(tmp_path / "journal", "a", 10)
+    planned = span(tmp_path / "journal", "a", 0, 10)
+    assert positions(tmp_path / "journal", planned) == [*range(10)]
+    (tmp_path / "journal").rename(tmp_path / "elsewhere")
+    with pytest.raises((DataLost, JournalMissing)):
+        positions(tmp_path / "journal", planned, failOnDataLoss="false")
 
 
 def test_workers_need_not_wait_for_pandas(tmp_path: Path) -> None:
     fill(tmp_path, "a", 10)
     code = (
         "import sys; from penstock.spark import options, partitions, reading, schema\n"
-        "part = partitions.JournalPartition([partitions.Range('a', 0, 10)])\n"
+        "part = partitions.JournalPartition([partitions.Range('a', 0, 10, sys.argv[2])])\n"
         "parsed = options.SourceOptions.parse({'journal': sys.argv[1]})\n"
         "rows = sum(b.num_rows for b in reading.read(parsed, schema.Projection(schema.COLUMNS), part))\n"
         "print(rows, 'pandas' in sys.modules)"
     )
-    result = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-c", code, str(tmp_path), log_of(tmp_path, "a")]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert result.stdout == "10 False\n", result.stderr

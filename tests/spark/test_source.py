@@ -14,12 +14,24 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 from pyspark.sql.types import StructType
 
-from penstock import DataLost, LocalError
+from penstock import DataLost, JournalCorrupt, JournalMissing, LocalError
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import commits
 from penstock.spark.schema import COLUMNS
 
-from .journals import advance, datasource, fill, item, read_batch, read_between, run_task, stream_reader
+from .journals import (
+    advance,
+    damage,
+    datasource,
+    fill,
+    item,
+    log_of,
+    read_batch,
+    read_between,
+    run_task,
+    segments,
+    stream_reader,
+)
 
 
 def test_batch_read_is_the_whole_journal(tmp_path: Path) -> None:
@@ -66,7 +78,9 @@ def test_batch_read_of_no_rows_has_one_empty_task(tmp_path: Path) -> None:
         ({"startingOffsets": '{"a": 4}', "endingOffsets": '{"a": 2}'}, LocalError, "endingOffsets is 2, before"),
         ({"startingOffsets": '{"a": 9}'}, DataLost, "ends at position 5, before 9"),
         ({"url": "rsocket+tcp://h:1", "route": "a"}, LocalError, "is for streams"),
-        ({"source": "b"}, LocalError, "has not source 'b' in it; there are a"),
+        ({"source": "b"}, JournalMissing, "has no source 'b' in it; there are a"),
+        ({"startingOffsets": '{"aa": 1}'}, LocalError, "\"startingOffsets\" names source 'aa', .*; there are a"),
+        ({"endingOffsets": '{"aa": 1}'}, LocalError, "\"endingOffsets\" names source 'aa'"),
     ],
 )
 def test_batch_reads_that_cannot_be_are_explained(
@@ -78,7 +92,7 @@ def test_batch_reads_that_cannot_be_are_explained(
 
 
 def test_batch_read_of_nothing_is_explained(tmp_path: Path) -> None:
-    with pytest.raises(LocalError, match="check the path"):
+    with pytest.raises(JournalMissing, match="check the path"):
         datasource(tmp_path / "typo").reader(COLUMNS).partitions()
     assert not (tmp_path / "typo").exists()
 
@@ -88,7 +102,8 @@ def test_first_offset_is_symbolic_and_always_the_same(tmp_path: Path) -> None:
     reader = stream_reader(tmp_path, startingOffsets="latest")
     first = reader.initialOffset()
     fill(tmp_path, "a", 9)
-    assert first == reader.initialOffset() == {"v": 1, "from": "latest", "sources": {}}
+    assert first == reader.initialOffset()
+    assert first == {"v": 2, "query": None, "from": "latest", "sources": {}, "logs": {}}
 
 
 def test_a_query_reads_every_row_once(tmp_path: Path) -> None:
@@ -169,27 +184,51 @@ def test_available_now_ends_where_the_journal_ended(tmp_path: Path) -> None:
 
 def test_start_of_the_next_batch_is_committed(tmp_path: Path) -> None:
     fill(tmp_path, "a", 5)
-    reader = stream_reader(tmp_path)
+    reader = stream_reader(tmp_path, reader="delays")
     start = reader.initialOffset()
     end = advance(reader, start)
-    assert commits(log_folder(tmp_path, "a")) == {"spark": 0}
+    read_between(reader, start, end)
+    assert commits(log_folder(tmp_path, "a")) == {"delays": 0}
     advance(reader, end)
-    assert commits(log_folder(tmp_path, "a")) == {"spark": 5}
+    assert commits(log_folder(tmp_path, "a")) == {"delays": 5}
 
 
 def test_commit_is_the_second_way(tmp_path: Path) -> None:
     fill(tmp_path, "a", 5)
     reader = stream_reader(tmp_path, reader="delays")
     end = advance(reader, reader.initialOffset())
+    read_between(reader, reader.initialOffset(), end)
     reader.commit(end)
     assert commits(log_folder(tmp_path, "a")) == {"delays": 5}
 
 
 def test_a_restarted_query_takes_its_name_before_it_reads(tmp_path: Path) -> None:
     fill(tmp_path, "a", 5)
-    end = {"v": 1, "from": {"a": 0}, "sources": {"a": 5}}
-    stream_reader(tmp_path).partitions({"v": 1, "from": {"a": 0}, "sources": {"a": 2}}, end)
-    assert commits(log_folder(tmp_path, "a")) == {"spark": 2}
+    end = {"v": 2, "query": "q1", "from": {"a": 0}, "sources": {"a": 5}, "logs": {"a": log_of(tmp_path, "a")}}
+    stream_reader(tmp_path, reader="delays").partitions({**end, "sources": {"a": 2}}, end)
+    assert commits(log_folder(tmp_path, "a")) == {"delays": 2}
+
+
+def test_a_batch_read_goes_on_without_a_bad_log_if_that_is_wanted(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    fill(tmp_path, "b", 5)
+    (log_folder(tmp_path, "b") / "_log.json").write_bytes(b"junk")
+    with pytest.raises(JournalCorrupt, match="source=b"):
+        datasource(tmp_path).reader(COLUMNS).partitions()
+    table = read_batch(datasource(tmp_path, failOnDataLoss="false").reader(COLUMNS))
+    assert set(table["source"].to_pylist()) == {"a"}
+
+
+def test_a_batch_is_the_same_in_a_reader_that_was_started_again(tmp_path: Path) -> None:
+    # THREATS 79: damage that is passed over is passed over by the next driver, too.
+    fill(tmp_path, "a", 10, 20, 30)
+    damage(segments(tmp_path, "a")[0], item(15))
+    start = stream_reader(tmp_path).initialOffset()
+    reader = stream_reader(tmp_path, failOnDataLoss="false")
+    end = advance(reader, start)
+    first = read_between(reader, start, end)
+    again = read_between(stream_reader(tmp_path, failOnDataLoss="false"), start, end)
+    assert first == again == [item(n) for n in (*range(10), *range(20, 30))]
 
 
 def test_progress_shows_how_far_the_journal_goes(tmp_path: Path) -> None:
@@ -234,7 +273,7 @@ def test_after_a_kill_every_row_is_there_once(spark: SparkSession, tmp_path: Pat
         with suppress(ProcessLookupError):
             os.killpg(driver.pid, signal.SIGKILL)
     fill(tmp_path / "journal", "a", 11_000)
-    rows = spark.readStream.format("penstock").option("maxRowsPerTrigger", 3_000).load(journal)
+    rows = spark.readStream.format("penstock").options(reader="killed", maxRowsPerTrigger=3_000).load(journal)
     writer = rows.writeStream.format("parquet").option("checkpointLocation", checkpoint).trigger(availableNow=True)
     assert writer.start(out).awaitTermination(100)
     assert sorted(row.position for row in spark.read.parquet(out).select("position").collect()) == list(range(11_000))

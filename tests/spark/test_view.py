@@ -1,20 +1,20 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from penstock import DataLost, LocalError
+from penstock import DataLost, JournalCorrupt, JournalMissing, LocalError
+from penstock.journal.layout import log_folder
 from penstock.spark.options import SourceOptions
 from penstock.spark.view import REMOTE_SECONDS, JournalView
 
-from .journals import fill, options
+from .journals import fill, log_of, options
 
 
 def test_sees_all_sources_and_those_that_come(tmp_path: Path) -> None:
     view = JournalView(options(tmp_path))
-    view.refresh()
-    assert view.readers == {}
     fill(tmp_path, "a", 5)
     view.refresh()
     assert view.ends() == {"a": 5}
@@ -22,6 +22,7 @@ def test_sees_all_sources_and_those_that_come(tmp_path: Path) -> None:
     fill(tmp_path, "b", 2)
     view.refresh()
     assert view.ends() == {"a": 7, "b": 2}
+    assert view.logs() == {"a": log_of(tmp_path, "a"), "b": log_of(tmp_path, "b")}
 
 
 def test_sees_only_the_sources_that_were_named(tmp_path: Path) -> None:
@@ -29,7 +30,65 @@ def test_sees_only_the_sources_that_were_named(tmp_path: Path) -> None:
     fill(tmp_path, "b", 5)
     view = JournalView(options(tmp_path, source="b,c"))
     view.refresh()
-    assert view.ends() == {"b": 5, "c": 0}
+    assert view.ends() == {"b": 5}
+    with pytest.raises(JournalMissing, match="has no source 'c' in it; there are a, b: check the path"):
+        view.reader("c")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_journal_without_sources_is_missing(tmp_path: Path, there: bool) -> None:
+    journal = tmp_path / "journal"
+    if there:
+        journal.mkdir()
+    view = JournalView(options(journal))
+    with pytest.raises(JournalMissing, match="check the path"):
+        view.refresh()
+    assert journal.exists() == there
+    view.expected = {"a"}
+    with pytest.raises(JournalMissing):
+        view.refresh()
+        view.reader("a")
+
+
+def test_a_log_that_cannot_be_read_leaves_the_others_readable(tmp_path: Path) -> None:
+    for source in "abc":
+        fill(tmp_path, source, 5)
+    (log_folder(tmp_path, "b") / "_log.json").write_bytes(b"junk")
+    (log_folder(tmp_path, "c") / "_durable").write_bytes(b"junk")
+    view = JournalView(options(tmp_path))
+    view.refresh()
+    assert view.ends() == {"a": 5}
+    assert {source: type(error) for source, error in view.troubles.items()} == {
+        "b": JournalCorrupt,
+        "c": JournalCorrupt,
+    }
+    with pytest.raises(JournalCorrupt, match="source=b"):
+        view.reader("b")
+
+
+def test_a_log_that_goes_is_missed(tmp_path: Path) -> None:
+    # THREATS 99
+    fill(tmp_path, "a", 5)
+    fill(tmp_path, "b", 5)
+    view = JournalView(options(tmp_path))
+    view.refresh()
+    shutil.rmtree(log_folder(tmp_path, "b"))
+    view.refresh()
+    assert view.ends() == {"a": 5}
+    assert isinstance(view.troubles["b"], JournalMissing)
+
+
+def test_a_log_that_is_created_again_is_another_one(tmp_path: Path) -> None:
+    # THREATS 99: also when it has grown longer than the one before.
+    fill(tmp_path, "a", 5)
+    view = JournalView(options(tmp_path))
+    view.refresh()
+    before = view.logs()
+    shutil.rmtree(log_folder(tmp_path, "a"))
+    fill(tmp_path, "a", 9)
+    view.refresh()
+    assert view.ends() == {"a": 9}
+    assert view.logs() != before
 
 
 def test_looks_at_a_remote_journal_but_once_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,17 +115,11 @@ def test_places_become_positions(tmp_path: Path) -> None:
     assert view.size("a", 0, 5) > view.size("a", 0, 1) > 0
 
 
-def test_a_journal_that_lacks_rows_is_explained(tmp_path: Path) -> None:
-    def missing(**more: str) -> str:
-        view = JournalView(options(tmp_path, **more))
-        view.refresh()
-        with pytest.raises(LocalError) as caught:
-            view.require_rows()
-        return str(caught.value)
-
-    assert "has not a source in it: check the path" in missing()
-    fill(tmp_path, "flights", 1)
-    assert "has not source 'fligts' in it; there are flights" in missing(source="fligts")
+def test_options_may_name_only_sources_that_are_there(tmp_path: Path) -> None:
+    fill(tmp_path, "count", 5)
+    fill(tmp_path, "flights", 5)
     view = JournalView(options(tmp_path))
     view.refresh()
-    view.require_rows()
+    view.require_sources(startingOffsets={"count": 5}, endingOffsets="latest")
+    with pytest.raises(LocalError, match=r".startingOffsets. names source 'cuont', .*; there are count, flights"):
+        view.require_sources(startingOffsets={"count": 1, "cuont": 5})

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock import transports
 from penstock.settings import DEFAULT_SETTINGS, Settings
-from penstock.transports import Link, Listener
+from penstock.transports import Link, Listener, Refused
 from penstock.urls import parse_url
 
 TCP = "rsocket+tcp://127.0.0.1:0"
@@ -96,10 +96,10 @@ class Place:
         self.came: Callable[[], object] = lambda: None
         self._came = asyncio.Event()
 
-    def accept(self, address: str) -> Recorder | None:
+    def accept(self, address: str) -> Recorder | Refused:
         self.addresses.append(address)
         if self.refusing:
-            return None
+            return Refused("the server is full")
         self.accepted.append(Recorder())
         self.came()
         self._came.set()

@@ -489,10 +489,11 @@ async def test_who_is_refused_is_told_so() -> None:
         assert await raw.status() == 503
 
 
-async def test_who_is_refused_as_a_whole_is_closed_before_anything_is_said() -> None:
-    async with listening(H2C) as place:
+async def test_who_is_refused_as_a_whole_is_told_the_limit() -> None:
+    # THREATS 94
+    async with listening(H2C, SHORT) as place:
         place.refusing = True
-        with pytest.raises(ConnectError, match="cannot connect"):
+        with pytest.raises(ConnectError, match="the server is full"):
             await connected(place.url)
 
 

@@ -124,7 +124,7 @@ async def test_nobody_there_is_an_error_and_nobody_in_another_loop_is_there() ->
 async def test_who_is_refused_learns_so_at_once() -> None:
     async with listening(URL) as place:
         place.refusing = True
-        with pytest.raises(ConnectError, match="takes no more connections"):
+        with pytest.raises(ConnectError, match="the server is full"):
             await connected(URL)
 
 

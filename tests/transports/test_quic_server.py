@@ -69,7 +69,7 @@ async def test_streams_that_end_as_soon_as_they_are_opened_are_counted(url: str,
 async def test_who_is_refused_is_told_so(url: str, certificates: Certificates) -> None:
     async with listening(url) as place:
         place.refusing = True
-        with pytest.raises(ConnectError, match="takes no more connections"):
+        with pytest.raises(ConnectError, match="the server is full"):
             await connected(certificates.to_client(place.url))
 
 

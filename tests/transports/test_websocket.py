@@ -22,6 +22,7 @@ from websockets.typing import Origin, Subprotocol
 import penstock
 from penstock import ConnectError, LimitExceeded, LinkLost, LocalError, ProtocolError, Settings, UrlError
 from penstock.transports import websocket
+from penstock.transports.base import REFUSING
 from penstock.transports.websocket_frames import message_frames
 from tests.aio.serving import make_service
 from tests.transports.recording import Place, Recorder, connected, joined, listening
@@ -480,12 +481,24 @@ async def test_a_listener_that_is_closed_gives_up_handshakes_and_leaves_links_al
         await server.lost()
 
 
-async def test_who_is_refused_is_closed_before_anything_is_said() -> None:
+async def test_who_is_refused_is_told_the_limit() -> None:
+    # THREATS 94
     async with listening(WS) as place:
         place.refusing = True
-        with pytest.raises(ConnectError, match="the server closed the connection"):
+        with pytest.raises(ConnectError, match="503 Service Unavailable: the server is full"):
             await connected(place.url)
         assert place.addresses == ["127.0.0.1"]
+
+
+async def test_only_some_refused_peers_are_waited_for() -> None:
+    # THREATS 94
+    async with listening(WS) as place:
+        place.refusing = True
+        silent = [await asyncio.open_connection("127.0.0.1", place.port) for _ in range(REFUSING + 1)]
+        assert await silent[-1][0].read() == b""
+        for _, writer in silent:
+            writer.close()
+            await writer.wait_closed()
 
 
 async def test_a_connection_that_is_given_up_is_dropped() -> None:

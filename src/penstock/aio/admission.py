@@ -20,7 +20,7 @@ from .service import Service
 if TYPE_CHECKING:
     from .driver import Driver
 
-__all__ = ["Acceptor", "Admitted", "Gate", "Setup", "certificate_of"]
+__all__ = ["REJECTED", "Acceptor", "Admitted", "Gate", "Setup", "certificate_of"]
 
 logger = logging.getLogger("penstock.aio")
 

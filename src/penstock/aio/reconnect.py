@@ -16,8 +16,8 @@ __all__ = ["Reconnect"]
 
 
 def _unless_refused(error: Exception) -> bool:
-    """Say that another try may help, unless the server has refused our set-up: it would do so again."""
-    return not isinstance(error, SetupRejected)
+    """Say that another try may help, unless the server has refused our set-up, and not for want of room."""
+    return not isinstance(error, SetupRejected) or error.temporary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl as tls
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from types import TracebackType
@@ -15,17 +14,17 @@ from .. import session as sessions
 from .. import transports
 from ..connection import Connection
 from ..dialects import acceptors
-from ..errors import LocalError, ProtocolError
+from ..errors import LimitExceeded, LocalError, ProtocolError, SetupRejected
 from ..session import Kept, Session
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
-from ..transports import Discard, Link, Listener
+from ..transports import Discard, Link, Listener, Refused
 from ..urls import Url, parse_url
-from .admission import Acceptor, Gate, certificate_of
+from .admission import REJECTED, Acceptor, Gate, certificate_of
 from .background import Background
 from .driver import Driver
+from .limits import Limits
 from .peer import Peer
-from .refusals import Refusals
 from .service import Service
 from .watching import ConnectionHook, WatchedDriver, Watchers
 
@@ -102,8 +101,7 @@ class Server:
         self._watchers = watchers
         self._listeners: list[Listener] = []
         self._drivers: dict[Session, Driver] = {}
-        self._addresses: Counter[str] = Counter()
-        self._refusals = Refusals(settings.max_refusals_per_address)
+        self._limits = Limits(settings)
         self._arrivals: set[_Arrival] = set()
         self._folder: SessionFolder | None = None
         self._background: Background | None = None
@@ -220,47 +218,36 @@ class Server:
     def _accepting(self, make: Callable[[], sessions.Acceptor], protocol: str) -> transports.Accept:
         """Return what takes the new links of one listener."""
 
-        def accept(address: str) -> _Arrival | None:
-            full = self._full(address)
-            if full:
-                logger.warning("%s refused: %s", address, full)
-                self._watchers.refused(address, full)
-                return None
-            self._addresses[address] += 1
+        def accept(address: str) -> _Arrival | Refused:
+            reason = self._limits.refuses(address, asyncio.get_running_loop().time())
+            if reason:
+                self._note_refusal(address, reason)
+                return Refused(SetupRejected.full(reason).message)
+            self._limits.arrived(address)
             arrival = _Arrival(self, make(), address, protocol)
             self._arrivals.add(arrival)
             return arrival
 
         return accept
 
-    def _full(self, address: str) -> str:
-        """Return why no more links are taken from `address`; empty when they are."""
-        settings = self._settings
-        if self._addresses.total() >= settings.max_connections:
-            return f"max_connections ({settings.max_connections}) are open"
-        if self._addresses[address] >= settings.max_connections_per_address:
-            return f"max_connections_per_address ({settings.max_connections_per_address}) are open"
-        if self._refusals.too_many(address, asyncio.get_running_loop().time()):
-            return f"max_refusals_per_address ({settings.max_refusals_per_address}) were refused just now"
-        return ""
+    def _note_refusal(self, address: str, reason: str) -> None:
+        logger.warning("%s refused: %s", address or "a peer", reason)
+        self._watchers.refused(address, reason)
 
     def arrived(self, arrival: _Arrival, session: Session, link: Link) -> None:
         """Hand the link of `arrival` to the session that it belongs to."""
         self._arrivals.discard(arrival)
+        self._limits.known(arrival.address)
         driver = self._drivers.get(session)
+        gate = None
         if driver is None:
-            connection = Connection(arrival.protocol, arrival.address, False)
-            driver = self._watchers.driver(session, self._settings, self._service, connection)
-            gate = Gate(driver, connection, self._acceptor)
-            self._drivers[session] = driver
-            if self._folder is not None and isinstance(session, Kept):
-                session.watch(driver.disk_waits)
-                driver.kept = session
-            driver.over.add_done_callback(lambda _: self._ended(session, arrival.address))
-        else:
-            # The session that this link takes over counts already.
-            self._left(arrival.address)
-            gate = None
+            # A session that an earlier process left is no new one.
+            reason = "" if isinstance(session, Kept) and session.kept else self._limits.full(arrival.address)
+            if reason:
+                self._refuse(session, link, arrival.address, reason)
+                return
+            driver, gate = self._begin(arrival, session)
+        self._limits.linked(session, arrival.address)
         link.receiver = driver
         if isinstance(driver, WatchedDriver):
             driver.arrived(arrival.read)
@@ -270,24 +257,57 @@ class Server:
             gate.certificate = certificate_of(link)
         driver.attach(link)
 
+    def _begin(self, arrival: _Arrival, session: Session) -> tuple[Driver, Gate]:
+        """Return the driver of a new session, and what holds it until its client is admitted."""
+        connection = Connection(arrival.protocol, arrival.address, False)
+        driver = self._watchers.driver(
+            session, self._settings, self._service, connection, lambda: self._unlinked(session)
+        )
+        self._drivers[session] = driver
+        if self._folder is not None and isinstance(session, Kept):
+            session.watch(driver.disk_waits)
+            driver.kept = session
+        driver.over.add_done_callback(lambda _: self._ended(session))
+        return driver, Gate(driver, connection, self._acceptor)
+
+    def _refuse(self, session: Session, link: Link, address: str, reason: str) -> None:
+        """End a new session because its address, or the server, is full; the client learns the limit."""
+        self._note_refusal(address, reason)
+        # What the session has said meanwhile would be taken for acceptance.
+        session.take_output()
+        session.close(asyncio.get_running_loop().time(), SetupRejected.full(reason, REJECTED))
+        for chunk in session.take_output():
+            link.write(chunk)
+        link.receiver = Discard()
+        link.close()
+
     def lost(self, arrival: _Arrival, reason: str) -> None:
         """Forget a link that was lost before anybody knew whose it is."""
         self._arrivals.discard(arrival)
         self._watchers.refused(arrival.address, reason)
-        self._left(arrival.address)
+        self._limits.known(arrival.address)
 
     def guessed(self, address: str) -> None:
         """Count a link that began with what is nothing here, or with a token that nobody has."""
-        self._refusals.note(address, asyncio.get_running_loop().time())
+        self._limits.guessed(address, asyncio.get_running_loop().time())
 
-    def _ended(self, session: Session, address: str) -> None:
+    def _unlinked(self, session: Session) -> None:
+        """Let a session wait for another link; where too many do, end the one that has waited longest."""
+        oldest = self._limits.unlinked(session)
+        if oldest is None:
+            return
+        driver = self._drivers[oldest]
+        limit = self._settings.max_sessions
+        error = LimitExceeded(
+            f"max_sessions ({limit}) sessions were without a connection, this one for the longest time"
+        )
+        logger.warning("%s: a session is given up: %s", driver.name, error)
+        driver.session.close(driver.loop.time(), error)
+        driver.flush()
+
+    def _ended(self, session: Session) -> None:
         self._drivers.pop(session, None)
-        self._left(address)
-
-    def _left(self, address: str) -> None:
-        self._addresses[address] -= 1
-        if self._addresses[address] <= 0:
-            del self._addresses[address]
+        self._limits.ended(session)
 
 
 class _Arrival:

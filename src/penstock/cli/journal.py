@@ -1,9 +1,11 @@
-"""`penstock journal`: look at a journal."""
+"""`penstock journal`: look at a journal, and repair it."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import time
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -11,29 +13,51 @@ from ..errors import LocalError
 from ..payload import Payload
 from .exits import FAILED
 from .groups import grouped
-from .output import OutputOptions, Printer, complain
+from .output import OutputOptions, Printer, complain, shown
 
 if TYPE_CHECKING:
-    from ..journal import Journal, JournalReader
+    from ..journal import Journal, JournalReader, Report
 
-app = typer.Typer(help="Look at a journal: ls, tail, verify.")
+app = typer.Typer(help="Look at a journal, and repair it: ls, tail, verify, repair.")
 
 Folder = Annotated[str, typer.Argument(help="The journal: a folder, or a URI such as s3://…")]
 Source = Annotated[str | None, typer.Option("--source", help="One log of the journal; else all of them.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print a JSON object for each log.")]
 POLL_SECONDS: Final = 0.2
 
 
 @app.command()
-def ls(folder: Folder, source: Source = None) -> None:
-    """List the logs of a journal, with their positions, sizes and gaps.
+def ls(folder: Folder, source: Source = None, as_json: AsJson = False) -> None:
+    """List the logs of a journal, with their positions, sizes and gaps; one that is bad is named on standard error.
 
     Example: penstock journal ls data/flights
     """
+    from ..errors import JournalError
+
     journal, names = _logs(folder, source)
     for name in names:
-        reader = journal.reader(name)
-        size = reader.bytes_between(reader.first, reader.end)
-        print(f"{name}: positions {reader.first:,} to {reader.end:,}, {size:,} bytes, {len(reader.gaps())} gaps")
+        try:
+            fields = _summary(journal.reader(name))
+        except JournalError as error:
+            complain(f"{name}: {error}")
+            fields = {"error": str(error)}
+        if as_json:
+            print(json.dumps({"source": name} | fields))
+        elif "error" not in fields:
+            span = f"positions {fields['first']:,} to {fields['end']:,}, {fields['bytes']:,} bytes"
+            damaged = "".join(f", {first:,} to {end - 1:,} damaged" for first, end in fields["damaged"])
+            print(f"{name}: {span}, {fields['gaps']} gaps{damaged}")
+
+
+def _summary(reader: JournalReader) -> dict[str, Any]:
+    return {
+        "uuid": reader.uuid,
+        "first": reader.first,
+        "end": reader.end,
+        "bytes": reader.bytes_between(reader.first, reader.end),
+        "gaps": len(reader.gaps()),
+        "damaged": reader.damage(),
+    }
 
 
 @app.command()
@@ -65,20 +89,76 @@ def tail(
 
 
 @app.command()
-def verify(folder: Folder, source: Source = None) -> None:
-    """Read every batch of a journal and check it; exit with 1 if one is damaged.
+def verify(
+    folder: Folder,
+    source: Source = None,
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="OTHER", help="Another journal with copies of these logs.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read every batch of a journal and check it; exit with 1 if one is damaged, or differs from its copy.
 
-    Example: penstock journal verify data/flights
+    Example: penstock journal verify data/flights --against /mnt/backup/flights
     """
     journal, names = _logs(folder, source)
-    reports = journal.verify(names)
+    reports = journal.verify(names, against)
     for name in names:
         report = reports[name]
         for problem in report.problems:
             complain(f"{name}: {problem}")
-        span = f"{report.rows:,} rows from {report.first:,} to {report.end:,} are sound"
-        print(f"{name}: {span}; {len(report.gaps)} gaps")
+        if as_json:
+            print(json.dumps(_fields(report)))
+        elif report.uuid:
+            span = f"{report.rows:,} rows from {report.first:,} to {report.end:,} are sound"
+            compared = f"; {report.compared}" if report.compared and report.sound else ""
+            print(f"{name}: {span}; {len(report.gaps)} gaps{compared}; head {report.head}")
     if not all(reports[name].sound for name in names):
+        raise typer.Exit(FAILED)
+
+
+def _fields(report: Report) -> dict[str, Any]:
+    gaps = [{"position": gap.position, "reason": gap.reason, "lost": gap.lost} for gap in report.gaps]
+    return dataclasses.asdict(report) | {"gaps": gaps, "sound": report.sound}
+
+
+@app.command()
+def repair(
+    folder: Folder,
+    source: Annotated[str | None, typer.Argument(help="One log of the journal; else all of them.")] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Do it; else it is only shown.")] = False,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Do it although rows are lost: a gap names their positions.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a journal needs to be read and written again, and do it with --apply. No collector may run meanwhile.
+
+    Rows that can be read stay, and damaged files are kept, as they are or under a name that ends with .damaged.
+    It exits with 1 if there is something left to do.
+
+    Example: penstock journal repair data/flights --apply --accept-loss
+    """
+    from ..errors import JournalError
+
+    journal, names = _logs(folder, source)
+    done = True
+    for name in names:
+        try:
+            found = journal.repair(name, apply=apply, accept_loss=accept_loss)
+        except JournalError as error:
+            complain(f"{name}: {error}")
+            done = False
+            continue
+        done = done and not found.refused
+        if as_json:
+            print(json.dumps(dataclasses.asdict(found)))
+            continue
+        for action in found.actions or ["nothing to do"]:
+            print(f"{name}: {shown(action)}")
+        if found.refused:
+            print(f"{name}: nothing of this was done, because {found.refused}")
+    if not done:
         raise typer.Exit(FAILED)
 
 

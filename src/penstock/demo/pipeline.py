@@ -46,6 +46,7 @@ class Pipeline:
         rows = (
             self._spark.readStream.format("penstock")
             .option("journal", str(self._journal))
+            .option("reader", "demo")
             .option("maxRowsPerTrigger", ROWS_PER_TRIGGER)
             .load()
         )

@@ -12,6 +12,7 @@ from .identity import Identity, Request
 from .journal import Journal
 from .layout import Extent
 from .reader import JournalReader
+from .repair import Repair
 from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES
 from .verify import Report
 from .writer import DEFAULT_BUDGET_BYTES, DEFAULT_SEGMENT_BYTES, JournalWriter
@@ -29,6 +30,7 @@ __all__ = [
     "Journal",
     "JournalReader",
     "JournalWriter",
+    "Repair",
     "Report",
     "Request",
 ]

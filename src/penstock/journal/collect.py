@@ -206,6 +206,9 @@ class Collector:
                     await self._session(log)
                 backoff.reset()
             except SetupRejected as error:
+                if error.temporary:
+                    await self._again_after(error, backoff)
+                    continue
                 if not self._settings.resume:
                     raise
                 logger.warning("%s resumes no sessions: if the connection breaks there will be a gap", self._url)
@@ -222,6 +225,7 @@ class Collector:
                 await self._lost(log, f"the session cannot be restored: {error}")
             except Canceled as error:
                 # Its process has ended, and the next one cannot go on with the stream.
+                connected = True
                 await self._lost(log, f"the publisher gave the stream up: {error}")
                 await self._again_after(error, backoff)
             except ApplicationError as error:

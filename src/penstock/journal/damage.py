@@ -77,14 +77,14 @@ def salvage(content: pa.Buffer, first: int, log: str, promise: Promise, why: str
         start = preamble_bytes(content, log)
     except Malformed as bad:
         # What is not this log's may still hold batches that the log's own batches name.
-        chain = _chain(list(_headers(content, 0)), [], first, promise)
+        chain = _chain(list(_headers(content, 0)), [], first, None, 0, promise)
         return chain, list(_between(content, chain, first, None, promise, bad.why))
     sound = _in_order(content, start, first, genesis(log) if first == 0 else None)
     end, offset = (sound[-1].end, sound[-1].end_offset) if sound else (first, start)
     found = list(_headers(content, start))
     # A batch just behind the sound ones would be one of them, if it were theirs.
     rest = sound + [entry for entry in found if entry.offset > offset and entry.position >= end]
-    chain = _chain(found, rest, first, promise)
+    chain = _chain(found, rest, first, start, offset, promise)
     return chain, list(_between(content, chain, first, start, promise, why))
 
 
@@ -113,40 +113,56 @@ def _headers(content: pa.Buffer, offset: int) -> Iterator[Entry]:
             effort -= min(int.from_bytes(view[offset + 4 : offset + 8], "little"), 1 << 20)
             offset += 1
             continue
-        yield entry
+        if entry.note.rows or body_is_sound(content, entry):
+            yield entry
         offset = entry.end_offset
         if offset < content.size and view[offset : offset + 4] != _CONTINUATION and not body_is_sound(content, entry):
             # Part of its body is missing, so that the next batch begins before it should.
             offset = entry.offset + entry.header_bytes
 
 
-def _chain(found: list[Entry], rest: list[Entry], first: int, promise: Promise) -> list[Entry]:
+def _chain(
+    found: list[Entry], rest: list[Entry], first: int, start: int | None, sound: int, promise: Promise
+) -> list[Entry]:
     """Return the batches that make up a segment, in order, as many as are in their place.
 
     Args:
         found: Those that count where a batch behind them, or the promise, names them.
         rest: Those that count also where the batch that would name them is missing.
         first: The position that the segment begins with.
+        start: Where its first batch begins, in bytes; None if that is not known.
+        sound: Up to where batches follow one another in order, in bytes.
         promise: What is known of its end.
 
     """
-    by_digest = {entry.digest: entry for entry in found if entry.position >= first}
+    named: dict[str, list[Entry]] = {}
+    for entry in found:
+        if entry.position >= first:
+            named.setdefault(entry.digest, []).append(entry)
     rest = sorted(rest, key=lambda entry: (entry.end, entry.offset))
     chain: list[Entry] = []
     position, want, begin = promise.end, promise.head, promise.size
     while True:
-        entry = None if want is None else by_digest.get(want)
         limit = begin if chain else None
-        if entry is None or (position is not None and entry.end != position) or _behind(entry, limit):
-            entry = _before(rest, position, want, begin, limit)
-        if entry is None:
+        # A batch may be there twice: one of those in order lies where it should, else the last one.
+        fitting = [each for each in named.get(want or "", ()) if each.end == position and not _behind(each, limit)]
+        last = _one_of(fitting, sound) if fitting else _before(rest, position, want, begin, limit)
+        if last is None:
             return chain[::-1]
-        chain.append(entry)
-        position, want, begin = entry.position, entry.note.prev, entry.offset
+        # Batches without rows may be there twice at one position.
+        rest = [each for each in rest if each.digest != last.digest] if not last.note.rows else rest
+        chain.append(last)
+        position, want, begin = last.position, last.note.prev, last.offset
+        if begin == start:
+            return chain[::-1]
+
+
+def _one_of(fitting: list[Entry], sound: int) -> Entry:
+    return next((entry for entry in fitting if entry.end_offset <= sound), fitting[-1])
 
 
 def _behind(entry: Entry, limit: int | None) -> bool:
-    return limit is not None and entry.offset >= limit
+    return limit is not None and entry.end_offset > limit
 
 
 def _before(
@@ -168,10 +184,13 @@ def _between(
 ) -> Iterator[Damage]:
     """Yield the damage before, between and behind the batches that are in their place."""
     position, offset, digest = first, start, None
+    moved = False
     for entry in chain:
         if entry.position > position:
+            moved = True
             yield Damage(position, entry.position, why)
-        elif entry.offset != offset or digest not in (None, entry.note.prev):
+        elif (entry.offset != offset and not moved) or digest not in (None, entry.note.prev):
+            moved = True
             yield Damage(position, position, why)
         position, offset, digest = entry.end, entry.end_offset, entry.digest
     if promise.end is None:
@@ -179,5 +198,5 @@ def _between(
             yield Damage(position, None, why)
     elif promise.end > position:
         yield Damage(position, promise.end, why)
-    elif offset != promise.size or (promise.head is not None and digest not in (None, promise.head)):
+    elif (offset != promise.size and not moved) or (promise.head is not None and digest not in (None, promise.head)):
         yield Damage(position, position, why)

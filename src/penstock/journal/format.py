@@ -12,7 +12,6 @@ import hashlib
 import struct
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, NamedTuple
 
@@ -24,6 +23,7 @@ import xxhash
 from ..errors import JournalCorrupt, LocalError
 
 __all__ = [
+    "BODY_DIFFERS",
     "FORMAT",
     "ITEMS",
     "NO_ITEMS",
@@ -36,13 +36,15 @@ __all__ = [
     "corrupt",
     "encode",
     "entry_at",
-    "flat_field",
     "genesis",
     "preamble",
     "preamble_bytes",
+    "preamble_log",
     "scan",
     "tabulate",
 ]
+
+BODY_DIFFERS = "the checksum of its body is another"
 
 FORMAT = 2
 """The version of the format."""
@@ -69,7 +71,10 @@ SCHEMA = pa.schema(
 # Arrow Columnar Format, Encapsulated message format: 0xFFFFFFFF, then the length of the header.
 _PREFIX = struct.Struct("<II")
 _CONTINUATION = 0xFFFFFFFF
-_END_OF_STREAM_BYTES = 8
+_UNSIGNED = struct.Struct("<I").unpack_from
+_SIGNED = struct.Struct("<i").unpack_from
+_LONG = struct.Struct("<q").unpack_from
+_VTABLE = struct.Struct("<6H").unpack_from
 _MAX_HEADER_BYTES = 1 << 20
 """Our headers take some 600 bytes and the collector's state; a longer one is a damaged length."""
 _ROW_BYTES = 16
@@ -79,8 +84,13 @@ _RECORD_BATCH = 3
 
 _KEY = "penstock"
 _SCHEMA_BYTES = len(SCHEMA.serialize())
+_FRAME_BYTES = _SCHEMA_BYTES + 1_024
+"""What a batch takes beside its rows and its note, at most."""
+_TIME = SCHEMA.field("time").type
+_MAX_REPEATED_CHARS = 1 << 20
 _NO_HEADER = "0" * 16
 _NO_BODY = "0" * 32
+_CHECKSUM_BYTES = len(_NO_BODY) // 2
 _NOTE_START = b'{"penstock":2,"header":"'
 _BODY_AT = len(_NOTE_START) + len(_NO_HEADER) + len(b'","body":"')
 
@@ -149,8 +159,7 @@ class Encoded(NamedTuple):
     """What the next batch names as the one before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """A batch, as it was found in a segment; its header is sound."""
 
     offset: int
@@ -159,6 +168,8 @@ class Entry:
     """Length prefix and header."""
     body_bytes: int
     note: Note
+    checksum: bytes
+    """Of its body."""
     digest: str
     """SHA-256 of its header, which holds the checksum of its body."""
 
@@ -241,8 +252,8 @@ def tabulate(items: pa.RecordBatch, stream: str, position: int, time: int) -> pa
     rows = items.num_rows
     columns = [
         pc.add(_ramp(max(65_536, 1 << rows.bit_length())).slice(0, rows), pa.scalar(position, pa.int64())),
-        pa.repeat(pa.scalar(time, SCHEMA.field("time").type), rows),
-        pa.repeat(pa.scalar(stream, pa.string()), rows),
+        pa.Array.from_buffers(_TIME, rows, [None, pa.py_buffer(array("q", (time,)) * rows)]),
+        _repeated(stream, rows),
         *items.columns,
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
@@ -254,13 +265,29 @@ def _ramp(length: int) -> pa.Int64Array:
     return pa.Array.from_buffers(pa.int64(), length, [None, pa.py_buffer(array("q", range(length)))])
 
 
+def _repeated(stream: str, rows: int) -> pa.StringArray:
+    capacity = max(1_024, 1 << rows.bit_length())
+    # Of an array of none Arrow writes all that the slice was cut from.
+    if not rows or capacity * len(stream) > _MAX_REPEATED_CHARS:
+        return pa.repeat(pa.scalar(stream, pa.string()), rows)
+    return _repetition(stream, capacity).slice(0, rows)
+
+
+@lru_cache(maxsize=4)
+def _repetition(stream: str, length: int) -> pa.StringArray:
+    return pa.repeat(pa.scalar(stream, pa.string()), length)
+
+
 def encode(rows: pa.RecordBatch, note: Note) -> Encoded:
     """Return a batch as the bytes to append to a segment: first the header, then the body."""
-    sink = pa.BufferOutputStream()
+    text = msgspec.json.encode(note)
+    # A buffer that need not grow: growing would copy what is in it.
+    room = pa.allocate_buffer(pa.ipc.get_record_batch_size(rows) + len(text) + _FRAME_BYTES)
+    sink = pa.FixedSizeBufferWriter(room)
     with pa.ipc.new_stream(sink, SCHEMA) as stream:
-        stream.write_batch(rows, custom_metadata={_KEY: msgspec.json.encode(note)})
-    encoded = sink.getvalue()
-    message = encoded.slice(_SCHEMA_BYTES, encoded.size - _SCHEMA_BYTES - _END_OF_STREAM_BYTES)
+        stream.write_batch(rows, custom_metadata={_KEY: text})
+        end = sink.tell()
+    message = room.slice(_SCHEMA_BYTES, end - _SCHEMA_BYTES)
     header_bytes = _PREFIX.size + _PREFIX.unpack_from(message)[1]
     header = bytearray(message.slice(_PREFIX.size, header_bytes - _PREFIX.size))
     body = message.slice(header_bytes)
@@ -285,6 +312,19 @@ def preamble_bytes(content: pa.Buffer, log: str) -> int:
     if content.size >= len(expected) and bytes(content.slice(0, len(expected))) == expected:
         return len(expected)
     # Another implementation may write the same schema in other bytes.
+    size, found = preamble_log(content)
+    if found != log:
+        raise Malformed(f"it belongs to another log, {found[:64]!r}", 0, 0)
+    return size
+
+
+def preamble_log(content: pa.Buffer) -> tuple[int, str]:
+    """Return where a segment's first batch starts, and the UUID of its log.
+
+    Raises:
+        Malformed: The segment does not begin with our schema.
+
+    """
     size, schema = _schema(content)
     try:
         found = msgspec.json.decode((schema.metadata or {}).get(_KEY.encode(), b"{}"), type=_Origin)
@@ -292,9 +332,7 @@ def preamble_bytes(content: pa.Buffer, log: str) -> int:
         raise Malformed(f"its schema does not say whose it is: {error}", 0, 0) from None
     if found.penstock != FORMAT:
         raise Malformed(f"it has format {found.penstock}, and the log has format {FORMAT}", 0, 0)
-    if found.log != log:
-        raise Malformed(f"it belongs to another log, {found.log[:64]!r}", 0, 0)
-    return size
+    return size, found.log
 
 
 class _Origin(msgspec.Struct):
@@ -318,7 +356,7 @@ def _schema(content: pa.Buffer) -> tuple[int, pa.Schema]:
 
 
 def scan(content: pa.Buffer, offset: int, limit: int, position: int, head: str | None) -> Iterator[Entry]:
-    """Yield the batches that lie wholly between two offsets of a segment; bodies are not looked at.
+    """Yield the batches that lie wholly between two offsets of a segment; bodies with rows are not looked at.
 
     Args:
         content: The segment.
@@ -340,6 +378,8 @@ def scan(content: pa.Buffer, offset: int, limit: int, position: int, head: str |
             raise Malformed(f"a batch of position {entry.position} is in its place", offset, position)
         if head is not None and entry.note.prev != head:
             raise Malformed("the batch before it is not the one that it was written after", offset, position)
+        if not entry.note.rows and not body_is_sound(content, entry):
+            raise Malformed(BODY_DIFFERS, offset, position)
         yield entry
         offset = entry.end_offset
         position = entry.end
@@ -364,11 +404,14 @@ def entry_at(view: memoryview, offset: int, limit: int, position: int) -> Entry 
     header = bytes(view[offset + _PREFIX.size : offset + header_bytes])
     try:
         note, body_bytes = _note(header), _body_length(header)
+        checksum = bytes.fromhex(note.body)
+        if len(checksum) != _CHECKSUM_BYTES:
+            raise ValueError("the checksum of its body has a wrong length")
         if note.rows * _ROW_BYTES > body_bytes:
             raise ValueError(f"its body is too short for {note.rows} rows")
-    except (ValueError, struct.error, RecursionError) as error:
+    except (ValueError, IndexError, struct.error, RecursionError) as error:
         raise Malformed(str(error), offset, position) from None
-    entry = Entry(offset, header_bytes, body_bytes, note, hashlib.sha256(header).hexdigest())
+    entry = Entry(offset, header_bytes, body_bytes, note, checksum, hashlib.sha256(header).hexdigest())
     return entry if entry.end_offset <= limit else None
 
 
@@ -387,41 +430,21 @@ def _note(header: bytes) -> Note:
 
 
 def _body_length(header: bytes) -> int:
-    """Return Arrow's `Message.bodyLength`."""
-    (table,) = struct.unpack_from("<I", header, 0)
-    kind, length = flat_field(header, table, 1), flat_field(header, table, 3)
-    if not kind or header[kind] != _RECORD_BATCH:
+    """Return Arrow's `Message.bodyLength`, the field in slot 3 of the flatbuffer's root table; slot 1 is its kind."""
+    (table,) = _UNSIGNED(header, 0)
+    vtable = table - _SIGNED(header, table)[0]
+    if vtable < 0:
+        raise ValueError("its header is not an Arrow message")
+    vtable_bytes, _, _, kind, _, length = _VTABLE(header, vtable)
+    if vtable_bytes < 12 or not kind or header[table + kind] != _RECORD_BATCH:
         raise ValueError("its header is not that of a record batch")
-    if not length:
-        return 0
-    (size,) = struct.unpack_from("<q", header, length)
+    size = _LONG(header, table + length)[0] if length else 0
     if size < 0:
         raise ValueError("its body has a negative length")
     return int(size)
 
 
-def flat_field(header: bytes, table: int, slot: int) -> int:
-    """Return where a field of a flatbuffer's table lies, or 0 if the table does not have it.
-
-    Raises:
-        ValueError: It lies outside of the header.
-        struct.error: The same.
-
-    """
-    (to_vtable,) = struct.unpack_from("<i", header, table)
-    vtable = table - to_vtable
-    if not 0 <= vtable < len(header):
-        raise ValueError("its header is not an Arrow message")
-    (vtable_bytes,) = struct.unpack_from("<H", header, vtable)
-    if vtable_bytes < 6 + 2 * slot:
-        return 0
-    (field,) = struct.unpack_from("<H", header, vtable + 4 + 2 * slot)
-    if table + field >= len(header):
-        raise ValueError("its header is not an Arrow message")
-    return table + int(field) if field else 0
-
-
 def body_is_sound(content: pa.Buffer, entry: Entry) -> bool:
     """Return whether the body of a batch is what was written: one pass over its bytes."""
     body = content.slice(entry.offset + entry.header_bytes, entry.body_bytes)
-    return bool(entry.note.body == xxhash.xxh3_128_hexdigest(body))
+    return bool(entry.checksum == xxhash.xxh3_128_digest(body))

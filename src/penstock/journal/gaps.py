@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,12 +22,15 @@ from ..errors import JournalCorrupt
 from .disk import disk_errors, open_private, replace_file
 from .layout import GAPS
 
-__all__ = ["MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "decode", "encode", "load", "merge"]
+__all__ = ["LATE", "MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "decode", "encode", "load", "merge"]
 
 MAX_GAPS = 50_000
 """That are kept each for itself; beyond it the older half is joined into one."""
 MAX_GAPS_BYTES = 1 << 28
 """Of the file: far more than that many gaps take."""
+
+LATE = -1
+"""Stands for the number of a gap that is recorded at a position where the collector was before: `add` finds it."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -45,6 +49,9 @@ class Gap:
         reason: Why, for people.
         previous: When the last row before it was appended; None if nobody knows, or there is none.
         lost: The positions of this log that are gone for good, first and end; None for items that never had any.
+        query: The query that passed over `lost`, by its id; for any other reader these rows may still be there.
+        number: Orders those of a log's gaps whose positions tell no order by when they were recorded: losses of
+            written rows, and others that are `LATE`. 0 for those that the collector records.
 
     """
 
@@ -53,14 +60,19 @@ class Gap:
     reason: str
     previous: datetime | None = None
     lost: tuple[int, int] | None = None
+    query: str | None = None
+    number: int = field(default=0, compare=False)
 
 
 def merge(*groups: Iterable[Gap]) -> list[Gap]:
-    """Return all gaps once, by position, whatever the clock did. Of a gap that is there twice, the first counts."""
-    found: dict[tuple[int, datetime, str, tuple[int, int] | None], Gap] = {}
+    """Return all gaps once, in the order of their positions. Of a gap that is there twice, the first one counts.
+
+    At one position the order stays that of the groups: it is the order of recording, whatever the clock said.
+    """
+    found: dict[tuple[int, datetime, str, tuple[int, int] | None, str | None], Gap] = {}
     for group in groups:
         for gap in group:
-            found.setdefault((gap.position, gap.time, gap.reason, gap.lost), gap)
+            found.setdefault((gap.position, gap.time, gap.reason, gap.lost, gap.query), gap)
     return sorted(found.values(), key=lambda gap: gap.position)
 
 
@@ -81,7 +93,7 @@ def add(folder: Path, gaps: Iterable[Gap]) -> None:
     path = folder / GAPS
     with disk_errors(path, "be written"), _alone(folder):
         before = load(folder)
-        after = _bounded(merge(before, new))
+        after = _bounded(_numbered(merge(before, new)))
         if after != before:
             replace_file(path, encode(after))
 
@@ -140,11 +152,13 @@ class _Row(msgspec.Struct, array_like=True):
     reason: str
     previous: int | None = None
     lost: tuple[int, int] | None = None
+    query: str | None = None
+    number: int = 0
 
 
 def _row(gap: Gap) -> _Row:
     previous = None if gap.previous is None else _number(gap.previous)
-    return _Row(gap.position, _number(gap.time), gap.reason, previous, gap.lost)
+    return _Row(gap.position, _number(gap.time), gap.reason, previous, gap.lost, gap.query, gap.number)
 
 
 def _gap(row: _Row) -> Gap:
@@ -152,16 +166,28 @@ def _gap(row: _Row) -> Gap:
         not 0 <= row.position <= _MAX_POSITION
         or not 0 <= row.time <= _MAX_TIME
         or not 0 <= (row.previous or 0) <= _MAX_TIME
+        or not 0 <= row.number <= _MAX_POSITION
     ):
         raise ValueError("a number is out of range")
     if row.lost is not None and not 0 <= row.lost[0] <= row.lost[1] <= _MAX_POSITION:
         raise ValueError("a range ends before it starts")
     previous = None if row.previous is None else _EPOCH + row.previous * _MICROSECOND
-    return Gap(row.position, _EPOCH + row.time * _MICROSECOND, row.reason, previous, row.lost)
+    return Gap(row.position, _EPOCH + row.time * _MICROSECOND, row.reason, previous, row.lost, row.query, row.number)
 
 
 def _number(time: datetime) -> int:
     return (time - _EPOCH) // _MICROSECOND
+
+
+def _numbered(gaps: list[Gap]) -> list[Gap]:
+    """Return gaps of which each that was recorded late has its number."""
+    last = max((gap.number for gap in gaps), default=0)
+    # Not from 1 on: a file that was damaged and set aside must not have the numbers come again.
+    numbers = itertools.count(max(last + 1, (datetime.now(UTC) - _EPOCH) // _MICROSECOND))
+    return [
+        replace(gap, number=next(numbers)) if gap.number < 0 or (gap.lost is not None and not gap.number) else gap
+        for gap in gaps
+    ]
 
 
 def _bounded(gaps: list[Gap]) -> list[Gap]:

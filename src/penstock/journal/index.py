@@ -17,6 +17,7 @@ from .rows import check, decode
 __all__ = ["Index", "first_prev", "gap_of"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CHECKSUM_BYTES = 16
 _DAMAGED = -1
 """The offset of rows that are not there."""
 
@@ -30,7 +31,7 @@ def gap_of(entry: Entry) -> Gap | None:
     return Gap(note.position, _time(note.time), note.gap, previous)
 
 
-def first_prev(content: pa.Buffer | None, log: str) -> str | None:
+def first_prev(content: pa.Buffer | None, first: int, log: str) -> str | None:
     """Return what the first batch of a segment names as the batch before it; None if that cannot be told."""
     if content is None:
         return None
@@ -38,7 +39,7 @@ def first_prev(content: pa.Buffer | None, log: str) -> str | None:
         entry = entry_at(memoryview(content), preamble_bytes(content, log), content.size, 0)
     except Malformed:
         return None
-    return entry.note.prev if entry else None
+    return entry.note.prev if entry is not None and entry.position == first else None
 
 
 def _time(microseconds: int) -> datetime:
@@ -56,8 +57,8 @@ class Index:
     """
 
     __slots__ = (
-        "_log", "_offsets", "_sizes", "_sound", "_starts", "count", "damage", "end", "first", "gaps", "head", "last",
-        "last_time", "missing", "name", "offset", "prev", "sealed",
+        "_checksums", "_headers", "_log", "_offsets", "_sizes", "_sound", "_starts", "_times", "count", "damage", "end",
+        "first", "gaps", "head", "last", "last_time", "missing", "name", "offset", "prev", "sealed",
     )  # fmt: skip
 
     def __init__(self, name: str, first: int, log: str) -> None:
@@ -88,11 +89,14 @@ class Index:
         self.gaps: list[Gap] = []
         self.damage: list[Damage] = []
         """Which positions are not what was written, as far as headers tell."""
-        # Of each batch that has rows, its first position, where it starts, its bytes, and whether its body was
-        # checked: a worker may read a batch often. Numbers, no objects.
+        # Of each batch that has rows, its first position, where it starts, the bytes of its header and of all of it,
+        # when it was appended, the checksum of its body, and whether that was checked. Numbers, no objects.
         self._starts = array("q")
         self._offsets = array("q")
+        self._headers = array("q")
         self._sizes = array("q")
+        self._times = array("q")
+        self._checksums = bytearray()
         self._sound = bytearray()
 
     def extend(self, content: pa.Buffer, promise: Promise) -> None:
@@ -178,30 +182,40 @@ class Index:
 
     def add(self, entry: Entry) -> None:
         """Count a batch, as `scan` yields it, among those that are known."""
-        if entry.note.rows:
-            self._append(entry.position, entry.offset, entry.end_offset - entry.offset)
-        gap = gap_of(entry)
-        if gap is not None:
-            self.gaps.append(gap)
+        note = entry.note
+        end_offset = entry.end_offset
+        if note.rows:
+            self._starts.append(note.position)
+            self._offsets.append(entry.offset)
+            self._headers.append(entry.header_bytes)
+            self._sizes.append(end_offset - entry.offset)
+            self._times.append(note.time)
+            self._checksums += entry.checksum
+            self._sound.append(False)
+            self.last_time = note.time
+        else:
+            self.last_time = note.previous
+            gap = gap_of(entry)
+            if gap is not None:
+                self.gaps.append(gap)
         if self.prev is None:
-            self.prev = entry.note.prev
-        self.end = entry.end
-        self.offset = entry.end_offset
-        self.head = entry.digest
+            self.prev = note.prev
         self.count += 1
+        self.end = note.position + note.rows
+        self.offset = end_offset
+        self.head = entry.digest
         self.last = entry
-        self.last_time = entry.note.time if entry.note.rows else entry.note.previous
 
     def _skip(self, damage: Damage) -> None:
         if damage.end is not None and damage.end > damage.first:
-            self._append(damage.first, _DAMAGED, 0)
+            self._starts.append(damage.first)
+            self._offsets.append(_DAMAGED)
+            self._headers.append(0)
+            self._sizes.append(0)
+            self._times.append(0)
+            self._checksums += bytes(_CHECKSUM_BYTES)
+            self._sound.append(False)
             self.end = damage.end
-
-    def _append(self, position: int, offset: int, size: int) -> None:
-        self._starts.append(position)
-        self._offsets.append(offset)
-        self._sizes.append(size)
-        self._sound.append(False)
 
     def locate(self, position: int) -> tuple[int, int]:
         """Return the first and the end position of the batch, or the damage, that holds a row of this segment."""
@@ -232,12 +246,14 @@ class Index:
 
         """
         for damage in self.damage:
-            if damage.first == damage.end and start <= damage.first <= end and not accepted(damage.first, damage.first):
+            at = damage.first
+            within = start <= at < end or at == end == self.end
+            if at == damage.end and within and not accepted(at, at):
                 raise damage.error(self.name)
         for at in self._range(start, end):
             first, behind = self._bounds(at)
             try:
-                batch, size = self._batch(content, at, first, behind)
+                batch, size = self._batch(content, at, behind - first)
             except Malformed as bad:
                 if accepted(first, behind):
                     continue
@@ -252,21 +268,24 @@ class Index:
             first, behind = self._bounds(at)
             why = ""
             try:
-                self._batch(content, at, first, behind)
+                self._batch(content, at, behind - first)
             except Malformed as bad:
                 why = bad.why
             yield first, behind, why
 
-    def _batch(self, content: pa.Buffer, at: int, first: int, behind: int) -> tuple[pa.RecordBatch, int]:
-        offset = self._offsets[at]
+    def _batch(self, content: pa.Buffer, at: int, rows: int) -> tuple[pa.RecordBatch, int]:
+        offset, size = self._offsets[at], self._sizes[at]
         if offset == _DAMAGED:
-            raise Malformed(self._reason(first), 0, first)
-        entry = entry_at(memoryview(content), offset, content.size, first)
-        if entry is None or (entry.position, entry.end) != (first, behind):
-            raise Malformed("the file was changed while it was read", offset, first)
-        batch = decode(content, entry) if self._sound[at] else check(content, entry)
+            raise Malformed(self._reason(self._starts[at]), 0, 0)
+        if offset + size > content.size:
+            raise Malformed("the file was cut while it was read", 0, 0)
+        message = content.slice(offset, size)
+        if self._sound[at]:
+            return decode(message), size
+        checksum = self._checksums[_CHECKSUM_BYTES * at : _CHECKSUM_BYTES * (at + 1)]
+        batch = check(message, self._headers[at], rows, self._times[at], checksum)
         self._sound[at] = True
-        return batch, entry.body_bytes
+        return batch, size
 
     def _reason(self, first: int) -> str:
         return next((damage.why for damage in self.damage if damage.first == first), "")

@@ -8,6 +8,7 @@ from typing import Any
 
 from .layout import log_folder
 from .reader import JournalReader
+from .repair import Repair, repair
 from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES, forget, trim
 from .storage import LogFolder, list_sources, resolve
 from .verify import Report, verify
@@ -74,11 +75,21 @@ class Journal:
         """
         forget(log_folder(self.path, source), reader)
 
-    def verify(self, sources: Sequence[str] | None = None) -> dict[str, Report]:
+    def repair(self, source: str, *, apply: bool = False, accept_loss: bool = False) -> Repair:
+        """Look what a log needs so that it can be read and written again, and do it if `apply` says so.
+
+        See `penstock.journal.repair.repair`. No collector may write to the log meanwhile.
+        """
+        return repair(self.path, source, apply=apply, accept_loss=accept_loss)
+
+    def verify(
+        self, sources: Sequence[str] | None = None, against: str | os.PathLike[str] | None = None
+    ) -> dict[str, Report]:
         """Read everything in some logs; what is damaged is in the reports.
 
         Args:
             sources: The names of the logs; None: all of them.
+            against: Another journal with copies of these logs. Each is compared with its copy.
 
         Returns:
             A report of each log, by name.
@@ -88,4 +99,5 @@ class Journal:
 
         """
         names = self.sources() if sources is None else sources
-        return {source: verify(LogFolder.of(self.path, source), source) for source in names}
+        others = {source: None if against is None else LogFolder.of(against, source) for source in names}
+        return {source: verify(LogFolder.of(self.path, source), source, others[source]) for source in names}

@@ -16,6 +16,7 @@ from .damage import Damage
 from .disk import disk_errors, sync_folder
 from .gaps import Gap, add, load
 from .layout import DURABLE
+from .mark import Mark
 from .recovery import Tail, recover
 from .retention import commits
 from .storage import LogFolder
@@ -36,6 +37,7 @@ class Condition:
         tail: Where it ends, with what is lost at its end.
         lost: What is lost, and in which file, as far as headers tell, and nobody has accepted.
         error: The error for who does not accept it; None if nothing is lost.
+        mark: The log's mark; None if there is none, or if it is damaged.
         mark_is_damaged: Whether the mark has to be replaced.
 
     """
@@ -43,6 +45,7 @@ class Condition:
     tail: Tail
     lost: list[tuple[str, Damage]] = field(default_factory=list)
     error: JournalCorrupt | None = None
+    mark: Mark | None = None
     mark_is_damaged: bool = False
 
 
@@ -75,15 +78,18 @@ def examine(folder: Path, uuid: str) -> Condition:
     if new and error is None:
         name, damage = new[0]
         error = damage.error(name)
-    return Condition(tail, new, error, mark is None and (folder / DURABLE).exists())
+    return Condition(tail, new, error, mark, mark is None and (folder / DURABLE).exists())
 
 
 def is_accepted(damage: Damage, gaps: Sequence[Gap]) -> bool:
-    """Return whether gaps that a log keeps tell that these positions are lost."""
+    """Return whether gaps that a log keeps tell that these positions are lost.
+
+    What one query has passed over is lost for that query only: another one may find it restored.
+    """
     position = damage.first
     end = damage.first if damage.end is None else damage.end
     known = False
-    for first, behind in sorted(gap.lost for gap in gaps if gap.lost is not None):
+    for first, behind in sorted(gap.lost for gap in gaps if gap.lost is not None and gap.query is None):
         if first <= position <= behind:
             position, known = behind, True
     return known and position >= end

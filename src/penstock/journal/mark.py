@@ -49,8 +49,9 @@ class Mark:
 
 def newest(data: bytes) -> tuple[int, Mark] | None:
     """Return number and mark of the newest slot in a mark's file, or None if neither slot holds a mark."""
-    slots = (_decode(data[start : start + MARK_BYTES]) for start in _SLOTS)
-    return max((slot for slot in slots if slot is not None), key=lambda slot: slot[0], default=None)
+    # Numbers have one length, so the newer slot is the greater text.
+    slots = sorted((data[start : start + MARK_BYTES] for start in _SLOTS), reverse=True)
+    return _decode(slots[0]) or _decode(slots[1])
 
 
 def _decode(slot: bytes) -> tuple[int, Mark] | None:

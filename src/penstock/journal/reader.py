@@ -301,7 +301,8 @@ class JournalReader:
         return [
             (index, following)
             for index, following in zip(self._indexes, ends, strict=False)
-            if index.first < end and (following is None or following > start)
+            if (index.first < end or (start < end == index.end and following is None))
+            and (following is None or following > start)
         ]
 
     def _content(self, index: Index, start: int, end: int, following: int | None) -> pa.Buffer:
@@ -350,7 +351,8 @@ def _cut(parts: Iterable[tuple[int, int, int]], max_rows: int, max_bytes: int) -
     """Yield batches, those that are too large alone in equal pieces."""
     for start, end, size in parts:
         rows = end - start
-        pieces = min(rows, max(-(-rows // max_rows), -(-size // max_bytes)))
+        # What is damaged takes no bytes, and no pieces: there may be any number of rows in it.
+        pieces = min(rows, max(-(-rows // max_rows), -(-size // max_bytes))) if size else 1
         for piece in range(pieces):
             first, behind = start + rows * piece // pieces, start + rows * (piece + 1) // pieces
             yield first, behind, size * (behind - first) // rows

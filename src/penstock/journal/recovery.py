@@ -8,10 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from .damage import Damage, Promise
-from .format import Malformed, body_is_sound, entry_at, genesis, preamble, preamble_bytes
+from .format import BODY_DIFFERS, Malformed, body_is_sound, entry_at, genesis, preamble, preamble_bytes
 from .index import Index
 from .mark import Mark
-from .rows import BODY_DIFFERS
 from .storage import LogFolder
 from .survey import survey
 
@@ -77,12 +76,12 @@ def _tail(indexes: list[Index], uuid: str, mark: Mark | None, torn: int, leftove
     state = entry.note.state if entry else None
     if last is not None and _can_go_on(last):
         return Tail(last.first, last.offset, torn, last.end, last.head or "", state, time, damage, leftovers)
-    head = (last.head if last else None) or (mark.head if mark else genesis(uuid))
     end = max(last.end if last else 0, mark.end if mark else 0)
     if last is not None and last.first == end:
         # The new segment takes the name of this one, and with that its place in the chain.
-        before = indexes[-2].head if len(indexes) > 1 else None
-        head = genesis(uuid) if end == 0 else before or head
+        entry = next((index.last for index in reversed(indexes[:-1]) if index.last), None)
+    # Of what is lost nothing is left to name: the chain goes on from what is there.
+    head = entry.digest if entry else mark.head if mark and end else genesis(uuid)
     return Tail(end, 0, 0, end, head, state, time, damage, leftovers)
 
 
@@ -122,8 +121,10 @@ def _grow(index: Index, content: pa.Buffer, mark: Mark | None) -> int:
             index.add(entry)
     except Malformed as bad:
         why = bad.why
+    if index.damage:
+        return max(0, int(content.size) - index.offset)
     end = index.end
-    if why and (mark is None or index.last is None):
+    if why and (mark is None or (_behind(index.first, mark) and index.last is None)):
         # Nothing tells a torn tail from damage; and a segment gets its name when its first batch is durable.
         index.rebuild(content, Promise(), why)
         index.damage = index.damage or [Damage(end, index.end, why)]

@@ -35,7 +35,9 @@ def seal(log: LogFolder, index: Index, content: pa.Buffer, uuid: str, following:
     index.extend(content, Promise(following, head, content.size))
     if index.damage and head is None:
         why = index.damage[-1].why
-        index.rebuild(content, Promise(following, first_prev(log.content(following), uuid), content.size), why)
+        index.rebuild(
+            content, Promise(following, first_prev(log.content(following), following, uuid), content.size), why
+        )
     index.sealed = True
 
 

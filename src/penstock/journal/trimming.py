@@ -66,4 +66,4 @@ def _recorded(log: LogFolder, folder: Path, extent: Extent) -> Iterator[gaps.Gap
     for damage in index.damage:
         behind = extent.end if damage.end is None else damage.end
         reason = f"damaged when it was trimmed, from position {damage.first} on: gaps there are unknown ({damage.why})"
-        yield gaps.Gap(behind, datetime.now(UTC), reason)
+        yield gaps.Gap(behind, datetime.now(UTC), reason, number=gaps.LATE)

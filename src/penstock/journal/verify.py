@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from ..errors import JournalError
+from .compare import compare
 from .damage import Damage, Promise
 from .gaps import Gap, merge
 from .index import Index
 from .losses import is_accepted
+from .mark import Mark
 from .storage import LogFolder
 from .survey import survey
 
-__all__ = ["Report", "verify"]
+__all__ = ["Report", "damaged_bodies", "verify"]
 
 
 @dataclass(slots=True)
@@ -42,6 +44,8 @@ class Report:
     """Bytes behind the durable mark: being written, or left by a crash. The next writer decides about them."""
     gaps: list[Gap] = field(default_factory=list)
     """Losses on the way here, and those that somebody has accepted."""
+    compared: str = ""
+    """What the comparison with another copy found; empty if there was none."""
     problems: list[str] = field(default_factory=list)
     """A line for every range of rows that is damaged or missing, and for whatever else is wrong."""
     damage: list[tuple[int, int | None]] = field(default_factory=list)
@@ -53,11 +57,23 @@ class Report:
         return not self.problems
 
 
-def verify(log: LogFolder, source: str) -> Report:
-    """Read a whole log and report on it: what is damaged, or cannot be read at all, goes into the report."""
+def verify(log: LogFolder, source: str, against: LogFolder | None = None) -> Report:
+    """Read a whole log and report on it: what is damaged, or cannot be read at all, goes into the report.
+
+    Args:
+        log: The log.
+        source: Its name.
+        against: Another copy of it, which is compared by the digests of its batches, and not read further.
+
+    """
     report = Report(source)
     try:
         _read(report, log)
+        if against is not None:
+            comparison = compare(log, against)
+            report.compared = comparison.text
+            if not comparison.agree:
+                report.problems.append(comparison.text)
     except JournalError as error:
         report.problems.append(str(error))
     return report
@@ -66,9 +82,8 @@ def verify(log: LogFolder, source: str) -> Report:
 def _read(report: Report, log: LogFolder) -> None:
     report.uuid = uuid = log.require().uuid
     mark = log.mark()
-    segments = [(first, size) for first, size in log.segments() if mark is None or first <= mark.segment]
-    tail = _behind if mark is None else _nothing_behind
-    indexes = survey(log, uuid, [first for first, _ in segments], mark, tail)
+    indexes = _survey(log, uuid, mark)
+    sizes = dict(log.segments())
     kept = log.kept_gaps()
     report.first = indexes[0].first if indexes else (mark.end if mark else 0)
     report.end = indexes[-1].end if indexes else report.first
@@ -77,14 +92,19 @@ def _read(report: Report, log: LogFolder) -> None:
     for index in indexes:
         if not index.missing:
             report.segments += 1
-            report.size += dict(segments)[index.first]
+            report.size += sizes.get(index.first, 0)
         report.batches += index.count
         for damage in _damage(log, index, report):
             if not is_accepted(damage, kept):
                 report.problems.append(str(damage.error(index.name)))
                 report.damage.append((damage.first, damage.end))
     if indexes and not indexes[-1].sealed and not indexes[-1].missing:
-        report.torn_bytes = max(0, dict(segments)[indexes[-1].first] - indexes[-1].offset)
+        report.torn_bytes = max(0, sizes.get(indexes[-1].first, 0) - indexes[-1].offset)
+
+
+def _survey(log: LogFolder, uuid: str, mark: Mark | None) -> list[Index]:
+    segments = [first for first, _ in log.segments() if mark is None or first <= mark.segment]
+    return survey(log, uuid, segments, mark, _behind if mark is None else _nothing_behind)
 
 
 def _behind(index: Index, content: pa.Buffer) -> None:
@@ -106,3 +126,21 @@ def _damage(log: LogFolder, index: Index, report: Report) -> Iterator[Damage]:
             report.rows += end - first
         elif not any(damage.first == first for damage in index.damage):
             yield Damage(first, end, why)
+
+
+def damaged_bodies(log: LogFolder, uuid: str, mark: Mark | None) -> Iterator[tuple[str, Damage]]:
+    """Yield the batches with a sound header and a damaged body, each with its file, that nobody has accepted as lost.
+
+    Args:
+        log: The log.
+        uuid: Its UUID.
+        mark: Its mark, or None if it has none.
+
+    """
+    kept = log.kept_gaps()
+    ignored = Report("")
+    for index in _survey(log, uuid, mark):
+        known = set(index.damage)
+        for damage in _damage(log, index, ignored):
+            if damage not in known and not is_accepted(damage, kept):
+                yield index.name, damage

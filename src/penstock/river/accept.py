@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..errors import FrameError, ProtocolError, SetupRejected
+from collections.abc import Callable
+
+from ..errors import ProtocolError, SetupRejected
 from ..session import Session
 from ..settings import Settings
 from ..wire.river import codec_of
@@ -23,10 +25,18 @@ class RiverAcceptor:
         settings: Limits and timeouts.
         identity: The codec, and the server's id.
         sessions: The server's.
+        begin: Makes a session.
 
     """
 
-    def __init__(self, settings: Settings, identity: Identity, sessions: Sessions[RiverSession]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        identity: Identity,
+        sessions: Sessions[RiverSession],
+        begin: Callable[..., RiverSession] = RiverSession.server,
+    ) -> None:
+        self._begin = begin
         self._settings = settings
         self._codec = codec_of(identity.codec)
         self._name = identity.server
@@ -79,16 +89,15 @@ class RiverAcceptor:
         sessions = self._sessions
         known = sessions.get(asked.session_id, message.from_, self.identity)
         if known is not None and known.us == message.to:
-            check_state(asked.expected_session_state, known.sequence)
-            known.go_on(now)
-            known.said_again(asked.said)
+            known.come_back(asked, now)
             return known
-        check_state(asked.expected_session_state, None)
+        if known is not None:
+            known.decline()
+        unknown = sessions.reason(asked.session_id, self.identity)
+        check_state(asked.expected_session_state, None, unknown)
         if sessions.taken(asked.session_id):
-            raise SetupRejected("the session that the client would go on with is not known here", MISMATCH)
+            raise SetupRejected(unknown, MISMATCH)
         if sessions.full:
-            raise FrameError(f"max_sessions ({self._settings.max_sessions}) are open")
+            raise SetupRejected.full(f"{self._settings.all_sessions} sessions are open", MISMATCH)
         us = message.to or self._name or SERVER
-        return RiverSession.server(
-            self._settings, self._codec.name, us, message.from_, asked, sessions, self.identity, now
-        )
+        return self._begin(self._settings, self._codec.name, us, message.from_, asked, sessions, self.identity, now)

@@ -15,6 +15,7 @@ cdef class Connection:
     cdef bint _is_json
     cdef bint _is_client
     cdef bint _unconfirmed
+    cdef bint _unproven
     cdef readonly str us
     cdef readonly str peer
     cdef readonly str session_id
@@ -67,6 +68,7 @@ cdef class Connection:
     cpdef list take_output(self)
     @cython.locals(events=list)
     cpdef list take_events(self)
+    cdef list _hold_requests(self, list events)
     cpdef str _new_id(self)
     @cython.locals(sequence=Sequence, data=bytes, size=Py_ssize_t)
     cpdef _post(self, bytes name, int flags, bytes body, bint well=*, str route=*, dict tracing=*)

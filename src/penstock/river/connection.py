@@ -80,6 +80,8 @@ class Connection:
         self._is_client = is_client
         # The peer has not shown yet that it goes on with this session.
         self._unconfirmed = True
+        # A server's client may not know yet that it has a session: its requests wait.
+        self._unproven = False
         self.us = us
         self.peer = peer
         self.session_id = session_id
@@ -174,7 +176,15 @@ class Connection:
         events = self._events
         if events:
             self._events = []
+            if self._unproven:
+                return self._hold_requests(events)
         return events
+
+    def _hold_requests(self, events: list[Event]) -> list[Event]:
+        """Return what comes before the first request; the rest waits until the client has our first message."""
+        begun = next((index for index, event in enumerate(events) if event.stream_id), len(events))
+        self._events = events[begun:]
+        return events[:begun]
 
     def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
         """Ask `kind_of` what kind a request is; see :meth:`penstock.session.Session.ask_kinds`."""
@@ -290,9 +300,13 @@ class Connection:
             self._events += [event for event in stream.held or () if not isinstance(event, Failed)]
             self._forget(stream)
             self._events.append(Failed(stream.number, self._reason(error)))
+        if self._unproven:
+            # Nobody has begun what its client will ask for again.
+            self._events = [event for event in self._events if not event.stream_id]
+            self._unproven = False
         self._timers.clear()
         self._events.append(Closed(error))
-        self._ended()
+        self._ended(error)
 
     def _reason(self, error: Exception | None) -> Exception:
         """Return what a stream fails with when the session ends with `error`."""
@@ -304,5 +318,5 @@ class Connection:
         reason.__cause__ = error
         return reason
 
-    def _ended(self) -> None:
+    def _ended(self, error: Exception | None) -> None:
         """Let whoever knows of the session forget it."""

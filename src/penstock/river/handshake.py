@@ -15,6 +15,7 @@ from ..wire.river_message import Message
 from .sequence import Sequence
 
 __all__ = [
+    "GOODBYE",
     "MALFORMED",
     "MALFORMED_META",
     "MISMATCH",
@@ -40,6 +41,9 @@ V2_0: Final = "v2.0"
 V1_1: Final = "v1.1"
 REHANDSHAKE: Final = "rehandshake"
 """The stream on which a server asks for metadata anew."""
+
+GOODBYE: Final = "goodbye"
+"""The stream of a server's last message: it is open nowhere, and clients that do not know it MUST ignore it."""
 
 MISMATCH: Final = "SESSION_STATE_MISMATCH"
 """The one code after which a client may try again, with a new session."""
@@ -160,12 +164,13 @@ def decode_request(message: Message, codec: RiverCodec, old: bool) -> HandshakeR
     return asked
 
 
-def check_state(state: ExpectedState | UnsetType, sequence: Sequence | None) -> None:
+def check_state(state: ExpectedState | UnsetType, sequence: Sequence | None, unknown: str = "") -> None:
     """Check that a client and a server can go on together.
 
     Args:
         state: The client's; unset: it does not say, and order alone tells.
         sequence: The server's; None: it has no such session.
+        unknown: Why it has none.
 
     Raises:
         SetupRejected: One of them lacks what the other has forgotten.
@@ -176,7 +181,7 @@ def check_state(state: ExpectedState | UnsetType, sequence: Sequence | None) -> 
     expected, sent = int(state.next_expected_seq), int(state.next_sent_seq)
     if sequence is None:
         if expected or sent:
-            raise SetupRejected("the session that the client would go on with is not known here", MISMATCH)
+            raise SetupRejected(unknown, MISMATCH)
         return
     if sent > sequence.ack:
         raise SetupRejected(
@@ -189,7 +194,9 @@ def check_state(state: ExpectedState | UnsetType, sequence: Sequence | None) -> 
 
 
 def code_of(error: SetupRejected) -> str:
-    """Return the code that tells a client of `error`."""
+    """Return the code that tells a client of `error`: whoever finds no room may try again."""
+    if error.temporary:
+        return MISMATCH
     return error.code if isinstance(error.code, str) and error.code in CODES else REJECTED
 
 

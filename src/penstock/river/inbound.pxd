@@ -7,7 +7,7 @@ from .rehandshake cimport Rehandshakes
 from .streams cimport RiverStream
 
 cdef int CANCEL, CLOSE, OPENS, DONE, OPEN, ITEM_BYTES
-cdef str REHANDSHAKE
+cdef str GOODBYE, REHANDSHAKE
 
 
 cdef class Inbound(Rehandshakes):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from ..core.halves import DONE, OPEN
-from ..errors import FrameError, LimitExceeded, ProtocolError, SessionError
+from ..errors import FrameError, LimitExceeded, PeerClosed, ProtocolError, SessionError
 from ..events import Canceled, Completed, Event, Failed, ItemReceived, Requested
 from ..kinds import Kind
 from ..payload import Payload
 from ..wire.river import CANCEL, CLOSE
 from ..wire.river import OPEN as OPENS
 from ..wire.river_message import Message
-from .handshake import REHANDSHAKE, is_rehandshake, rehandshake
+from .handshake import GOODBYE, REHANDSHAKE, is_rehandshake, rehandshake
 from .rehandshake import Rehandshakes
 from .result import CANCELED, INVALID, error_of, refusal, rejection, result_of
 from .streams import RiverStream
@@ -43,6 +43,9 @@ class Inbound(Rehandshakes):
             said = self._say()
             if said is not None:
                 self._post(self._codec.encoded(REHANDSHAKE), 0, rehandshake(said, self._codec))
+            return
+        if stream is None and message.stream_id == GOODBYE and message.control_flags & CLOSE:
+            self._finish(PeerClosed(f"{self.peer} closed the session"))
             return
         if stream is None or stream.inbound != OPEN or self._sequence.ack <= stream.heard:
             # River, On the client: what nobody waits for MUST be discarded silently.

@@ -114,6 +114,8 @@ class Links(Oversized):
                 return
             if timer is Timer.KEEPALIVE:
                 self._timers.set(Timer.KEEPALIVE, now + self._settings.heartbeat_interval)
+                # A client that acknowledges nothing for so long is served all the same.
+                self._unproven = False
                 self._beat()
             elif timer is Timer.SILENCE:
                 self._silent(now)
@@ -164,6 +166,9 @@ class Links(Oversized):
         if self._unconfirmed:
             self._unconfirmed = False
             self._confirmed(now)
+        if self._unproven and (message.ack or message.control_flags & ACK):
+            # An echo tells it, too, where a checkpoint holds the acknowledgement back.
+            self._unproven = False
         self._acknowledged(message.ack)
         if message.to != self.us:
             return
@@ -200,11 +205,12 @@ class Links(Oversized):
         code = "" if status.code is UNSET else str(status.code)
         reason = "" if status.reason is UNSET else shown(str(status.reason))
         text = f"{self.peer} refused the handshake: {shown(code)} {reason}"
-        if status.ok or code == MISMATCH:
+        refused = SetupRejected(text, code or None)
+        if status.ok or (code == MISMATCH and not refused.temporary):
             # River, Client: the server has lost the state of this session.
             self._finish(ResumeRejected(text, code or None))
         else:
-            self._finish(SetupRejected(text, code or None))
+            self._finish(refused)
 
     def _establish(self) -> None:
         self._established = True
@@ -297,4 +303,8 @@ class Links(Oversized):
     def _after(self) -> None:
         """End a session that was to end with its streams."""
         if self._state == DRAINING and not self._streams and self._link == UP:
-            self._finish(None)
+            self._depart()
+
+    def _depart(self) -> None:
+        """End a session in order."""
+        self._finish(None)

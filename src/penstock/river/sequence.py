@@ -6,6 +6,7 @@ River, Transparent reconnections. A message is kept as the bytes that were sent,
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 
 from ..errors import ProtocolError
 
@@ -64,6 +65,13 @@ class Sequence:
     def unacked(self) -> list[bytes]:
         """What is not acknowledged, in order."""
         return list(self._unacked)
+
+    def since(self, number: int) -> list[bytes]:
+        """Return what is not acknowledged and has `number` or a later one, in order."""
+        count = min(self.seq - number, self._kept)
+        found = list(islice(reversed(self._unacked), max(0, count)))
+        found.reverse()
+        return found
 
     def over(self) -> bool:
         """Return whether more is kept than may be (THREATS 59)."""

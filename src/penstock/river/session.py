@@ -11,6 +11,7 @@ from ..core.halves import DONE, OPEN
 from ..errors import (
     CreditExceeded,
     LeaseMissing,
+    LimitExceeded,
     LocalError,
     SessionClosed,
     SetupRejected,
@@ -25,18 +26,20 @@ from ..wire.river import CANCEL, CLOSE, codec_of
 from ..wire.river import OPEN as OPENS
 from ..wire.river_scanning import is_body
 from .checkpoint import Checkpoints, decode_checkpoint
-from .connection import CLOSED, DRAINING, OPENED
-from .handshake import V1_1, HandshakeRequest, code_of, response
+from .connection import CLOSED, DRAINING, OPENED, UP
+from .handshake import GOODBYE, V1_1, HandshakeRequest, check_state, code_of, response
 from .identity import SERVER, Identity, base36
-from .result import CANCELED, failure_of, refusal
+from .result import CANCELED, UNEXPECTED_DISCONNECT, failure_of, refusal
 from .sessions import Sessions
 from .streams import RiverStream
 from .tracing import tracing_of
 
-__all__ = ["RiverSession"]
+__all__ = ["RiverSession", "tag_of"]
 
 TAG_BYTES: Final = 6
 """What ids begin with: enough that those of two sessions differ."""
+
+CLOSING: Final = "the server closed the session; part of this may have been done"
 
 _FIRE = int(Kind.FIRE)
 _STREAM = int(Kind.STREAM)
@@ -68,7 +71,7 @@ class RiverSession(Checkpoints):
             raise LocalError(f"{len(random)} random bytes; a River session needs 16")
         key = base36(int.from_bytes(random, "big"))
         said = codec_of(identity.codec).body(metadata) if metadata else b""
-        tag = _tag(key)
+        tag = tag_of(key)
         us = identity.client or f"client-{tag}"
         peer = identity.server or SERVER
         return cls(settings, identity.codec, True, us, peer, f"session-{key}", f"{tag}-", said)
@@ -94,7 +97,7 @@ class RiverSession(Checkpoints):
         """
         kept = decode_checkpoint(checkpoint, identity.codec)
         said = codec_of(identity.codec).body(metadata) if metadata else b""
-        tag = _tag(random.hex())
+        tag = tag_of(random.hex())
         try:
             session_id = secret.decode()
         except UnicodeDecodeError as error:
@@ -128,7 +131,7 @@ class RiverSession(Checkpoints):
             now: The time.
 
         """
-        session = cls(settings, codec, False, us, peer, asked.session_id, f"{_tag(asked.session_id)}-s")
+        session = cls(settings, codec, False, us, peer, asked.session_id, f"{tag_of(asked.session_id)}-s")
         session.identity = identity
         session._serve(asked, sessions, now)
         return session
@@ -144,6 +147,24 @@ class RiverSession(Checkpoints):
         sessions.add(self)
         self._events.append(Established(Payload(asked.said), "", self._codec.data_mime))
         self.go_on(now)
+        # Once the client has this, it expects number 1, and a server that has forgotten the session must refuse it.
+        # Before that, a server that was restarted would take the same requests for new ones: none begins until then.
+        self._unproven = not self._old
+        self._beat()
+
+    def come_back(self, asked: HandshakeRequest, now: float) -> None:
+        """Go on over another link, as a client asks.
+
+        Raises:
+            SetupRejected: The client, or the session, lacks what the other has forgotten.
+
+        """
+        check_state(asked.expected_session_state, self._sequence)
+        self.go_on(now)
+        self.said_again(asked.said)
+
+    def decline(self) -> None:
+        """Stay as it was before somebody asked for it."""
 
     def go_on(self, now: float) -> None:
         """Answer a handshake, and go on over its link; the old link, if there is one, is given up."""
@@ -300,11 +321,30 @@ class RiverSession(Checkpoints):
         if error is not None:
             if isinstance(error, SetupRejected) and not self._is_client and not self._renewed:
                 self._outbox.write(self._control(response(self._codec, "", error.message, code_of(error))))
+            elif not isinstance(error, SetupRejected | LimitExceeded):
+                self._say_goodbye()
             self._finish(error)
             return
         self._state = DRAINING
         if not self._streams:
-            self._finish(None)
+            self._depart()
+
+    def _depart(self) -> None:
+        self._say_goodbye()
+        self._finish(None)
+
+    def _say_goodbye(self) -> None:
+        """Tell a server's client that its calls are over, and that it need not come back for them.
+
+        River has a word for the first, and none for the second: clients that do not know ours ignore it.
+        """
+        if self._is_client or self._link != UP:
+            return
+        # Clients that know this fail their streams by themselves; the others read on.
+        self._post(self._codec.encoded(GOODBYE), CLOSE, self._codec.close)
+        for stream in self._streams.all():
+            if stream.outbound == OPEN:
+                self._post(stream.encoded, CANCEL, refusal(self._codec, UNEXPECTED_DISCONNECT, CLOSING))
 
     def displaced(self, now: float) -> None:
         """Give way to another session of the same client: it has forgotten this one."""
@@ -316,9 +356,9 @@ class RiverSession(Checkpoints):
             for other in self._sessions.others(self):
                 other.displaced(now)
 
-    def _ended(self) -> None:
+    def _ended(self, error: Exception | None) -> None:
         if self._sessions is not None:
-            self._sessions.forget(self)
+            self._sessions.forget(self, error)
 
     def _body(self, payload: Payload) -> bytes:
         """Return the body that `payload` travels as; no data at all is an object without fields, or null."""
@@ -349,6 +389,6 @@ class RiverSession(Checkpoints):
         stream.drop()
 
 
-def _tag(secret: str) -> str:
+def tag_of(secret: str) -> str:
     """Return what the ids of a session begin with. Many read them, so they tell nothing of the session's own id."""
     return blake2b(secret.encode(errors="replace"), digest_size=TAG_BYTES).hexdigest()

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hmac
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
+
+from ..core.ends import Ends
 
 __all__ = ["Sessions"]
+
+NOT_KNOWN: Final = "the session that the client would go on with is not known here"
 
 
 class Kept(Protocol):
@@ -33,6 +37,7 @@ class Sessions(Generic[SessionT]):
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._sessions: dict[str, SessionT] = {}
+        self._ends = Ends(limit)
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -65,7 +70,12 @@ class Sessions(Generic[SessionT]):
             if other is not session and other.peer == session.peer and other.identity == session.identity
         ]
 
-    def forget(self, session: SessionT) -> None:
-        """Forget a session that is over."""
+    def forget(self, session: SessionT, error: Exception | None) -> None:
+        """Forget a session that is over; `error` says why, if not in order."""
         if self._sessions.get(session.session_id) is session:
             del self._sessions[session.session_id]
+            self._ends.note(session.session_id.encode(), session.identity, error)
+
+    def reason(self, session_id: str, identity: bytes) -> str:
+        """Return why there is no session of that id, as far as its client may know."""
+        return self._ends.reason(session_id.encode(), identity) or NOT_KNOWN

@@ -336,7 +336,7 @@ class Connection:
         """End the session for good; every stream fails first."""
         self._state = CLOSED
         if self._store is not None and self._token is not None:
-            self._store.forget(self._token)
+            self._store.forget(self._token, error)
         reason = error if error is not None else SessionClosed("the connection was closed")
         for stream in self._streams.all():
             stream.inbound = stream.outbound = DONE

@@ -11,6 +11,7 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
+from ..core.ends import Ends
 from ..core.fragments import Partial
 from ..core.streams import Stream
 from ..errors import LocalError, ResumeRejected
@@ -130,6 +131,7 @@ class SessionStore(Generic[SessionT]):
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._sessions: dict[bytes, tuple[bytes, SessionT]] = {}
+        self._ends = Ends(limit)
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -151,16 +153,18 @@ class SessionStore(Generic[SessionT]):
         found = self._find(token)
         # THREATS 28: a token that was stolen is worth nothing without the key of its owner's certificate.
         if found is None or not hmac.compare_digest(found[0], identity):
-            raise ResumeRejected("there is no session of that token")
+            raise ResumeRejected(self._ends.reason(token, identity) or "there is no session of that token")
         return found[1]
 
     def revived(self, token: bytes, session: SessionT, identity: bytes) -> None:
         """Keep `session`, which an earlier process began."""
         self._sessions[token] = identity, session
 
-    def forget(self, token: bytes) -> None:
-        """Forget the session of that token."""
-        self._sessions.pop(token, None)
+    def forget(self, token: bytes, error: Exception | None = None) -> None:
+        """Forget the session of that token, which has ended; `error` says why, if not in order."""
+        found = self._sessions.pop(token, None)
+        if found is not None:
+            self._ends.note(token, found[0], error)
 
     def _find(self, token: bytes) -> tuple[bytes, SessionT] | None:
         # Every token is compared, in constant time each: how long it takes tells nobody how much was right.

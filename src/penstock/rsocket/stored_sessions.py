@@ -30,13 +30,13 @@ class StoredSessions(SessionStore[Connection]):
     """
 
     def __init__(self, settings: Settings, logs: SessionLogs) -> None:
-        super().__init__(settings.max_sessions)
+        super().__init__(settings.all_sessions)
         self._settings = settings
         self._logs = logs
 
     def add(self, token: bytes, session: Connection, identity: bytes = b"") -> bool:
         """Keep `session`; see :meth:`SessionStore.add`. Sessions that nobody has resumed yet count, too."""
-        if len(self._logs) >= self._settings.max_sessions or not super().add(token, session, identity):
+        if len(self._logs) >= self._settings.all_sessions or not super().add(token, session, identity):
             return False
         log = self._logs.create(name_of(token))
         if log is None:

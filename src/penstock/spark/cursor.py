@@ -1,9 +1,12 @@
-"""How a query tells the journal what it has committed, so that this may go.
+"""What a query tells the journal: up to where it has committed, so that this may go.
 
-Spark does not tell a source which query it belongs to, so a query has a name in the journal: the option
-`reader`. One process at a time holds that name, by a lock on the file ``_readers/NAME`` that the kernel takes
-back when the process dies. So what is left of a driver that was killed, and the source of its successor, never
-commit for one query at the same time.
+A query has a name in the journal: the option `reader`. The name belongs to the query that used it first, by the id in
+the query's checkpoint, until somebody drops the reader. A query that has no first batch yet owns nothing; until
+another one does, it may join a name. That is how a self-join, whose two sources cannot know of each other, has one
+name: each source has a cursor of its own, and what either of them needs stays.
+
+One process at a time has a cursor, by a lock in ``_readers`` that the kernel takes back when the process dies. So
+what is left of a driver that was killed, and the source of its successor, never commit at the same time.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ from typing import Final
 
 import msgspec
 
-from ..errors import JournalError, JournalLocked, LocalError
+from ..errors import JournalCorrupt, JournalError, JournalLocked, JournalMismatch, LocalError
 from ..journal import retention
+from ..journal.disk import make_folder
 from ..journal.layout import log_folder
 from ..journal.lock import Lock, Owner
 
@@ -29,11 +33,11 @@ RETRY: Final = 0.1
 
 
 class Cursor:
-    """A name in a journal, held from `claim` to the end of the process.
+    """How far one source of a query is, in each log of a journal.
 
     Args:
         journal: The journal's folder.
-        reader: The name.
+        reader: The query's name.
         retain_bytes: Bytes of committed rows that stay nevertheless.
 
     """
@@ -42,83 +46,135 @@ class Cursor:
         self._journal = journal
         self._reader = reader
         self._retain_bytes = retain_bytes
-        self._path = Path(journal, FOLDER, reader)
+        self._name = reader
+        self._query: str | None = None
         self._lock: Lock | None = None
-        self._committed: dict[str, int] = {}
+        self._standing: dict[str, int] = {}
 
     @property
     def claimed(self) -> bool:
         """Whether the name is ours."""
         return self._lock is not None
 
-    def claim(self, positions: Mapping[str, int]) -> None:
+    def claim(self, query: str, positions: Mapping[str, int], *, first: bool, settled: bool) -> None:
         """Take the name, and stand at these positions, even if it stood further on before.
 
-        A journal that is not there yet has no names: then nothing happens.
+        Call it whenever a micro-batch is planned: sources that came since are claimed too.
+
+        Args:
+            query: The query's id.
+            positions: What it reads next, of each source that is there.
+            first: Whether this is the query's first batch.
+            settled: Whether Spark keeps the query's id by now. Before that the query owns nothing: a crash would
+                leave a name to nobody.
 
         Raises:
-            JournalLocked: Another query has the name, and keeps it.
+            JournalMismatch: The name belongs to another query.
+            JournalLocked: Another process reads for this query, and goes on.
             LocalError: The journal can only be read.
 
         """
-        if self.claimed or not self._path.parent.parent.is_dir():
+        if not positions:
             return
         try:
-            self._path.parent.mkdir(exist_ok=True)
-            self._lock = self._acquire()
-            for source, position in positions.items():
-                self._stand(source, position)
-        except JournalLocked:
+            if self._lock is None:
+                self._acquire(query, positions, first, settled)
+            if settled and self._query is None:
+                self._query = query
+                self._standing.clear()
+            # One that has joined a name protects nothing before it has an id: its cursor would outlive a crash.
+            if settled or self._name == self._reader:
+                for source in positions.keys() - self._standing.keys():
+                    self._stand(source, positions[source])
+        except (JournalLocked, JournalMismatch, JournalCorrupt):
             raise
         except (OSError, JournalError) as error:
             raise LocalError(
                 f"journal {self._journal} cannot be told what this query commits ({error}); "
-                "make it writable, or set the option trim to false and trim it yourself"
+                "make it writable, or leave the option reader out, and have it trimmed by others"
             ) from error
 
     def commit(self, positions: Mapping[str, int]) -> None:
-        """Let the journal delete what lies before these positions; call it with the name claimed.
+        """Let the journal delete what lies before these positions, where the name is ours.
 
         Raises:
-            JournalError: The disk refused; call again.
+            JournalError: The disk refused, or the log is not there; call again.
 
         """
         for source, position in positions.items():
-            folder = log_folder(self._journal, source)
-            if position > self._committed.get(source, -1) and folder.is_dir():
-                retention.trim(folder, position, reader=self._reader, retain_bytes=self._retain_bytes)
-                self._committed[source] = position
+            if self._query is not None and position > self._standing.get(source, position):
+                folder = log_folder(self._journal, source)
+                retention.trim(folder, position, reader=self._name, query=self._query, retain_bytes=self._retain_bytes)
+                self._standing[source] = position
+                self._drop_orphan(folder)
 
     def release(self) -> None:
-        """Give the name back, for another query in this process."""
+        """Give the lock back. The name stays with the query."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+            self._standing.clear()
 
-    def _acquire(self) -> Lock:
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                return Lock(self._path)
-            except JournalLocked:
-                if time.monotonic() > deadline:
-                    raise JournalLocked(
-                        f"journal {self._journal}: {self._owner()} reads it as {self._reader!r}; give each query a "
-                        "name of its own with the option reader, or set trim to false in one of them"
-                    ) from None
-            time.sleep(RETRY)
+    def _acquire(self, query: str, positions: Mapping[str, int], first: bool, settled: bool) -> None:
+        """Find out which cursor is this source's, and lock it."""
+        folders = [log_folder(self._journal, source) for source in positions]
+        owners = {
+            name: cursor.query
+            for folder in folders
+            for name, cursor in retention.cursors(folder).items()
+            if retention.reader_of(name) == self._reader and cursor.query is not None
+        }
+        if owners and (not settled or (not first and query not in owners.values())):
+            raise JournalMismatch(
+                f"journal {self._journal}: the reader name {self._reader!r} belongs to another query "
+                f"({next(iter(owners.values()))}), or this checkpoint is not the one that it had; choose another name "
+                f"with the option reader, or run `penstock journal forget` if that query will not come back"
+            )
+        make_folder(Path(self._journal, FOLDER))
+        part = f"{self._reader}@{query}"
+        mine = owners.get(self._reader)
+        if mine == query:
+            self._lock = self._wait_for(self._reader)
+        elif mine is None and part not in owners:
+            self._lock = self._try(self._reader)
+        if self._lock is None:
+            self._lock = self._wait_for(part)
+            self._name = part
 
-    def _owner(self) -> str:
+    def _drop_orphan(self, folder: Path) -> None:
+        """Drop what a source that died before its query's first batch has left; it would hold up this one for ever."""
+        if self._name == self._reader:
+            return
+        first = retention.cursors(folder).get(self._reader)
+        if first is not None and first.query is None and (lock := self._try(self._reader)) is not None:
+            retention.drop(folder, self._reader)
+            lock.close()
+
+    def _try(self, name: str) -> Lock | None:
         try:
-            return str(msgspec.json.decode(self._path.read_bytes(), type=Owner))
+            return Lock(Path(self._journal, FOLDER, name))
+        except JournalLocked:
+            return None
+
+    def _wait_for(self, name: str) -> Lock:
+        deadline = time.monotonic() + PATIENCE
+        while (lock := self._try(name)) is None:
+            if time.monotonic() > deadline:
+                raise JournalLocked(
+                    f"journal {self._journal}: {self._owner(name)} reads it as {self._reader!r} from the same "
+                    "checkpoint; stop it, or give this query a checkpoint and a reader name of its own"
+                )
+            time.sleep(RETRY)
+        return lock
+
+    def _owner(self, name: str) -> str:
+        try:
+            return str(msgspec.json.decode(Path(self._journal, FOLDER, name).read_bytes(), type=Owner))
         except (OSError, msgspec.DecodeError):
             return "another process"
 
     def _stand(self, source: str, position: int) -> None:
+        # A query that was taken back: where it stood before would let rows go that it has still to read.
         folder = log_folder(self._journal, source)
-        if not folder.is_dir():
-            return
-        if retention.commits(folder).get(self._reader, 0) > position:
-            # A query that began anew: where it stood before would let rows go that it has still to read.
-            retention.forget(folder, self._reader)
-        self._committed[source] = retention.commit(folder, self._reader, position)
+        retention.commit(folder, self._name, position, query=self._query, rewind=True)
+        self._standing[source] = position

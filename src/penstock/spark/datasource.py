@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamArrowWriter, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
+from .gaps import GAP_COLUMNS, GapBatchReader, GapStreamReader
 from .options import FORMAT, SinkOptions, SourceOptions
 from .schema import COLUMNS, Projection
 from .sink import BatchSink, StreamSink
@@ -18,7 +19,7 @@ class PenstockSource(DataSource):
 
     Spark finds it by its name, without registration, where this package is installed::
 
-        flights = spark.readStream.format("penstock").load("data/flights")
+        flights = spark.readStream.format("penstock").option("reader", "flights").load("data/flights")
         query = flights.writeStream.format("penstock").option("url", "rsocket+tcp://…").option("route", "delays")
 
     `docs/how-to/spark.md` lists the options.
@@ -30,18 +31,22 @@ class PenstockSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        """Return all columns of a journal. `.schema("data binary")` before `load` reads some of them only."""
+        """Return all columns of a journal, or of its gaps.
+
+        `.schema("data binary")` before `load` reads some of them only.
+        """
         # Mistakes in options come up at load(), not when the query runs.
-        SourceOptions.parse(self.options)
-        return COLUMNS
+        return GAP_COLUMNS if SourceOptions.parse(self.options).gaps else COLUMNS
 
-    def reader(self, schema: StructType) -> JournalBatchReader:
+    def reader(self, schema: StructType) -> DataSourceReader:
         """Return what reads a journal once."""
-        return JournalBatchReader(SourceOptions.parse(self.options), Projection(schema))
+        options = SourceOptions.parse(self.options)
+        return GapBatchReader(options, schema) if options.gaps else JournalBatchReader(options, Projection(schema))
 
-    def streamReader(self, schema: StructType) -> JournalStreamReader:
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return what reads a journal as it grows."""
-        return JournalStreamReader(SourceOptions.parse(self.options), Projection(schema))
+        options = SourceOptions.parse(self.options)
+        return GapStreamReader(options, schema) if options.gaps else JournalStreamReader(options, Projection(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchSink:
         """Return what sends the rows of a DataFrame."""

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import time
+import uuid
+from collections.abc import Collection, Mapping
+from itertools import chain
+from typing import Final
 
-from ..errors import DataLost, JournalCorrupt, JournalError, LocalError
+from ..errors import JournalError, JournalMissing, LocalError
+from ..journal.layout import log_folder
+from ..journal.retention import cursors
 from .cursor import Cursor
 from .embedded import EmbeddedCollector
 from .limits import limit_bytes, limit_rows
-from .offsets import Offset
+from .offsets import Offset, same_logs
 from .options import SourceOptions
+from .partitions import Range
+from .planning import Planner
+from .troubles import Troubles
 from .view import JournalView
 
 __all__ = ["SourceDriver"]
@@ -20,9 +29,12 @@ logger = logging.getLogger("penstock.spark")
 Limits = tuple[int | None, int | None]
 """Rows and bytes."""
 
+RETRY: Final = 0.2
+"""Seconds between looks at a log that a planned micro-batch needs."""
+
 
 class SourceDriver:
-    """Decides where micro-batches end.
+    """Decides where micro-batches end, and which rows are in them.
 
     Trouble that may pass, such as a disk or network that does not answer, never ends a query: there is then
     nothing new to read, and Spark asks again.
@@ -38,11 +50,16 @@ class SourceDriver:
     def __init__(self, options: SourceOptions) -> None:
         self.view = JournalView(options)
         self._options = options
-        self._cursor = Cursor(options.journal, options.reader, options.retain_bytes)
-        self._trims = options.trim and not options.remote
+        self._troubles = Troubles(options, self.view)
+        self._planner = Planner(options, self.view)
+        self._cursor: Cursor | None = None
+        if options.reader is not None and options.trim and not options.remote:
+            self._cursor = Cursor(options.journal, options.reader, options.retain_bytes)
         self._collector = EmbeddedCollector(options) if options.url is not None else None
         self._targets: Mapping[str, int] | None = None
-        self._troubled = False
+        # Of a query that has no id yet: Spark keeps it with the end of the first batch.
+        self._id = uuid.uuid4().hex
+        self._told: str | None = None
 
     def stop_here(self) -> None:
         """Read no further than what is there now, and no sources that come later.
@@ -57,79 +74,132 @@ class SourceDriver:
                 'with the option "url" a query collects while it runs, so it cannot end with what is there now: '
                 "let it run, or run `penstock collect` first and leave the option out"
             )
-        self.view.refresh()
+        self._troubles.look(bounded=True)
         self._targets = self.view.ends()
 
-    def begin(self, start: Offset) -> None:
-        """Start what runs in the background, and take the query's name, unless that was done before.
+    def run(self) -> None:
+        """Start the collector inside the query, if there is one; else make sure that it goes well.
 
         Raises:
-            JournalLocked: Another query has the name.
+            PenstockError: It has given up.
 
         """
         if self._collector is not None:
             self._collector.run()
-        if self._trims and not self._cursor.claimed and self._look():
-            places = {source: start.place(source) for source in self.view.readers}
-            self._cursor.claim({source: self.view.position(source, place) for source, place in places.items()})
 
     def advance(self, start: Offset, limits: Limits) -> Offset | None:
         """Return where the next micro-batch ends; None if there is nothing to read, or no way to know.
 
+        What lies before `start` is committed, and the journal is told so.
+
         Raises:
+            JournalMismatch: The checkpoint belongs to another journal, or the reader's name to another query.
             JournalError: Rows are damaged or gone, and that ends the query.
+            LocalError: Options name sources that are not there.
 
         """
-        if not self._look():
+        if not self._look(start.positions):
             return None
-        try:
-            begun = {source: self.view.position(source, start.place(source)) for source in self._sources(start)}
-        except DataLost:
-            if self._options.fail_on_data_loss:
-                raise
+        same_logs(self._options.journal, start.logs, self.view.logs())
+        first = start.query is None
+        if first and self._collector is None and (self.view.readers or self.view.troubles):
+            self.view.require_sources(startingOffsets=start.begun)
+        if first and not self.view.readers and start.begun != "latest":
             return None
+        begun = {source: self.view.position(source, start.place(source)) for source in self._sources()}
+        self._claim(start.query or self._id, begun, first=first, settled=not first)
+        self.commit(start)
         ends = self.view.ends() if self._targets is None else self._targets
-        ranges = {source: (first, max(first, ends[source])) for source, first in sorted(begun.items())}
+        ranges = {source: (at, max(at, ends[source])) for source, at in sorted(begun.items())}
         ranges = self._limited(ranges, limits)
-        # What "latest" has come to is kept even if nothing is there yet: it must not be looked up anew after a crash.
-        settled = "latest" not in (start.begun if isinstance(start.begun, str) else start.begun.values())
-        if settled and all(first == end for first, end in ranges.values()):
-            return None
-        origins = {source: start.origin(source) for source in start.positions}
-        resolved = {source: first for source, first in begun.items() if source not in start.positions}
-        positions = {source: end for source, (_, end) in ranges.items()}
-        return Offset({**origins, **resolved}, {**start.positions, **positions})
+        if self._options.fail_on_gap:
+            ranges = self._planner.before_gaps(ranges, {**begun, **self._origins(start)})
+        end = self._end(start, begun, ranges)
+        return None if end == start else end
+
+    def plan(self, start: Offset, end: Offset) -> list[Range]:
+        """Return the rows between two offsets, without those that are passed over.
+
+        Raises:
+            JournalMismatch: The checkpoint belongs to another journal, or the reader's name to another query.
+            JournalError: Rows are damaged or gone, or the journal is, and that ends the query.
+            LocalError: These are no two offsets of one query.
+
+        """
+        ranges = start.ranges(end)
+        self._wait_for(ranges, end.positions)
+        same_logs(self._options.journal, end.logs, self.view.logs())
+        places = {source: start.positions.get(source, end.origin(source)) for source in end.positions}
+        standing = {source: int(at) for source, at in places.items() if source in self.view.readers}
+        if end.query is not None:
+            self._claim(end.query, standing, first=start.query is None, settled=True)
+        return self._planner.plan(ranges, end)
 
     def commit(self, end: Offset) -> None:
         """Tell the journal that the query needs nothing before this offset any more."""
-        if not self._trims or not self._cursor.claimed:
+        if self._cursor is None or not self._cursor.claimed:
             return
         try:
             self._cursor.commit(end.positions)
+            self._told = None
         except JournalError as error:
-            logger.warning("%s; the journal is trimmed later", error)
-
-    def report_gaps(self, ranges: Mapping[str, tuple[int, int]]) -> None:
-        """Log what the collector has lost just before the rows that are read now."""
-        if not self._look():
-            return
-        for source, (first, end) in ranges.items():
-            reader = self.view.readers.get(source)
-            try:
-                gaps = reader.gaps(max(first, reader.first), end) if reader is not None else []
-            except JournalError:
-                # Whoever reads these rows tells what is wrong with them.
-                continue
-            for gap in gaps:
-                logger.warning("source %r: items were lost before position %d: %s", source, gap.position, gap.reason)
+            if self._told != str(error):
+                logger.warning("%s; the journal is trimmed later", error)
+            self._told = str(error)
 
     def stop(self) -> None:
-        """End what runs in the background, and give the query's name back."""
+        """End what runs in the background."""
         if self._collector is not None:
             self._collector.stop()
-        self._cursor.release()
+        if self._cursor is not None:
+            self._cursor.release()
 
-    def _sources(self, start: Offset) -> list[str]:
+    def _look(self, expected: Collection[str]) -> bool:
+        """See what is new in the journal; return whether it could be looked at."""
+        self.view.expected = expected
+        looked = self._troubles.look(bounded=self._targets is not None)
+        if self._cursor is None and self.view.readers:
+            self._tell_who_frees_the_budget()
+        return looked
+
+    def _wait_for(self, sources: Collection[str], expected: Collection[str]) -> None:
+        """Look at the journal until all sources of a planned micro-batch can be read."""
+        if not sources:
+            self._look(expected)
+            return
+        deadline = time.monotonic() + self._options.journal_timeout
+        while not self._look(expected) or not self.view.readers.keys() >= set(sources):
+            try:
+                for source in sorted(sources):
+                    self.view.reader(source)
+            except JournalError as error:
+                lasting = type(error) not in (JournalError, JournalMissing)
+                if lasting or time.monotonic() >= deadline:
+                    raise
+            time.sleep(RETRY)
+
+    def _claim(self, query: str, positions: Mapping[str, int], *, first: bool, settled: bool) -> None:
+        if self._cursor is not None:
+            self._cursor.claim(query, positions, first=first, settled=settled)
+
+    def _end(self, start: Offset, begun: Mapping[str, int], ranges: Mapping[str, tuple[int, int]]) -> Offset:
+        """Return the end of a micro-batch: what "latest" has come to must not be looked up again after a crash."""
+        resolved = {source: at for source, at in begun.items() if source not in start.positions}
+        # A log that is there and cannot be read yet keeps the place that the option gave it.
+        damaged = (source for source, error in self.view.troubles.items() if not isinstance(error, JournalMissing))
+        open_places = {source: start.origin(source) for source in damaged if source not in start.positions}
+        logs = {source: self.view.readers[source].uuid for source in begun}
+        return Offset(
+            {**open_places, **self._origins(start), **resolved},
+            {**start.positions, **{source: end for source, (_, end) in ranges.items()}},
+            {**start.logs, **logs},
+            start.query or self._id,
+        )
+
+    def _origins(self, start: Offset) -> dict[str, int | str]:
+        return {source: start.origin(source) for source in start.positions}
+
+    def _sources(self) -> list[str]:
         """Return the sources to read: all that are there; in a bounded run, those that were there at its start."""
         return [source for source in self.view.readers if self._targets is None or source in self._targets]
 
@@ -141,17 +211,19 @@ class SourceDriver:
             ranges = limit_bytes(ranges, max_bytes, self.view.size)
         return ranges
 
-    def _look(self) -> bool:
-        """See what is new in the journal; return whether it could be looked at."""
+    def _tell_who_frees_the_budget(self) -> None:
+        """Warn once where nobody lets the collector go on after its budget is used up."""
+        if self._told is not None or self._options.remote or not self._options.trim:
+            return
+        self._told = ""
+        folders = (log_folder(self._options.journal, source) for source in self.view.readers)
         try:
-            self.view.refresh()
-        except JournalError as error:
-            if self._targets is not None or (isinstance(error, JournalCorrupt) and self._options.fail_on_data_loss):
-                # A bounded run would take "nothing new" for its end.
-                raise
-            if not self._troubled:
-                logger.warning("%s; the query waits", error)
-            self._troubled = True
-            return False
-        self._troubled = False
-        return True
+            read = any(chain.from_iterable(map(cursors, folders)))
+        except JournalError:
+            return
+        if not read:
+            logger.warning(
+                "journal %s: no query on it has a reader's name, so nothing is trimmed, and its collector stops when "
+                'its budget is used up; name this query with the option "reader"',
+                self._options.journal,
+            )

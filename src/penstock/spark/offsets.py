@@ -1,23 +1,25 @@
 """Offsets: how far a streaming query is in each source, as Spark keeps it in the checkpoint.
 
-``{"v": 1, "from": …, "sources": {name: position}}``. Spark compares offsets as strings, so the order of keys
-never changes: sources are sorted. `from` says where the query began in each source. Before its first batch
-that is the option `startingOffsets` as it was given, because Spark does not keep the first offset: if "latest"
-were looked up anew after a crash, rows would be lost. So the end of the first batch holds what it came to.
+``{"v": 2, "query": …, "from": …, "sources": {name: position}, "logs": {name: uuid}}``. Spark compares offsets as
+strings, so the order of keys never changes: sources are sorted. `from` says where the query began in each source.
+Before its first batch that is the option `startingOffsets` as it was given, because Spark does not keep the first
+offset: if "latest" were looked up again after a crash, rows would be lost. So the end of the first batch holds the
+resolved start, and with it the query's id: an id in the first offset would be another one after a crash.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..errors import LocalError
+from ..errors import JournalMismatch, LocalError
 from .options import Start
 
-__all__ = ["Offset"]
+__all__ = ["VERSION", "Offset", "foreign", "same_logs"]
 
-VERSION: Final = 1
+VERSION: Final = 2
+_KEYS: Final = {"v", "query", "from", "sources", "logs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +29,15 @@ class Offset:
     Attributes:
         begun: Where it began, or is to begin, in each source.
         positions: The next row of each source that it has begun to read.
+        logs: The UUID of the log of each of these sources.
+        query: The query's id: of one source in one query. None before its first batch.
 
     """
 
     begun: Start
-    positions: Mapping[str, int]
+    positions: Mapping[str, int] = field(default_factory=dict)
+    logs: Mapping[str, str] = field(default_factory=dict)
+    query: str | None = None
 
     @classmethod
     def parse(cls, value: Any) -> Offset:
@@ -42,20 +48,32 @@ class Offset:
 
         """
         # THREATS 82: whatever a checkpoint holds, it is data.
-        if not isinstance(value, dict) or value.get("v") != VERSION or set(value) != {"v", "from", "sources"}:
-            raise _foreign(value)
-        begun, positions = value["from"], value["sources"]
+        if not isinstance(value, dict) or value.get("v") != VERSION or set(value) != _KEYS:
+            raise foreign(value)
+        query, begun, positions, logs = value["query"], value["from"], value["sources"], value["logs"]
         places = begun.values() if isinstance(begun, dict) else [begun] if isinstance(begun, str) else [None]
         if not all(place in ("earliest", "latest") or _is_position(place) for place in places):
-            raise _foreign(value)
+            raise foreign(value)
         if not isinstance(positions, dict) or not all(map(_is_position, positions.values())):
-            raise _foreign(value)
-        return cls(begun, positions)
+            raise foreign(value)
+        if not isinstance(logs, dict) or logs.keys() != positions.keys():
+            raise foreign(value)
+        if not all(isinstance(uuid, str) for uuid in logs.values()):
+            raise foreign(value)
+        if not (query is None and not positions) and not (isinstance(query, str) and query.isalnum()):
+            raise foreign(value)
+        return cls(begun, positions, logs, query)
 
     def json(self) -> dict[str, Any]:
         """Return the offset as Spark keeps it."""
         begun = self.begun if isinstance(self.begun, str) else dict(sorted(self.begun.items()))
-        return {"v": VERSION, "from": begun, "sources": dict(sorted(self.positions.items()))}
+        return {
+            "v": VERSION,
+            "query": self.query,
+            "from": begun,
+            "sources": dict(sorted(self.positions.items())),
+            "logs": dict(sorted(self.logs.items())),
+        }
 
     def place(self, source: str) -> int | str:
         """Return where to read on in a source: a position, "earliest" or "latest".
@@ -72,9 +90,14 @@ class Offset:
         """Return first and end position of the rows of each source between this offset and a later one.
 
         Raises:
-            LocalError: `end` is not later, or does not tell where a source begins.
+            LocalError: `end` is not later, belongs to another query, or does not tell where a source begins.
 
         """
+        if self.query not in (None, end.query):
+            raise LocalError(
+                f"the batch begins in query {self.query} and ends in query {end.query}; this checkpoint was changed by "
+                "hand, or is that of another query"
+            )
         ranges = {}
         for source, behind in sorted(end.positions.items()):
             first = self.positions.get(source, end.origin(source))
@@ -88,12 +111,41 @@ class Offset:
         return ranges
 
 
-def _is_position(value: Any) -> bool:
-    return type(value) is int and value >= 0
+def same_logs(journal: str, expected: Mapping[str, str], found: Mapping[str, str]) -> None:
+    """Make sure that logs are those that a checkpoint counts in; one that cannot be read now is left out.
+
+    Args:
+        journal: The journal, for the error.
+        expected: The UUID of each source's log, as the checkpoint has it.
+        found: The UUID of each log that is there.
+
+    Raises:
+        JournalMismatch: A source's log is another one.
+
+    """
+    for source, uuid in expected.items():
+        if found.get(source, uuid) != uuid:
+            raise JournalMismatch(
+                f"source {source!r} of journal {journal} is log {found[source]}, and this checkpoint belongs to log "
+                f"{uuid}: the log was created again, or this is another journal; restore that log, or read this one "
+                "with a new checkpoint (and another reader name)"
+            )
 
 
-def _foreign(value: Any) -> LocalError:
+def foreign(value: Any) -> LocalError:
+    """Return the error of an offset that is none of this source's."""
+    if isinstance(value, dict) and value.get("v") == 1:
+        # Its positions count in a log of format 1, which cannot be read any more, and it does not tell which one:
+        # to take them for positions of a log of today would skip rows or mix two logs.
+        return LocalError(
+            "the checkpoint was written by an earlier version of Penstock, whose journals this version cannot read; "
+            "finish the query with that version, then start it with a new checkpoint on a new journal"
+        )
     return LocalError(
         f"the checkpoint holds the offset {str(value)[:200]}, which is none of this source in version {VERSION}; "
         "give the query the checkpoint that it had, or a new one"
     )
+
+
+def _is_position(value: Any) -> bool:
+    return type(value) is int and value >= 0

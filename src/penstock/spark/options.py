@@ -21,7 +21,8 @@ FORMAT: Final = "penstock"
 
 DEFAULT_TRIGGER_BYTES: Final = 1024 * 1024 * 1024
 """Some eight million rows of 128 bytes: beyond it Spark's cost per batch no longer shows."""
-DEFAULT_READER: Final = "spark"
+DEFAULT_TIMEOUT: Final = 60.0
+"""Seconds: a disk that is mounted at boot, or a collector that is started beside the query, is there by then."""
 
 Start = str | dict[str, int | str]
 """Where reading begins: "earliest", "latest", or for each source one of these or a position."""
@@ -32,6 +33,7 @@ LATEST: Final[Start] = "latest"
 T = TypeVar("T")
 
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)", re.IGNORECASE)
 _SIZES = ("", "k", "m", "g", "t")
 
 
@@ -49,8 +51,11 @@ class SourceOptions:
         max_bytes: Bytes of a micro-batch at most, but always a row.
         partitions: Tasks of a batch; None leaves it to the number of cores and rows.
         rows_per_partition: Rows of a task at most; None for any number.
+        gaps: Whether to read the journal's gaps, in place of its rows.
         fail_on_data_loss: Whether rows that are gone or damaged end the query; else they are skipped.
-        reader: Under which name a streaming query tells the journal how far it is.
+        fail_on_gap: Whether a gap ends the query before a row behind it is read.
+        journal_timeout: Seconds to wait for a journal or source that is not there.
+        reader: Under which name a streaming query tells the journal how far it is; None: it tells nothing.
         trim: Whether it does so, and thereby lets the journal delete what it has committed.
         retain_bytes: Bytes of committed rows that stay nevertheless.
         url: The publisher of an embedded collector; None: the journal's collector runs elsewhere.
@@ -67,8 +72,11 @@ class SourceOptions:
     max_bytes: int = DEFAULT_TRIGGER_BYTES
     partitions: int | None = None
     rows_per_partition: int | None = None
+    gaps: bool = False
     fail_on_data_loss: bool = True
-    reader: str = DEFAULT_READER
+    fail_on_gap: bool = False
+    journal_timeout: float = DEFAULT_TIMEOUT
+    reader: str | None = None
     trim: bool = True
     retain_bytes: int = DEFAULT_RETAIN_BYTES
     url: str | None = None
@@ -106,17 +114,29 @@ class SourceOptions:
         if url is not None and sources is not None and len(sources) > 1:
             raise LocalError('option "source" must name the one log that the stream at "url" is collected into')
         journal = journal.removeprefix("file://")
+        gaps = given.get("rows", _rows, False)
+        if gaps:
+            given.only(_GAPS_OPTIONS, 'with rows set to "gaps"')
+        starting = given.get("startingOffsets", _start, EARLIEST)
+        ending = given.get("endingOffsets", _ending, LATEST)
+        _check_places("startingOffsets", starting, sources)
+        _check_places("endingOffsets", ending, sources)
+        if gaps and not isinstance(starting, str):
+            raise LocalError('option "startingOffsets" is earliest or latest where rows is "gaps"')
         return cls(
             journal=journal if "://" in journal else os.path.abspath(journal),
             sources=sources,
-            starting=given.get("startingOffsets", _start, EARLIEST),
-            ending=given.get("endingOffsets", _ending, LATEST),
+            starting=starting,
+            ending=ending,
             max_rows=given.get("maxRowsPerTrigger", _count, None),
             max_bytes=given.get("maxBytesPerTrigger", _size, DEFAULT_TRIGGER_BYTES),
             partitions=given.get("partitions", _count, None),
             rows_per_partition=given.get("rowsPerPartition", _count, None),
+            gaps=gaps,
             fail_on_data_loss=given.get("failOnDataLoss", _flag, True),
-            reader=given.get("reader", _reader, DEFAULT_READER),
+            fail_on_gap=given.get("failOnGap", _flag, False),
+            journal_timeout=given.get("journalTimeout", _seconds, DEFAULT_TIMEOUT),
+            reader=given.get("reader", _reader, None),
             trim=given.get("trim", _flag, True),
             retain_bytes=given.get("retainBytes", _size_or_none, DEFAULT_RETAIN_BYTES),
             url=url,
@@ -170,8 +190,10 @@ class SinkOptions:
 
 _SOURCE_OPTIONS = (
     "journal", "path", "source", "startingOffsets", "endingOffsets", "maxRowsPerTrigger", "maxBytesPerTrigger",
-    "partitions", "rowsPerPartition", "failOnDataLoss", "reader", "trim", "retainBytes", "url", "route", "data",
+    "partitions", "rowsPerPartition", "rows", "failOnDataLoss", "failOnGap", "journalTimeout", "reader", "trim",
+    "retainBytes", "url", "route", "data",
 )  # fmt: skip
+_GAPS_OPTIONS = ("journal", "path", "source", "startingOffsets", "rows", "failOnDataLoss", "journalTimeout")
 # Spark adds checkpointLocation and queryName, which say nothing to a sink.
 _SINK_OPTIONS = (
     "url", "route", "kind", "delivery", "dataColumn", "metadataColumn", "queryName", "checkpointLocation",
@@ -188,6 +210,11 @@ class _Given:
             near = get_close_matches(name, names, n=1)
             hint = f'did you mean "{names[near[0]]}"?' if near else f"known are {', '.join(sorted(known))}"
             raise LocalError(f'format "{FORMAT}" has no option "{name}" here; {hint}')
+
+    def only(self, names: tuple[str, ...], where: str) -> None:
+        """Refuse all options but these."""
+        for name in self._values.keys() - {name.lower() for name in names}:
+            raise LocalError(f'option "{name}" has no meaning {where}; there are {", ".join(names)}')
 
     def get(self, name: str, parse: Callable[[str], T], default: T) -> T:
         """Return what was given for an option, or its default."""
@@ -236,6 +263,19 @@ def _flag(text: str) -> bool:
     return text.strip().lower() == "true"
 
 
+def _seconds(text: str) -> float:
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("it must be a time such as 60, 60s or 5m")
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2].lower()]
+
+
+def _rows(text: str) -> bool:
+    if text not in ("items", "gaps"):
+        raise ValueError("it must be items or gaps")
+    return text == "gaps"
+
+
 def _reader(text: str) -> str:
     return check_name(text, "reader")
 
@@ -269,6 +309,13 @@ def _ending(text: str) -> Start:
     if places == "earliest" or (isinstance(places, dict) and "earliest" in places.values()):
         raise ValueError("a read cannot end at the earliest position; say latest, or a position for each source")
     return places
+
+
+def _check_places(option: str, places: Start, sources: tuple[str, ...] | None) -> None:
+    """Refuse places in sources that are not read: a name with a typo."""
+    if sources is not None and not isinstance(places, str):
+        for source in places.keys() - set(sources):
+            raise LocalError(f'option "{option}" names source {source!r}, which is not read: {", ".join(sources)}')
 
 
 def _kind(text: str) -> str:

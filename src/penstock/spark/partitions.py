@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from pyspark.sql.datasource import InputPartition
 
@@ -16,11 +16,20 @@ MIN_ROWS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Consecutive rows of one source."""
+    """Consecutive rows of one source.
+
+    Attributes:
+        source: The source.
+        first: The position of the first row.
+        end: The position behind the last.
+        log: The UUID of the log that these positions count in.
+
+    """
 
     source: str
     first: int
     end: int
+    log: str
 
 
 class JournalPartition(InputPartition):
@@ -34,18 +43,16 @@ class JournalPartition(InputPartition):
         return f"JournalPartition({self.ranges})"
 
 
-def split(
-    ranges: Mapping[str, tuple[int, int]], partitions: int | None, rows_per_partition: int | None
-) -> list[JournalPartition]:
-    """Cut the rows of all sources, one behind the other, into parts of equally many rows.
+def split(ranges: Sequence[Range], partitions: int | None, rows_per_partition: int | None) -> list[JournalPartition]:
+    """Cut ranges, one behind the other, into parts of equally many rows.
 
     Args:
-        ranges: First and end position of each source.
+        ranges: What is to be read.
         partitions: How many parts; None means as many as there are cores, and fewer when there are few rows.
         rows_per_partition: Rows of a part at most; None for any number.
 
     """
-    rows = sum(end - first for first, end in ranges.values())
+    rows = sum(each.end - each.first for each in ranges)
     if not rows:
         return []
     count = partitions or min(_cores(), -(-rows // MIN_ROWS))
@@ -55,14 +62,14 @@ def split(
     cuts = [rows * part // count for part in range(count + 1)]
     parts: list[list[Range]] = [[] for _ in range(count)]
     passed = part = 0
-    for source, (first, end) in ranges.items():
-        at = first
-        while at < end:
-            behind = min(end, first + cuts[part + 1] - passed)
-            parts[part].append(Range(source, at, behind))
+    for each in ranges:
+        at = each.first
+        while at < each.end:
+            behind = min(each.end, each.first + cuts[part + 1] - passed)
+            parts[part].append(replace(each, first=at, end=behind))
             at = behind
-            part += passed + at - first == cuts[part + 1]
-        passed += end - first
+            part += passed + at - each.first == cuts[part + 1]
+        passed += each.end - each.first
     return [JournalPartition(part_ranges) for part_ranges in parts]
 
 

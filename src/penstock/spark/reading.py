@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from functools import lru_cache
 
 import pyarrow as pa
 
-from ..errors import DataLost, JournalCorrupt
+from ..errors import DataLost, JournalCorrupt, JournalMismatch
 from ..journal.reader import JournalReader
 from .options import SourceOptions
 from .partitions import JournalPartition, Range
 from .schema import Projection
 
 __all__ = ["read"]
-
-logger = logging.getLogger("penstock.spark")
 
 MAX_READERS = 64
 """Readers that a worker keeps: each has looked through its segments' headers, and need not do it again."""
@@ -25,63 +22,39 @@ MAX_READERS = 64
 def read(options: SourceOptions, projection: Projection, partition: JournalPartition) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a partition: the same for the same partition, in any process.
 
+    What may be left out the driver has left out already. A row that cannot be read here ends the task, whatever
+    the option failOnDataLoss says: this machine may not see what another one does.
+
     Raises:
-        DataLost: Rows are gone, and that ends the query.
-        JournalCorrupt: Rows are damaged, and that ends the query.
+        JournalMissing: The journal or a source cannot be seen from this machine.
+        JournalMismatch: It is another log than the one that the driver sees.
+        DataLost: Rows are gone.
+        JournalCorrupt: Rows are damaged.
 
     """
-    rows = _whole if options.fail_on_data_loss else _what_is_left
     for part in partition.ranges:
-        for batch in rows(options.journal, part):
+        for batch in _rows(options.journal, part):
             yield projection.apply(batch, part.source)
 
 
 @lru_cache(MAX_READERS)
-def _reader(journal: str, source: str) -> JournalReader:
-    return JournalReader(journal, source)
+def _reader(journal: str, source: str, log: str) -> JournalReader:
+    reader = JournalReader(journal, source)
+    if reader.uuid != log:
+        raise JournalMismatch(
+            f"source {source!r} of journal {journal} is log {reader.uuid} on this machine, and log {log} where it was "
+            "planned to be read; mount the same journal on every machine"
+        )
+    return reader
 
 
-def _whole(journal: str, part: Range) -> Iterator[pa.RecordBatch]:
+def _rows(journal: str, part: Range) -> Iterator[pa.RecordBatch]:
     at = part.first
     try:
-        for batch in _reader(journal, part.source).read(at, part.end):
+        for batch in _reader(journal, part.source, part.log).read(at, part.end):
             yield batch
-            at += batch.num_rows
+            at = batch["position"][-1].as_py() + 1
     except (DataLost, JournalCorrupt):
-        # Worker processes live long: this one may remember a journal that was replaced since.
+        # Worker processes live long: this one may remember what was trimmed or repaired since.
         _reader.cache_clear()
-        yield from _reader(journal, part.source).read(at, part.end)
-
-
-def _what_is_left(journal: str, part: Range) -> Iterator[pa.RecordBatch]:
-    """Yield the rows that can be read, and log which are skipped."""
-    reader = JournalReader(journal, part.source)
-    at = part.first
-    while at < part.end:
-        try:
-            for batch in reader.read(at, part.end):
-                yield batch
-                at += batch.num_rows
-        except (DataLost, JournalCorrupt):
-            # Sound batches may wait before the damaged one, to be merged: take them one by one.
-            behind = min(part.end, max(at + 1, _batch_end(reader, at, part.end)))
-            yield from _sound(reader, at, behind)
-            at = behind
-
-
-def _sound(reader: JournalReader, first: int, end: int) -> list[pa.RecordBatch]:
-    try:
-        return list(reader.read(first, end))
-    except (DataLost, JournalCorrupt) as error:
-        logger.warning("skipped positions %d to %d of source %r: %s", first, end - 1, reader.source, error)
-        return []
-
-
-def _batch_end(reader: JournalReader, position: int, end: int) -> int:
-    """Return where reading may go on, at the latest, behind a loss at or after a position."""
-    try:
-        return reader.locate(position)[1]
-    except DataLost:
-        return reader.first if position < reader.first else end
-    except JournalCorrupt:
-        return min((extent.first for extent in reader.segments() if extent.first > position), default=end)
+        yield from _reader(journal, part.source, part.log).read(at, part.end)

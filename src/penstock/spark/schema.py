@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Final
 
@@ -12,10 +13,10 @@ from pyspark.sql.types import BinaryType, DataType, LongType, StringType, Struct
 from ..errors import LocalError
 from ..journal.format import SCHEMA
 
-__all__ = ["COLUMNS", "Projection"]
+__all__ = ["COLUMNS", "Projection", "arrow_schema"]
 
 SOURCE: Final = "source"
-_MAY_BE_NULL: Final = "metadata"
+_MAY_BE_NULL: Final = frozenset({"metadata"})
 
 # Positions count within a source, so that it takes both to name a row.
 COLUMNS: Final = StructType(
@@ -45,11 +46,8 @@ class Projection:
     """
 
     def __init__(self, schema: StructType) -> None:
-        self._names = [_checked(field) for field in schema.fields]
-        if not self._names:
-            raise LocalError("a schema without columns reads nothing; name some of " + ", ".join(COLUMNS.names))
-        # Spark compares nullability too, and refuses batches that differ.
-        self._schema = pa.schema([_ARROW[field.name].with_nullable(field.nullable) for field in schema.fields])
+        self._schema = arrow_schema(schema, COLUMNS, _ARROW, _MAY_BE_NULL)
+        self._names = self._schema.names
         self._sources: dict[str, pa.Array] = {}
 
     def __getstate__(self) -> tuple[list[str], pa.Schema]:
@@ -81,17 +79,39 @@ def _repeated(text: bytes, rows: int) -> pa.StringArray:
     return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(text * rows)])
 
 
-def _checked(field: StructField) -> str:
-    if field.name not in COLUMNS.names:
-        near = get_close_matches(field.name, COLUMNS.names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COLUMNS.names)}"
+def arrow_schema(
+    schema: StructType, columns: StructType, fields: Mapping[str, pa.Field], may_be_null: Collection[str]
+) -> pa.Schema:
+    """Return the Arrow schema of the columns that Spark asked for.
+
+    Args:
+        schema: These columns.
+        columns: All that there are.
+        fields: The Arrow field of each, by name.
+        may_be_null: Those in which there are nulls.
+
+    Raises:
+        LocalError: There are others among them, or a type is another.
+
+    """
+    if not schema.fields:
+        raise LocalError("a schema without columns reads nothing; name some of " + ", ".join(columns.names))
+    for field in schema.fields:
+        _check(field, columns, may_be_null)
+    # Spark compares nullability too, and refuses batches that differ.
+    return pa.schema([fields[field.name].with_nullable(field.nullable) for field in schema.fields])
+
+
+def _check(field: StructField, columns: StructType, may_be_null: Collection[str]) -> None:
+    if field.name not in columns.names:
+        near = get_close_matches(field.name, columns.names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(columns.names)}"
         raise LocalError(f"a journal has no column {field.name!r}; {hint}")
-    expected: DataType = COLUMNS[field.name].dataType
+    expected: DataType = columns[field.name].dataType
     if field.dataType != expected:
         raise LocalError(
             f"column {field.name!r} is of type {expected.simpleString()}, not {field.dataType.simpleString()}; "
             "read it as it is, and cast it then"
         )
-    if field.name == _MAY_BE_NULL and not field.nullable:
-        raise LocalError(f"column {field.name!r} is null where an item has none; it cannot be NOT NULL")
-    return field.name
+    if field.name in may_be_null and not field.nullable:
+        raise LocalError(f"column {field.name!r} may be null; it cannot be NOT NULL")

@@ -26,8 +26,10 @@ from .driver import SourceDriver
 from .offsets import Offset
 from .options import SourceOptions, Start
 from .partitions import JournalPartition, split
+from .planning import Planner
 from .reading import read
 from .schema import Projection
+from .troubles import Troubles
 from .view import JournalView
 
 __all__ = ["JournalBatchReader", "JournalStreamReader"]
@@ -53,8 +55,8 @@ class JournalBatchReader(DataSourceReader):
         if self._options.url is not None:
             raise LocalError('a batch reads what is in the journal; the option "url" is for streams')
         view = JournalView(self._options)
-        view.refresh()
-        view.require_rows()
+        Troubles(self._options, view).look(bounded=True)
+        view.require_sources(startingOffsets=self._options.starting, endingOffsets=self._options.ending)
         ranges = {}
         for source in sorted(view.readers):
             first = view.position(source, _place(self._options.starting, source, "earliest"))
@@ -62,7 +64,8 @@ class JournalBatchReader(DataSourceReader):
             if end < first:
                 raise LocalError(f"source {source!r}: endingOffsets is {end}, before startingOffsets, which is {first}")
             ranges[source] = (first, end)
-        parts = split(ranges, self._options.partitions, self._options.rows_per_partition)
+        planned = Planner(self._options, view).plan_once(ranges)
+        parts = split(planned, self._options.partitions, self._options.rows_per_partition)
         # Spark makes a partition of None out of none at all.
         return [*parts] or [JournalPartition([])]
 
@@ -85,7 +88,7 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         """Return where to begin, unresolved: Spark calls this twice, and does not keep what it returns."""
-        return Offset(self._options.starting, {}).json()
+        return Offset(self._options.starting).json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Return the limit that the options set; of two, Spark passes on but one, and `latestOffset` knows both."""
@@ -103,24 +106,20 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         What lies before `start` is committed: Spark has it in its commit log before it asks.
         """
         driver = self._beside_driver()
-        before = Offset.parse(start)
-        driver.begin(before)
-        driver.commit(before)
-        end = driver.advance(before, self._limits(limit))
+        driver.run()
+        end = driver.advance(Offset.parse(start), self._limits(limit))
         return start if end is None else end.json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Return how far the journal goes, for the query's progress."""
-        driver = self._beside_driver()
-        return Offset("earliest", driver.view.ends()).json() if driver.view.readers else None
+        view = self._beside_driver().view
+        return Offset("earliest", view.ends(), view.logs()).json() if view.readers else None
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return what each task is to read between two offsets."""
-        before, behind = Offset.parse(start), Offset.parse(end)
         driver = self._beside_driver()
-        driver.begin(before)
-        ranges = before.ranges(behind)
-        driver.report_gaps(ranges)
+        driver.run()
+        ranges = driver.plan(Offset.parse(start), Offset.parse(end))
         return [*split(ranges, self._options.partitions, self._options.rows_per_partition)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
-from ..errors import DataLost, LocalError
+from ..errors import DataLost, JournalError, JournalMissing, LocalError
 from ..journal.journal import Journal
+from ..journal.layout import IDENTITY, source_folder
 from ..journal.reader import JournalReader
-from .options import SourceOptions
+from .options import SourceOptions, Start
 
 __all__ = ["JournalView"]
 
@@ -19,43 +21,123 @@ REMOTE_SECONDS = 1.0
 class JournalView:
     """The sources that a query reads. It looks at nothing before the first `refresh`.
 
+    A log that cannot be read does not keep the others from being read.
+
     Args:
         options: Of the query.
         clock: Tells seconds, for the pauses between looks at a remote journal.
 
     Attributes:
-        readers: A reader for each source, by name.
+        readers: A reader for each source that could be read at the last look, by name.
+        troubles: Why the other sources could not be read, by name.
+        seen: The sources that this view could read once.
+        expected: More sources to look for, beside those that are there.
 
     """
 
     def __init__(self, options: SourceOptions, clock: Callable[[], float] = time.monotonic) -> None:
         self.readers: dict[str, JournalReader] = {}
+        self.troubles: dict[str, JournalError] = {}
+        self.seen: set[str] = set()
+        self.expected: Collection[str] = ()
         self._options = options
         self._journal = Journal(options.journal)
         self._clock = clock
         self._next_look = float("-inf")
+        self._files: dict[str, tuple[int, int]] = {}
 
     def refresh(self) -> None:
-        """See what was appended since the last time, and which sources came.
+        """See what was appended since the last time, and which sources came or went.
 
         Raises:
-            JournalCorrupt: The end of a log is damaged.
+            JournalMissing: There is no such journal, or no source in it.
             JournalError: The journal cannot be reached.
 
         """
         if self._options.remote and self._clock() < self._next_look:
             return
-        for reader in self.readers.values():
-            reader.refresh()
-        for source in self._sources():
-            if source not in self.readers:
-                self.readers[source] = self._journal.reader(source)
+        try:
+            names = self._names()
+        except JournalError:
+            self.readers, self.troubles = {}, {}
+            raise
+        readers: dict[str, JournalReader] = {}
+        self.troubles = {}
+        for source in names:
+            try:
+                readers[source] = self._refreshed(source)
+            except JournalMissing:
+                self.troubles[source] = self._missing(source)
+            except JournalError as error:
+                self.troubles[source] = error
+        self.readers = readers
+        self.seen.update(readers)
         self._next_look = self._clock() + REMOTE_SECONDS
 
-    def _sources(self) -> tuple[str, ...] | list[str]:
+    def _names(self) -> Collection[str]:
+        """Return the sources to look for: those that were named; else those that are there, or should be."""
         if self._options.sources is not None:
             return self._options.sources
-        return self._journal.sources()
+        present = self._journal.sources()
+        names = {*present, *self.seen, *self.expected}
+        if not names:
+            raise JournalMissing(
+                f"journal {self._options.journal} has no source in it: check the path and the mount, or run "
+                "`penstock collect` first"
+            )
+        return sorted(names)
+
+    def _refreshed(self, source: str) -> JournalReader:
+        """Return a source's reader, which has seen what is there now."""
+        file = self._identity_file(source)
+        reader = self.readers.get(source)
+        # Another file: the log was removed, or created again.
+        if reader is None or file != self._files.get(source):
+            reader = self._journal.reader(source)
+            self._files[source] = file
+        else:
+            reader.refresh()
+        return reader
+
+    def _missing(self, source: str) -> JournalMissing:
+        try:
+            present = [name for name in self._journal.sources() if name != source]
+        except JournalMissing as error:
+            return error
+        except JournalError:
+            present = []
+        there = f"; there are {', '.join(present)}" if present else ""
+        return JournalMissing(
+            f"journal {self._options.journal} has no source {source!r} in it{there}: check the path and the mount, or "
+            "run `penstock collect` first"
+        )
+
+    def _identity_file(self, source: str) -> tuple[int, int]:
+        """Return what tells a log's identity file from another one, at the cost of a look at its folder."""
+        if self._options.remote:
+            return (0, 0)
+        # A text, and no path object: Spark asks some eighty times a second.
+        try:
+            status = os.stat(f"{self._options.journal}/{source_folder(source)}/{IDENTITY}")
+        except OSError:
+            return (0, 0)
+        return status.st_ino, status.st_mtime_ns
+
+    def reader(self, source: str) -> JournalReader:
+        """Return a source's reader.
+
+        Raises:
+            JournalError: It cannot be read; this says why.
+
+        """
+        reader = self.readers.get(source)
+        if reader is None:
+            raise self.troubles.get(source) or self._missing(source)
+        return reader
+
+    def logs(self) -> dict[str, str]:
+        """Return the UUID of each source's log."""
+        return {source: reader.uuid for source, reader in self.readers.items()}
 
     def position(self, source: str, place: int | str) -> int:
         """Return the position that a place in a source means now.
@@ -69,12 +151,22 @@ class JournalView:
             return reader.first
         if place == "latest":
             return reader.end
-        if int(place) > reader.end:
-            raise DataLost(
-                f"source {source!r} of journal {self._options.journal} ends at position {reader.end}, before {place}; "
-                "restore the journal, or begin anew: delete the checkpoint, or change startingOffsets"
-            )
+        self.require_end(source, int(place))
         return int(place)
+
+    def require_end(self, source: str, position: int) -> None:
+        """Make sure that a source goes as far as a position.
+
+        Raises:
+            DataLost: It ends before it.
+
+        """
+        end = self.readers[source].end
+        if position > end:
+            raise DataLost(
+                f"source {source!r} of journal {self._options.journal} ends at position {end}, before {position}; "
+                "restore the journal, or begin anew: with another checkpoint, or other startingOffsets"
+            )
 
     def ends(self) -> dict[str, int]:
         """Return the position behind the last row of each source."""
@@ -84,19 +176,21 @@ class JournalView:
         """Estimate the bytes between two positions of a source."""
         return self.readers[source].bytes_between(first, end)
 
-    def require_rows(self) -> None:
-        """Make sure that there is something to read, for those who will not wait for it.
+    def require_sources(self, **places: Start) -> None:
+        """Make sure that options name sources that are there.
+
+        Args:
+            **places: Places by source, by the name of the option that tells them.
 
         Raises:
-            LocalError: A source is not there, or none is.
+            LocalError: A source is not there.
 
         """
-        present = self._journal.sources()
-        missing = [source for source in self.readers if source not in present]
-        if missing or not present:
-            what = f"source {missing[0]!r}" if missing else "a source"
-            there = f"; there are {', '.join(present)}" if present else ""
-            raise LocalError(
-                f"journal {self._options.journal} has not {what} in it{there}: check the path, "
-                "or run `penstock collect` first"
-            )
+        present = {*self.readers, *self.troubles}
+        for option, value in places.items():
+            unknown = sorted(value.keys() - present) if isinstance(value, Mapping) else []
+            if unknown:
+                raise LocalError(
+                    f'option "{option}" names source {unknown[0]!r}, which journal {self._options.journal} does not '
+                    f"have; there are {', '.join(sorted(present))}"
+                )

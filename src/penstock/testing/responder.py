@@ -14,7 +14,7 @@ from ..kinds import Kind
 from ..payload import Payload
 from ..session import Acceptor
 from ..settings import Settings
-from ..transports import Link, Listener
+from ..transports import Link, Listener, Refused
 from ..urls import parse_url
 from .ends import RawEnd
 from .results import Skipped
@@ -84,10 +84,10 @@ class RawPublisher(RawEnd):
         told = (event.stream_id for event in self.spoken if isinstance(event, Canceled))
         return self._canceled or (bool(self.streams) and self.stream_id in told)
 
-    def _accept(self, address: str) -> RawPublisher | None:
+    def _accept(self, address: str) -> RawPublisher | Refused:
         # One connection is what is checked; a second one has no business here.
         self.connections += 1
-        return self if self.connections == 1 else None
+        return self if self.connections == 1 else Refused("one connection is what is checked")
 
     def link_made(self, link: Link) -> None:
         """Begin."""

@@ -9,9 +9,20 @@ from typing import Final, cast
 from ..errors import LocalError
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Discard, Link, Listener, Receiver, Transport
+from .base import Accept, Discard, Link, Listener, Receiver, Refused, Transport
 
-__all__ = ["MODULES", "Accept", "Discard", "Link", "Listener", "Receiver", "carries_messages", "connect", "listen"]
+__all__ = [
+    "MODULES",
+    "Accept",
+    "Discard",
+    "Link",
+    "Listener",
+    "Receiver",
+    "Refused",
+    "carries_messages",
+    "connect",
+    "listen",
+]
 
 MODULES: Final = {
     "tcp": "tcp",

@@ -12,18 +12,20 @@ import socket
 import ssl as tls
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from ..errors import ConnectError, LinkLost, UrlError
 from ..settings import Settings
 from ..urls import Url
 
 __all__ = [
+    "REFUSING",
     "Accept",
     "Discard",
     "Link",
     "Listener",
     "Receiver",
+    "Refused",
     "Transport",
     "check_options",
     "connect_errors",
@@ -88,8 +90,23 @@ class Receiver(Protocol):
         """
 
 
-Accept = Callable[[str], Receiver | None]
-"""Called with the peer's address for each new link; None refuses it, before any handshake."""
+REFUSING: Final = 64
+"""Refused peers of a listener that may learn why at the same time; beyond them a socket is closed without a word."""
+
+
+class Refused(NamedTuple):
+    """What a link gets that is not accepted.
+
+    Attributes:
+        reason: Which limit is reached, for transports that can say it before there is a link.
+
+    """
+
+    reason: str
+
+
+Accept = Callable[[str], Receiver | Refused]
+"""Called with the peer's address for each new link, before any handshake."""
 
 
 class Listener(Protocol):

@@ -17,11 +17,12 @@ from h2 import events
 from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 
+from ..core.texts import shown
 from ..errors import ConnectError
 from ..settings import Settings
 from ..urls import Url
 from . import tcp
-from .base import Accept, Receiver, connect_errors
+from .base import REFUSING, Accept, Receiver, Refused, connect_errors
 from .http2_connection import ALPN, Connection, code_name
 from .origins import are_allowed
 from .streams import StreamLink
@@ -32,6 +33,8 @@ logger = logging.getLogger("penstock.transports")
 
 CONTENT_TYPE: Final = "application/rsocket"
 """What both bodies are, whatever protocol they speak. A page of another site cannot send it without asking first."""
+REASON: Final = b"reason"
+"""The header of an answer that says which limit is reached."""
 
 REASONS: Final = {
     b"403": "the server refuses this client (403); is its origin allowed, and does a proxy want credentials?",
@@ -80,9 +83,12 @@ class ClientConnection(Connection):
         if not isinstance(event, events.ResponseReceived):
             super().handle(event)
             return
-        status = dict(event.headers).get(b":status", b"")
+        headers = dict(event.headers)
+        status = headers.get(b":status", b"")
         if status != b"200":
             reason = REASONS.get(status, f"the server answers with status {status.decode(errors='replace')}")
+            if REASON in headers:
+                reason = f"{shown(headers[REASON].decode(errors='replace'))}; {reason}"
             self._refused(reason)
         elif not self.opened.done():
             link = StreamLink(self, event.stream_id, self._receiver, self._settings.output_high_bytes)
@@ -132,8 +138,8 @@ class ServerConnection(Connection):
 
     Args:
         listener: Where it came in.
-        receiver: Whose its first link will be. As long as there is no link, a connection holds the place of one, so
-            that connections without streams count, too.
+        receiver: Whose its first link will be, or why there will be none. As long as there is no link, a connection
+            holds the place of one, so that connections without streams count, too.
         address: The peer's address.
 
     Attributes:
@@ -141,10 +147,11 @@ class ServerConnection(Connection):
 
     """
 
-    def __init__(self, listener: Http2Listener, receiver: Receiver, address: str) -> None:
+    def __init__(self, listener: Http2Listener, receiver: Receiver | Refused, address: str) -> None:
         super().__init__(listener.url, listener.settings, is_client=False)
         self._listener = listener
-        self._next: Receiver | None = receiver
+        self.refusal = receiver if isinstance(receiver, Refused) else None
+        self._next: Receiver | None = None if isinstance(receiver, Refused) else receiver
         self._address = address
         self._loop = asyncio.get_running_loop()
         self._idle: asyncio.TimerHandle | None = None
@@ -236,9 +243,9 @@ class ServerConnection(Connection):
         if status:
             self._decline(event.stream_id, status)
         else:
-            receiver = self._next or self._listener.accept(self._address)
-            if receiver is None or self._draining:
-                self._decline(event.stream_id, 503)
+            receiver = self._next or self.refusal or self._listener.accept(self._address)
+            if isinstance(receiver, Refused) or self._draining:
+                self._decline(event.stream_id, 503, receiver.reason if isinstance(receiver, Refused) else "")
                 return
             self._next = receiver
             try:
@@ -254,13 +261,15 @@ class ServerConnection(Connection):
             self.flush()
             receiver.link_made(link)
 
-    def _decline(self, stream_id: int, status: int) -> None:
+    def _decline(self, stream_id: int, status: int, reason: str = "") -> None:
         """Answer a request that is not to become a link. It counts like a stream that ended at once."""
         if not self._declined:
             # One line a connection: streams are cheap, and lines are not.
             self._declined = True
             logger.info("%s: a peer is refused: its request was answered with %d", self._url.place, status)
         headers = [(":status", str(status)), *([("allow", "POST")] if status == 405 else [])]
+        if reason:
+            headers.append((REASON.decode(), reason))
         with suppress(ProtocolError):
             self._h2.send_headers(stream_id, headers, end_stream=True)
             self._h2.reset_stream(stream_id, ErrorCodes.NO_ERROR)
@@ -268,9 +277,10 @@ class ServerConnection(Connection):
 
     def _wait(self) -> None:
         """Hold a place for the next link, for as long as a connection may take to open one."""
-        if self._next is None:
-            self._next = None if self._draining else self._listener.accept(self._address)
-        if self._next is None:
+        if self._next is None and self.refusal is None and not self._draining:
+            receiver = self._listener.accept(self._address)
+            self._next = None if isinstance(receiver, Refused) else receiver
+        if self._next is None and self.refusal is None:
             self.hang_up()
         elif self._idle is None:
             self._idle = self._loop.call_later(self._settings.connect_timeout, self.hang_up)
@@ -320,10 +330,10 @@ class Http2Listener:
             connection.drain()
         await asyncio.gather(*(connection.over for connection in self.connections if connection.idle))
 
-    def _connected(self, address: str) -> Receiver | None:
+    def _connected(self, address: str) -> Receiver | Refused:
         receiver = self.accept(address)
-        if receiver is None:
-            return None
+        if isinstance(receiver, Refused) and sum(each.refusal is not None for each in self.connections) >= REFUSING:
+            return receiver
         connection = ServerConnection(self, receiver, address)
         self.connections.add(connection)
         return connection

@@ -12,7 +12,7 @@ from collections import deque
 from ..errors import ConnectError, LinkLost, LocalError
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Receiver, check_options
+from .base import Accept, Receiver, Refused, check_options
 
 __all__ = ["MemoryLink", "MemoryListener", "connect", "listen", "pair"]
 
@@ -142,8 +142,8 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     if listener is None:
         raise ConnectError(f"cannot connect to {url.place}: nothing in this event loop listens there")
     other = listener.accept("")
-    if other is None:
-        raise ConnectError(f"cannot connect to {url.place}: the server takes no more connections")
+    if isinstance(other, Refused):
+        raise ConnectError(f"cannot connect to {url.place}: {other.reason}")
     pair(receiver, other, settings)
 
 

@@ -18,7 +18,7 @@ from ..core.rates import Rate
 from ..errors import LinkLost
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Receiver
+from .base import Accept, Receiver, Refused
 from .quic_connection import ABORTED, NO_ERROR, Connection
 from .streams import StreamLink
 
@@ -28,6 +28,7 @@ logger = logging.getLogger("penstock.transports")
 
 RATE_SECONDS: Final = 30.0
 """Over how many seconds floods are counted, as in the session."""
+NOTHING_HERE: Final = Refused("the server takes no more connections")
 BRIEF_SECONDS: Final = 1.0
 """A stream that ends so soon counts as a rapid reset, whoever ends it."""
 
@@ -62,18 +63,18 @@ class ServerConnection(Connection):
         """Take a datagram; the first one asks for a place."""
         if not self._address:
             self._address = addr[0]
-            self._next = None if self._listener.draining else self._listener.accept(self._address)
-            if self._next is None:
-                self._refuse(cast(bytes, data), addr)
+            receiver = self._listener.take(self._address)
+            if isinstance(receiver, Refused):
+                self._refuse(cast(bytes, data), addr, receiver.reason)
                 return
+            self._next = receiver
             self._wait()
         super().datagram_received(data, addr)
 
-    def _refuse(self, data: bytes, address: Any) -> None:
+    def _refuse(self, data: bytes, address: Any, reason: str) -> None:
         """Close the connection before any handshake. What to encrypt that with is in the first datagram."""
         self._quic.receive_datagram(data, address, now=self._loop.time())
         self._done = True
-        reason = "the server takes no more connections"
         self._quic.close(QuicErrorCode.CONNECTION_REFUSED, QuicFrameType.PADDING, reason)
         self.transmit()
         self._gone(None)
@@ -83,11 +84,11 @@ class ServerConnection(Connection):
 
     def opened_by_peer(self, stream_id: int) -> StreamLink | None:
         """Make a link of a stream that the client has opened."""
-        receiver = None
+        receiver: Receiver | Refused = NOTHING_HERE
         # RFC 9000, section 2.1: bidirectional streams of clients have numbers that 4 divides.
         if stream_id % 4 == 0 and not self._listener.draining:
-            receiver = self._next or self._listener.accept(self._address)
-        if receiver is None:
+            receiver = self._next or self._listener.take(self._address)
+        if isinstance(receiver, Refused):
             if stream_id % 4 == 0:
                 self.abandon(stream_id)
             else:
@@ -144,11 +145,11 @@ class ServerConnection(Connection):
 
     def _wait(self) -> None:
         """Hold a place for the next link, for as long as a connection may take to open one."""
-        if self._next is None and not self._listener.draining:
-            self._next = self._listener.accept(self._address)
-        if self._next is None:
+        receiver = self._next or self._listener.take(self._address)
+        if isinstance(receiver, Refused):
             self.hang_up()
         else:
+            self._next = receiver
             self._idle = self._loop.call_later(self._settings.connect_timeout, self.hang_up)
 
     def _stop_waiting(self) -> None:
@@ -203,6 +204,10 @@ class QuicListener:
         for bound in sockets:
             _, endpoint = await loop.create_datagram_endpoint(partial(_Endpoint, self, configuration), sock=bound)
             self._endpoints.append(endpoint)
+
+    def take(self, address: str) -> Receiver | Refused:
+        """Return whose the next link from `address` is, or why there is none."""
+        return NOTHING_HERE if self.draining else self.accept(address)
 
     async def close(self) -> None:
         """Accept no more connections, nor links on those that there are. The sockets go with the last link."""

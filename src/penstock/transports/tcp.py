@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from ..errors import LinkLost, UrlError
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Receiver, check_options, connect_errors, link_error, listen_errors
+from .base import Accept, Receiver, Refused, check_options, connect_errors, link_error, listen_errors
 from .reading import ReadBuffer, Reading
 from .taken import taken
 
@@ -187,7 +187,7 @@ class SocketListener:
                 continue
             starved = False
             receiver = self._accept(address[0] if isinstance(address, tuple) else "")
-            if receiver is None:
+            if isinstance(receiver, Refused):
                 connection.close()
                 continue
             link = SocketLink(receiver, self._settings.output_high_bytes)

@@ -17,7 +17,7 @@ from ..errors import LimitExceeded, LinkLost, PenstockError, ProtocolError
 from ..settings import Settings
 from ..urls import Url
 from . import tcp
-from .base import Accept, Link, Listener, Receiver, connect_errors
+from .base import REFUSING, Accept, Discard, Link, Listener, Receiver, Refused, connect_errors
 from .messages import PASS_OVER, PREFIX_BYTES, MessageCutter
 from .websocket_frames import FrameReader, control_frame, message_frames
 from .websocket_handshake import ClientHandshake, ServerHandshake
@@ -260,14 +260,21 @@ class _Connecting:
 class _Accepted:
     """The receiver of a server's socket until the handshake is done.
 
+    Args:
+        receiver: Whose link it will be, or why there will be none.
+        url: The place.
+        settings: Limits and timeouts.
+        handshakes: See below.
+
     Attributes:
         handshakes: Where it is listed until then.
 
     """
 
-    def __init__(self, receiver: Receiver, url: Url, settings: Settings, handshakes: set[_Accepted]) -> None:
-        self._handshake = ServerHandshake(url, settings)
-        self._receiver = receiver
+    def __init__(self, receiver: Receiver | Refused, url: Url, settings: Settings, handshakes: set[_Accepted]) -> None:
+        self.refused = isinstance(receiver, Refused)
+        self._handshake = ServerHandshake(url, settings, receiver.reason if isinstance(receiver, Refused) else "")
+        self._receiver: Receiver = Discard() if isinstance(receiver, Refused) else receiver
         self._url = url
         self._settings = settings
         self._handshakes = handshakes
@@ -379,8 +386,10 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
     """Accept WebSockets. See :func:`penstock.transports.listen`."""
     handshakes: set[_Accepted] = set()
 
-    def accept_socket(address: str) -> _Accepted | None:
+    def accept_socket(address: str) -> _Accepted | Refused:
         receiver = accept(address)
-        return None if receiver is None else _Accepted(receiver, url, settings, handshakes)
+        if isinstance(receiver, Refused) and sum(accepted.refused for accepted in handshakes) >= REFUSING:
+            return receiver
+        return _Accepted(receiver, url, settings, handshakes)
 
     return WebSocketListener(await tcp.listen(url, accept_socket, settings, ssl), handshakes)

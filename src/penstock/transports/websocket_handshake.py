@@ -35,6 +35,8 @@ WHAT_TO_DO: Final = {
     429: "it has too many connections; try later",
     503: "it has no room, or is starting; try later",
 }
+REASON_BYTES: Final = 200
+"""How much is shown of what a server says that has no room."""
 ELSEWHERE: Final = "it is elsewhere; connect to where it is"
 OTHERWISE: Final = "does it speak WebSocket there?"
 
@@ -147,7 +149,9 @@ class ClientHandshake:
         if code != "101":
             todo = WHAT_TO_DO.get(int(code), ELSEWHERE if code.startswith("3") else OTHERWISE)
             # Whatever the server says is shown as far as it can be printed.
-            shown = "".join(letter for letter in status[:80] if letter.isprintable())
+            reason = self._head.rest[:REASON_BYTES].decode("utf-8", "replace") if code == "503" else ""
+            said = f"{status[:80]}: {reason.strip()}" if reason else status[:80]
+            shown = "".join(letter for letter in said if letter.isprintable())
             raise ConnectError(f"cannot connect to {self._url.place}: the server answered {shown}; {todo}")
 
 
@@ -157,6 +161,7 @@ class ServerHandshake:
     Args:
         url: The place: its path, and the protocol that is spoken there.
         settings: For `origins`.
+        refusal: Why no request is granted here; empty: they may be.
 
     Attributes:
         answer: What to send, once `feed` has returned True or raised.
@@ -164,8 +169,9 @@ class ServerHandshake:
 
     """
 
-    def __init__(self, url: Url, settings: Settings) -> None:
+    def __init__(self, url: Url, settings: Settings, refusal: str = "") -> None:
         self._path = url.path or "/"
+        self._refusal = refusal
         self._origins = settings.origins
         self._head = _Head()
         choose = _chooser(SUBPROTOCOLS.get(url.protocol))
@@ -214,6 +220,8 @@ class ServerHandshake:
         # THREATS 76: any page can open connections to wherever its visitor's browser can. Only the browser says so.
         if not are_allowed(request.headers.get_all("Origin"), request.headers.get_all("Host"), self._origins):
             return self._protocol.reject(403, "This server takes no connections from pages of this origin.\n")
+        if self._refusal:
+            return self._protocol.reject(503, f"{self._refusal}.\n")
         return self._protocol.accept(request)
 
 

@@ -1,0 +1,103 @@
+"""How many links and sessions a server has: of each address, and together."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..session import Session
+from ..settings import Settings
+from .refusals import Refusals
+
+__all__ = ["Limits"]
+
+
+class Limits:
+    """Counts the links and sessions of one server.
+
+    A link counts from the moment it is accepted. Until its first message has been read nobody knows whether it resumes
+    a session, so such links are counted apart, by the same limits: a full address can still reconnect. A session
+    without a link counts as no connection, and there are at most `Settings.max_sessions` of them.
+
+    Args:
+        settings: The limits.
+
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._pending: Counter[str] = Counter()
+        self._linked: Counter[str] = Counter()
+        self._addresses: dict[Session, str] = {}
+        # Sessions without a link, the oldest first.
+        self._unlinked: dict[Session, None] = {}
+        self._refusals = Refusals(settings.max_refusals_per_address)
+
+    def __bool__(self) -> bool:
+        """Return whether there is any link or session."""
+        return bool(self._pending or self._linked or self._unlinked)
+
+    # Links whose first message has not been read.
+
+    def refuses(self, address: str, now: float) -> str:
+        """Return why no link is taken from `address`; empty when it is."""
+        settings = self._settings
+        if self._refusals.too_many(address, now):
+            return f"max_refusals_per_address ({settings.max_refusals_per_address}) were refused just now"
+        limit = self._reached(self._pending, address)
+        return f"{limit} links have not said yet who they are" if limit else ""
+
+    def guessed(self, address: str, now: float) -> None:
+        """Count a link that began with what is nothing here, or with a token that nobody has."""
+        self._refusals.note(address, now)
+
+    def arrived(self, address: str) -> None:
+        """Count a link that was accepted."""
+        self._pending[address] += 1
+
+    def known(self, address: str) -> None:
+        """Count a link no more that was: it is known whose it is, or it is gone."""
+        _less(self._pending, address)
+
+    # Sessions and their links.
+
+    def full(self, address: str) -> str:
+        """Return why no new session is taken from `address`; empty when one is."""
+        limit = self._reached(self._linked, address)
+        return f"{limit} are open" if limit else ""
+
+    def linked(self, session: Session, address: str) -> None:
+        """Count the link of `session`, instead of the one that it had."""
+        self._release(session)
+        self._addresses[session] = address
+        self._linked[address] += 1
+
+    def unlinked(self, session: Session) -> Session | None:
+        """Count `session` as one without a link; return the one that has to end for it, if any."""
+        self._release(session)
+        self._unlinked[session] = None
+        return next(iter(self._unlinked)) if len(self._unlinked) > self._settings.max_sessions else None
+
+    def ended(self, session: Session) -> None:
+        """Count a session no more."""
+        self._release(session)
+
+    def _release(self, session: Session) -> None:
+        self._unlinked.pop(session, None)
+        address = self._addresses.pop(session, None)
+        if address is not None:
+            _less(self._linked, address)
+
+    def _reached(self, links: Counter[str], address: str) -> str:
+        """Return the limit that `links` have reached; empty when none is."""
+        settings = self._settings
+        if links.total() >= settings.max_connections:
+            return f"max_connections ({settings.max_connections})"
+        if links[address] >= settings.max_connections_per_address:
+            return f"max_connections_per_address ({settings.max_connections_per_address})"
+        return ""
+
+
+def _less(counts: Counter[str], address: str) -> None:
+    counts[address] -= 1
+    if counts[address] <= 0:
+        del counts[address]

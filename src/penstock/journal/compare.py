@@ -1,0 +1,79 @@
+"""Whether two copies of a log hold the same: each batch's digest vouches for all batches before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .damage import Promise, salvage
+from .format import Entry
+from .storage import LogFolder
+
+__all__ = ["Comparison", "compare"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What two copies of a log have in common.
+
+    Attributes:
+        agree: Whether they hold the same, as far as both go.
+        end: The position up to which they do.
+        text: For people, what was found, in one line.
+
+    """
+
+    agree: bool
+    end: int
+    text: str
+
+
+def compare(log: LogFolder, other: LogFolder) -> Comparison:
+    """Compare two copies of a log by the headers of their batches. One may be longer, or trimmed further.
+
+    Raises:
+        JournalError: One of them cannot be read.
+
+    """
+    uuid, another = log.require().uuid, other.require().uuid
+    if uuid != another:
+        return Comparison(False, 0, f"{other.path} is another log: its UUID is {another}, and not {uuid}")
+    mine, theirs = _batches(log, uuid), _batches(other, uuid)
+    if not mine or not theirs or mine[0].position > theirs[-1].end or theirs[0].position > mine[-1].end:
+        return Comparison(not mine and not theirs, 0, f"{other.path} has no positions in common with this copy")
+    mine, theirs = _from_common(mine, theirs)
+    end = max(mine[0].position, theirs[0].position)
+    for one, two in zip(mine, theirs, strict=False):
+        if one.digest != two.digest:
+            at = min(one.position, two.position)
+            return Comparison(False, at, f"{other.path} parts from this copy at position {at}")
+        end = one.end
+    longer = "" if len(mine) == len(theirs) else "this copy" if len(mine) > len(theirs) else other.path
+    more = f"; {longer} goes on to {max(mine[-1].end, theirs[-1].end)}" if longer else ""
+    return Comparison(True, end, f"{other.path} holds the same up to position {end}{more}")
+
+
+def _from_common(mine: list[Entry], theirs: list[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """Return both from the first batch that is there twice, or from the first position that both have."""
+    where = {entry.digest: at for at, entry in enumerate(theirs)}
+    for at, entry in enumerate(mine):
+        behind = where.get(entry.digest)
+        if behind is not None and (at == 0 or behind == 0):
+            return mine[at:], theirs[behind:]
+        if behind is not None:
+            break
+    start = max(mine[0].position, theirs[0].position)
+    return [each for each in mine if each.end >= start], [each for each in theirs if each.end >= start]
+
+
+def _batches(log: LogFolder, uuid: str) -> list[Entry]:
+    """Return the batches of a log up to its mark, as far as their headers are sound."""
+    mark = log.mark()
+    found: list[Entry] = []
+    for first, _ in log.segments():
+        content = log.content(first)
+        if content is None or (mark is not None and first > mark.segment):
+            continue
+        entries, _ = salvage(content, first, uuid, Promise(), "")
+        limit = mark.offset if mark is not None and mark.segment == first else content.size
+        found += [entry for entry in entries if entry.end_offset <= limit]
+    return found

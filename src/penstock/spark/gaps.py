@@ -1,0 +1,253 @@
+"""The gaps of a journal as rows: what is missing, where, since when, and why.
+
+A stream of gaps never misses one and never repeats one. Gaps that the collector records have the positions at which it
+is, so these count them; several may be at one. A loss of rows that were written before is recorded whenever it is
+found: these losses have numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType, TimestampType
+
+from ..journal.gaps import Gap
+from .offsets import VERSION, foreign, same_logs
+from .options import SourceOptions
+from .schema import arrow_schema
+from .troubles import Troubles
+from .view import JournalView
+
+__all__ = ["GAP_COLUMNS", "GapBatchReader", "GapOffset", "GapPartition", "GapStreamReader", "Seen"]
+
+GAP_COLUMNS: Final = StructType(
+    [
+        StructField("source", StringType()),
+        StructField("position", LongType()),
+        StructField("time", TimestampType()),
+        StructField("previous_time", TimestampType()),
+        StructField("last_position", LongType()),
+        StructField("lost_first", LongType()),
+        StructField("lost_end", LongType()),
+        StructField("query", StringType()),
+        StructField("reason", StringType()),
+    ]
+)
+"""Everything there is to know of a gap."""
+
+_MAY_BE_NULL: Final = frozenset({"previous_time", "last_position", "lost_first", "lost_end", "query"})
+_TYPES: Final[dict[DataType, pa.DataType]] = {
+    StringType(): pa.string(),
+    LongType(): pa.int64(),
+    TimestampType(): pa.timestamp("us", "UTC"),
+}
+_FIELDS: Final = {field.name: pa.field(field.name, _TYPES[field.dataType]) for field in GAP_COLUMNS.fields}
+_KEYS: Final = {"v", "rows", "from", "sources", "logs"}
+
+Row = dict[str, Any]
+
+
+class Seen(NamedTuple):
+    """Up to where the gaps of a log were read.
+
+    Attributes:
+        position: The largest position of a gap of the collector's.
+        shared: How many of these have it.
+        number: The largest number of a loss of written rows.
+
+    """
+
+    position: int
+    shared: int
+    number: int
+
+    @classmethod
+    def all_of(cls, gaps: Sequence[Gap]) -> Seen:
+        """Return the end of all gaps that a log has now."""
+        ends = ((gap.position, index + 1) for gap, index in _indexed(gaps))
+        return cls(*max(ends, default=(0, 0)), max((gap.number for gap in gaps), default=0))
+
+    def between(self, end: Seen, gaps: Sequence[Gap]) -> list[Gap]:
+        """Return the gaps that were recorded after this, and not after `end`."""
+        ordered = [gap for gap, index in _indexed(gaps) if self[:2] <= (gap.position, index) < end[:2]]
+        return ordered + [gap for gap in gaps if self.number < gap.number <= end.number]
+
+
+NONE: Final = Seen(0, 0, 0)
+
+
+def _indexed(gaps: Iterable[Gap]) -> Iterator[tuple[Gap, int]]:
+    """Yield the gaps that have no number, each with how many others have its position before it."""
+    position = index = -1
+    for gap in gaps:
+        if not gap.number:
+            index = index + 1 if gap.position == position else 0
+            position = gap.position
+            yield gap, index
+
+
+@dataclass(frozen=True, slots=True)
+class GapOffset:
+    """How far a query of gaps is.
+
+    Attributes:
+        begun: Where it is to begin in sources that it has not seen: "earliest" or "latest".
+        seen: What it has read of each source.
+        logs: The UUID of the log of each of these.
+
+    """
+
+    begun: str
+    seen: Mapping[str, Seen]
+    logs: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, value: Any) -> GapOffset:
+        """Return an offset from what Spark read in the checkpoint.
+
+        Raises:
+            LocalError: It is none of ours.
+
+        """
+        # THREATS 82
+        if not isinstance(value, dict) or value.get("v") != VERSION or set(value) != _KEYS:
+            raise foreign(value)
+        seen, logs = value["sources"], value["logs"]
+        if value["rows"] != "gaps" or value["from"] not in ("earliest", "latest"):
+            raise foreign(value)
+        if not isinstance(seen, dict) or not isinstance(logs, dict) or seen.keys() != logs.keys():
+            raise foreign(value)
+        if not all(map(_is_seen, seen.values())) or not all(isinstance(uuid, str) for uuid in logs.values()):
+            raise foreign(value)
+        return cls(value["from"], {source: Seen(*numbers) for source, numbers in seen.items()}, logs)
+
+    def json(self) -> dict[str, Any]:
+        """Return the offset as Spark keeps it."""
+        return {
+            "v": VERSION,
+            "rows": "gaps",
+            "from": self.begun,
+            "sources": {source: list(seen) for source, seen in sorted(self.seen.items())},
+            "logs": dict(sorted(self.logs.items())),
+        }
+
+
+def _is_seen(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 3 and all(type(each) is int and each >= 0 for each in value)
+
+
+class GapPartition(InputPartition):
+    """Rows: there are so few that they travel with the task."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        super().__init__(None)
+        self.rows = rows
+
+
+def _row(source: str, gap: Gap) -> Row:
+    last = (gap.position if gap.lost is None else gap.lost[0]) - 1
+    return {
+        "source": source,
+        "position": gap.position,
+        "time": gap.time,
+        "previous_time": gap.previous,
+        "last_position": last if last >= 0 else None,
+        "lost_first": None if gap.lost is None else gap.lost[0],
+        "lost_end": None if gap.lost is None else gap.lost[1],
+        "query": gap.query,
+        "reason": gap.reason,
+    }
+
+
+class _GapReader:
+    """What a task does."""
+
+    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = arrow_schema(schema, GAP_COLUMNS, _FIELDS, _MAY_BE_NULL)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a partition."""
+        assert isinstance(partition, GapPartition)
+        columns = [pa.array([row[field.name] for row in partition.rows], field.type) for field in self._schema]
+        yield pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+
+class GapBatchReader(_GapReader, DataSourceReader):
+    """Reads all gaps of a journal, once."""
+
+    def partitions(self) -> list[InputPartition]:
+        """Return the gaps.
+
+        Raises:
+            JournalError: The journal cannot be read.
+
+        """
+        view = JournalView(self._options)
+        Troubles(self._options, view).look(bounded=True)
+        readers = sorted(view.readers.items())
+        return [GapPartition([_row(source, gap) for source, reader in readers for gap in reader.gaps()])]
+
+
+class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads gaps as they are recorded."""
+
+    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        super().__init__(options, schema)
+        self._view: JournalView | None = None
+        self._troubles: Troubles | None = None
+        self._targets: dict[str, Seen] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_view": None, "_troubles": None}
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Return where to begin, unresolved: Spark calls this twice, and does not keep what it returns."""
+        assert isinstance(self._options.starting, str)
+        return GapOffset(self._options.starting, {}, {}).json()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Read no further than what is there now."""
+        view, _ = self._looked((), bounded=True)
+        self._targets = {source: Seen.all_of(reader.gaps()) for source, reader in view.readers.items()}
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Return the end of the gaps that there are; `start` if there are no more."""
+        before = GapOffset.parse(start)
+        view, looked = self._looked(before.seen, bounded=self._targets is not None)
+        if not looked or (not view.readers and before.begun == "earliest"):
+            return start
+        same_logs(self._options.journal, before.logs, view.logs())
+        if self._targets is None:
+            found = {source: Seen.all_of(reader.gaps()) for source, reader in view.readers.items()}
+        else:
+            found = self._targets
+        logs = {source: uuid for source, uuid in view.logs().items() if source in found}
+        # A log that comes later is read from its beginning, whatever the query began with.
+        end = GapOffset("earliest", {**before.seen, **found}, {**before.logs, **logs}).json()
+        return start if end == start else end
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """Return the gaps between two offsets."""
+        before, behind = GapOffset.parse(start), GapOffset.parse(end)
+        view, _ = self._looked(behind.seen, bounded=True)
+        same_logs(self._options.journal, behind.logs, view.logs())
+        rows = []
+        for source, seen in sorted(behind.seen.items()):
+            since = before.seen.get(source, seen if before.begun == "latest" else NONE)
+            if since != seen:
+                rows += [_row(source, gap) for gap in since.between(seen, view.reader(source).gaps())]
+        return [GapPartition(rows)] if rows else []
+
+    def _looked(self, expected: Collection[str], bounded: bool) -> tuple[JournalView, bool]:
+        """Return the journal, and whether it could be looked at."""
+        if self._view is None or self._troubles is None:
+            self._view = JournalView(self._options)
+            self._troubles = Troubles(self._options, self._view)
+        self._view.expected = expected
+        return self._view, self._troubles.look(bounded=bounded)

@@ -1,0 +1,157 @@
+"""Which rows a task reads: ranges of positions without those that are lost, and gaps that stand in the way."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from ..errors import DataLost, JournalError, LocalError
+from ..journal import gaps
+from ..journal.gaps import Gap
+from ..journal.layout import log_folder
+from ..journal.reader import JournalReader
+from .offsets import Offset, same_logs
+from .options import SourceOptions
+from .partitions import Range
+from .survey import Loss, Span, left, losses, record, recorded
+from .view import JournalView
+
+__all__ = ["Planner"]
+
+logger = logging.getLogger("penstock.spark")
+
+Ranges = Mapping[str, Span]
+"""First and end position by source."""
+
+
+class Planner:
+    """Plans what is read of a journal.
+
+    Args:
+        options: Of the query.
+        view: The journal.
+
+    """
+
+    def __init__(self, options: SourceOptions, view: JournalView) -> None:
+        self._options = options
+        self._view = view
+
+    def before_gaps(self, ranges: Ranges, begun: Mapping[str, int | str]) -> dict[str, Span]:
+        """Return ranges, each cut where the next one would begin behind a gap.
+
+        Args:
+            ranges: What is there to read; all sources can be read.
+            begun: Where the query began in each source: what was lost before that is not missing from its rows.
+
+        Raises:
+            DataLost: A range begins behind a gap.
+
+        """
+        cut = {}
+        for source, (first, end) in ranges.items():
+            at = [gap for gap in self._gaps(source, first, end) if gap.position > _position(begun[source])]
+            if at and at[0].position <= first:
+                raise self._gap_error(source, at[0])
+            cut[source] = (first, at[0].position if at else end)
+        return cut
+
+    def plan(self, ranges: Ranges, end: Offset) -> list[Range]:
+        """Return the rows of a micro-batch, without those that are passed over.
+
+        What is passed over is recorded in the log first, so that the same batch has the same rows in another process.
+
+        Raises:
+            DataLost: The log ends before the batch, or it reads across a gap that ends the query.
+            JournalError: Rows are lost, and that cannot be recorded.
+
+        """
+        for source, (first, behind) in ranges.items():
+            self._view.require_end(source, behind)
+            self._report_gaps(source, first, behind, end.origin(source), end.query)
+        return [
+            Range(source, start, behind, end.logs[source])
+            for source, span in ranges.items()
+            for start, behind in self._spans(source, span, end)
+        ]
+
+    def plan_once(self, ranges: Ranges) -> list[Range]:
+        """Return the rows of a batch read, without those that are lost where these may be passed over: it is logged.
+
+        Raises:
+            DataLost: It reads across a gap that ends the query.
+            JournalError: The journal cannot be read.
+
+        """
+        parts = []
+        for source, (first, end) in ranges.items():
+            self._report_gaps(source, first, end, first, None)
+            lost = [] if self._options.fail_on_data_loss else losses(self._view.readers[source], first, end)
+            self._report_losses(source, lost)
+            spans = left(first, end, [(each.first, each.end) for each in lost])
+            parts += [Range(source, start, behind, self._view.readers[source].uuid) for start, behind in spans]
+        return parts
+
+    def _spans(self, source: str, span: Span, end: Offset) -> list[Span]:
+        """Return what is read of one source."""
+        if self._options.fail_on_data_loss:
+            return [span]
+        assert end.query is not None
+        journal = self._options.journal
+        passed_over = [] if self._options.remote else recorded(gaps.load(log_folder(journal, source)), end.query)
+        # Not the view's reader, which may remember what a worker does not find any more.
+        reader = JournalReader(journal, source)
+        found = [loss for part in left(*span, passed_over) for loss in losses(reader, *part)]
+        if found:
+            # THREATS 99: a log that went away meanwhile has lost nothing.
+            same_logs(journal, {source: end.logs[source]}, {source: JournalReader(journal, source).uuid})
+            self._record(reader, found, end.query)
+            self._report_losses(source, found)
+        return list(left(*span, sorted([*passed_over, *((loss.first, loss.end) for loss in found)])))
+
+    def _record(self, reader: JournalReader, found: list[Loss], query: str) -> None:
+        loss = found[0]
+        where = f"source {reader.source!r}: positions {loss.first} to {loss.end - 1} are lost ({loss.reason})"
+        if self._options.fail_on_gap:
+            raise DataLost(f"{where}, and failOnGap is true; to go on without them set it to false")
+        if self._options.remote:
+            raise LocalError(
+                f"{where}, and cannot be skipped: that is recorded in the journal, which can only be read here; "
+                "restore the rows, or copy the journal to a disk"
+            )
+        name = f"{self._options.reader} ({query})" if self._options.reader is not None else query
+        record(self._options.journal, reader, found, query, name)
+
+    def _report_losses(self, source: str, found: list[Loss]) -> None:
+        for loss in found:
+            logger.warning("source %r: skipped positions %d to %d: %s", source, loss.first, loss.end - 1, loss.reason)
+
+    def _report_gaps(self, source: str, first: int, end: int, begun: int | str, query: str | None) -> None:
+        """Log what was lost just before the rows that are read now; or end the query, if that is wanted."""
+        for gap in self._gaps(source, first, end, query):
+            if self._options.fail_on_gap and gap.position > _position(begun):
+                raise self._gap_error(source, gap)
+            logger.warning("source %r: items were lost before position %d: %s", source, gap.position, gap.reason)
+
+    def _gaps(self, source: str, first: int, end: int, query: str | None = None) -> list[Gap]:
+        """Return the gaps in a range. What other queries have passed over is there for this one."""
+        reader = self._view.readers[source]
+        try:
+            found = reader.gaps(max(first, reader.first), end) if first < end else []
+        except JournalError:
+            if self._options.fail_on_gap:
+                raise
+            # Whoever reads these rows tells what is wrong with them.
+            return []
+        return [gap for gap in found if gap.query is None or gap.query == query]
+
+    def _gap_error(self, source: str, gap: Gap) -> DataLost:
+        return DataLost(
+            f"source {source!r}: items were lost before position {gap.position} ({gap.reason}), and failOnGap is true; "
+            f"to go on behind the gap set it to false, or begin at "
+            f'startingOffsets {{"{source}": {gap.position}}} with a new checkpoint'
+        )
+
+
+def _position(place: int | str) -> int:
+    return place if isinstance(place, int) else 0

@@ -1,0 +1,143 @@
+"""What of a micro-batch is lost for good: found, and recorded, before its partitions are made.
+
+Only the driver decides what is passed over, and only with ``failOnDataLoss=false``. What it has decided it records
+in the log's gaps, under the query's id, before any row is read: so the same batch has the same rows when it is
+planned again, even if its driver dies before Spark commits it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ..errors import DataLost, JournalCorrupt, JournalError
+from ..journal import gaps
+from ..journal.layout import log_folder
+from ..journal.reader import JournalReader
+
+__all__ = ["Loss", "Span", "left", "losses", "record", "recorded"]
+
+logger = logging.getLogger("penstock.spark")
+
+Span = tuple[int, int]
+"""First position, and the position behind the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Rows that cannot be read.
+
+    Attributes:
+        first: The first position.
+        end: The position behind the last.
+        reason: Why.
+
+    """
+
+    first: int
+    end: int
+    reason: str
+
+
+def losses(reader: JournalReader, first: int, end: int) -> list[Loss]:
+    """Read all rows between two positions, and return which of them are trimmed, missing or damaged.
+
+    Raises:
+        JournalError: The log cannot be reached, or is not there.
+
+    """
+    found: list[Loss] = []
+    for loss in _losses(reader, first, end):
+        if found and found[-1].end == loss.first:
+            loss = Loss(found.pop().first, loss.end, loss.reason)
+        found.append(loss)
+    return found
+
+
+def _losses(reader: JournalReader, first: int, end: int) -> Iterator[Loss]:
+    at = first
+    while at < end:
+        try:
+            for batch in reader.read(at, end):
+                at = batch["position"][-1].as_py() + 1
+        except (DataLost, JournalCorrupt):
+            # Sound batches may wait before the damaged one, to be merged: take them one by one.
+            behind = min(end, max(at + 1, _batch_end(reader, at, end)))
+            try:
+                for _ in reader.read(at, behind):
+                    pass
+            except (DataLost, JournalCorrupt) as error:
+                yield Loss(at, behind, str(error))
+            at = behind
+        else:
+            return
+
+
+def _batch_end(reader: JournalReader, position: int, end: int) -> int:
+    """Return where reading may go on, at the latest, behind a loss at or after a position."""
+    try:
+        return reader.locate(position)[1]
+    except DataLost:
+        return reader.first if position < reader.first else _next_segment(reader, position, end)
+    except JournalCorrupt:
+        return _next_segment(reader, position, end)
+
+
+def _next_segment(reader: JournalReader, position: int, end: int) -> int:
+    return min((extent.first for extent in reader.segments() if extent.first > position), default=end)
+
+
+def recorded(folder_gaps: Iterable[gaps.Gap], query: str) -> list[Span]:
+    """Return what a query has recorded as passed over, in order."""
+    return sorted(gap.lost for gap in folder_gaps if gap.lost is not None and gap.query == query)
+
+
+def record(journal: str, reader: JournalReader, found: Iterable[Loss], query: str, name: str) -> None:
+    """Record what a query passes over; it is durable when this returns.
+
+    Args:
+        journal: The journal's folder.
+        reader: Of the log.
+        found: What is passed over.
+        query: The query's id.
+        name: The query's name, for people.
+
+    Raises:
+        JournalError: The disk refused: then nothing may be passed over.
+
+    """
+    now = datetime.now(UTC)
+    new = [
+        gaps.Gap(
+            position=loss.end,
+            time=now,
+            reason=f"skipped by query {name}: {loss.reason}",
+            previous=_time_before(reader, loss.first),
+            lost=(loss.first, loss.end),
+            query=query,
+        )
+        for loss in found
+    ]
+    gaps.add(log_folder(journal, reader.source), new)
+
+
+def left(first: int, end: int, passed_over: Iterable[Span]) -> Iterator[Span]:
+    """Yield what remains of a range without others, which are in order."""
+    for start, behind in passed_over:
+        if first < min(start, end):
+            yield first, min(start, end)
+        first = max(first, behind)
+    if first < end:
+        yield first, end
+
+
+def _time_before(reader: JournalReader, position: int) -> datetime | None:
+    """Return when the row before a position was appended, if that can be read."""
+    with suppress(JournalError):
+        for batch in reader.read(max(0, position - 1), position):
+            time: datetime = batch["time"][-1].as_py()
+            return time
+    return None

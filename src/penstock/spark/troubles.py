@@ -1,0 +1,102 @@
+"""Logs that cannot be read: which of them end a query, which are waited for, and which it does without."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+from ..errors import DataLost, JournalCorrupt, JournalError, JournalMismatch, JournalMissing
+from .options import SourceOptions
+from .view import JournalView
+
+__all__ = ["Troubles"]
+
+logger = logging.getLogger("penstock.spark")
+
+_LASTING: Final = (JournalCorrupt, JournalMismatch, DataLost)
+_JOURNAL: Final = ""
+"""Stands for the journal itself, where the others are names of sources."""
+
+
+class Troubles:
+    """Looks at a journal for a query, and judges what keeps it from being read.
+
+    * A disk or network that does not answer is waited for.
+    * A journal or source that is not there is waited for as long as `journalTimeout` says, because it may be mounted
+      or collected soon; one that was there before, never. With the option `url` the query's own collector makes it.
+    * What is damaged, and what has waited too long, ends the query. With ``failOnDataLoss=false`` it goes on with the
+      other sources, as long as there are any.
+
+    Each trouble is logged once.
+
+    Args:
+        options: Of the query.
+        view: Its journal.
+        clock: Tells seconds.
+
+    """
+
+    def __init__(self, options: SourceOptions, view: JournalView, clock: Callable[[], float] = time.monotonic) -> None:
+        self._options = options
+        self._view = view
+        self._clock = clock
+        self._since: dict[str, float] = {}
+        self._told: dict[str, str] = {}
+
+    def look(self, *, bounded: bool = False) -> bool:
+        """See what is new in the journal; return whether it answered. A journal that is not there has no readers.
+
+        Args:
+            bounded: Whether to end the query where it would wait, because it would take that for its end.
+
+        Raises:
+            JournalError: This ends the query.
+
+        """
+        try:
+            self._view.refresh()
+        except JournalMissing as error:
+            if self._fatal(_JOURNAL, error, bounded, seen=bool(self._view.seen)):
+                raise
+            return True
+        except JournalError as error:
+            if self._fatal(_JOURNAL, error, bounded, seen=False):
+                raise
+            return False
+        troubles = self._view.troubles
+        for name in (self._told.keys() | self._since.keys()) - troubles.keys():
+            self._told.pop(name, None)
+            self._since.pop(name, None)
+        for source, trouble in troubles.items():
+            if self._fatal(source, trouble, bounded, seen=source in self._view.seen):
+                self._go_on_without(source, trouble)
+        return True
+
+    def _fatal(self, name: str, error: JournalError, bounded: bool, seen: bool) -> bool:
+        """Return whether a trouble cannot be waited for, or has been for too long."""
+        if bounded or isinstance(error, _LASTING):
+            return True
+        if not isinstance(error, JournalMissing):
+            self._tell(name, f"{error}; the query waits")
+            return False
+        if seen:
+            return True
+        if self._options.url is not None:
+            return False
+        now, timeout = self._clock(), self._options.journal_timeout
+        if now - self._since.setdefault(name, now) >= timeout:
+            return True
+        self._tell(name, f"{error}; the query waits {timeout:g} s for it (option journalTimeout)")
+        return False
+
+    def _go_on_without(self, source: str, error: JournalError) -> None:
+        if self._options.fail_on_data_loss or not self._view.readers:
+            raise error
+        self._tell(source, f"the query goes on without source {source!r}: {error}")
+
+    def _tell(self, name: str, text: str) -> None:
+        if self._told.get(name) != text:
+            logger.warning("%s", text)
+            self._told[name] = text

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from typing import Any, cast
+
+from penstock.aio.limits import Limits
+from penstock.session import Session
+from penstock.settings import Settings
+
+
+def session(name: str) -> Session:
+    return cast(Session, name)
+
+
+def limits(**settings: Any) -> Limits:
+    return Limits(Settings(max_connections=5, max_connections_per_address=2, max_sessions=2, **settings))
+
+
+def test_a_full_address_still_lets_links_in_that_may_resume() -> None:
+    # THREATS 94
+    counts = limits()
+    for name in "ab":
+        counts.linked(session(name), "x")
+    assert "max_connections_per_address (2) are open" in counts.full("x")
+    assert not counts.full("y") and not counts.refuses("x", 0.0)
+    counts.arrived("x")
+    counts.arrived("x")
+    assert "max_connections_per_address (2) links" in counts.refuses("x", 0.0)
+    counts.known("x")
+    assert not counts.refuses("x", 0.0)
+
+
+def test_a_session_without_a_link_is_no_connection() -> None:
+    # THREATS 94
+    counts = limits()
+    for name in "abc":
+        counts.linked(session(name), "x")
+        assert counts.unlinked(session(name)) == ("a" if name == "c" else None)
+    assert not counts.full("x")
+    counts.ended(session("a"))
+    # One that comes back waits no more, and is the last one when it waits again.
+    counts.linked(session("b"), "y")
+    assert counts.unlinked(session("b")) is None
+    counts.linked(session("d"), "x")
+    assert counts.unlinked(session("d")) == "c"
+
+
+def test_a_session_that_changes_its_link_counts_once() -> None:
+    counts = limits()
+    counts.linked(session("a"), "x")
+    counts.linked(session("a"), "y")
+    counts.linked(session("b"), "y")
+    assert counts.full("y") and not counts.full("x")
+    counts.ended(session("a"))
+    counts.ended(session("b"))
+    counts.ended(session("b"))
+    assert not counts
+
+
+def test_all_addresses_have_a_limit_together() -> None:
+    counts = limits()
+    for name in "abcde":
+        counts.linked(session(name), name)
+        counts.arrived(name)
+    assert "max_connections (5) are open" in counts.full("f")
+    assert "max_connections (5)" in counts.refuses("f", 0.0)
+
+
+def test_guesses_are_counted() -> None:
+    # THREATS 28
+    counts = limits(max_refusals_per_address=1)
+    counts.guessed("x", 0.0)
+    assert "max_refusals_per_address (1)" in counts.refuses("x", 0.0)
+    assert not counts.refuses("y", 0.0)

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from penstock.core.ends import Ends
+from penstock.errors import LimitExceeded, LinkLost, ProtocolError
+
+FULL = LimitExceeded("full")
+
+
+def test_an_end_is_told_to_its_client_only() -> None:
+    ends = Ends(10)
+    ends.note(b"name", b"key", FULL)
+    assert ends.reason(b"name", b"key") == "the session has ended: full"
+    assert ends.reason(b"name", b"another") == ends.reason(b"other", b"key") == ""
+
+
+def test_ends_that_a_client_has_brought_about_are_not_noted() -> None:
+    ends = Ends(10)
+    ends.note(b"name", b"", None)
+    ends.note(b"name", b"", ProtocolError("junk"))
+    assert ends.reason(b"name", b"") == ""
+    ends.note(b"name", b"", LinkLost("too long"))
+    assert "too long" in ends.reason(b"name", b"")
+
+
+def test_the_oldest_end_is_forgotten_first() -> None:
+    # THREATS 94
+    ends = Ends(2)
+    for name in (b"a", b"b", b"c"):
+        ends.note(name, b"", FULL)
+    assert [bool(ends.reason(name, b"")) for name in (b"a", b"b", b"c")] == [False, True, True]

@@ -1,0 +1,154 @@
+"""Many clients behind one address: all are served in turn, come back, or learn which limit they have met."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import penstock
+from penstock import PenstockError, Reconnect, ResumeRejected, Service, SessionError, Settings, SetupRejected
+from penstock.errors import ConnectError
+from tests.aio.taps import Notes
+from tests.hostile.cutting import Relay
+from tests.waiting import until
+
+# No heartbeat is missed because this machine is slow.
+PATIENT: dict[str, Any] = {"heartbeat_interval": 20.0, "handshake_timeout": 20.0, "session_grace": 60.0}
+CLIENT = Settings(resume=True, **PATIENT)
+URLS = (
+    "river+tcp://127.0.0.1:0",
+    "river+ws://127.0.0.1:0/x",
+    "rsocket+tcp://127.0.0.1:0",
+    "rsocket+ws://127.0.0.1:0/x",
+)
+
+
+def service() -> Service:
+    made = Service()
+
+    @made.call("demo.echo")
+    def echo(request: penstock.Payload) -> bytes:
+        return request.data
+
+    return made
+
+
+async def echo(peer: penstock.Peer) -> bytes:
+    return bytes((await peer.call("demo.echo", b'"x"')).data)
+
+
+@pytest.mark.parametrize("url", URLS)
+async def test_a_thousand_short_clients_of_one_address_are_served(url: str) -> None:
+    # THREATS 94
+    settings = Settings(max_connections_per_address=3, max_sessions=20, **PATIENT)
+    async with penstock.serve(service(), url, settings=settings) as server:
+        for _ in range(1_000):
+            async with penstock.connect(server.urls[0], settings=CLIENT) as peer:
+                assert await echo(peer) == b'"x"'
+        await until(lambda: server.connections <= 21)
+
+
+@pytest.mark.parametrize("url", URLS)
+@pytest.mark.parametrize("noticed", [True, False])
+@pytest.mark.parametrize("count", [1, 8])
+async def test_every_client_of_a_full_address_comes_back(url: str, noticed: bool, count: int) -> None:
+    # THREATS 94
+    settings = Settings(max_connections_per_address=count, **PATIENT)
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(penstock.serve(service(), url, settings=settings))
+        relay = await stack.enter_async_context(Relay(server.urls[0]))
+        peers = [
+            await stack.enter_async_context(penstock.connect(relay.url, settings=CLIENT, reconnect=False))
+            for _ in range(count)
+        ]
+        for peer in peers:
+            assert await echo(peer) == b'"x"'
+        sessions = set(server._drivers)
+        links = [driver.link for driver in server._drivers.values()]
+        relay.cut(both=noticed)
+        assert [await echo(peer) for peer in peers] == [b'"x"'] * count
+        assert set(server._drivers) == sessions
+        assert not set(links) & {driver.link for driver in server._drivers.values()}
+
+
+@pytest.mark.parametrize("url", URLS)
+async def test_a_refusal_names_its_limit_and_is_temporary(url: str) -> None:
+    # THREATS 94
+    settings = Settings(max_connections_per_address=1, **PATIENT)
+    async with penstock.serve(service(), url, settings=settings) as server:
+        first = await penstock.connect(server.urls[0], settings=CLIENT)
+        await echo(first)
+        with pytest.raises(SessionError, match=r"max_connections_per_address \(1\) are open") as refused:
+            async with penstock.connect(server.urls[0], settings=CLIENT, reconnect=False) as other:
+                await echo(other)
+        cause = refused.value if isinstance(refused.value, SetupRejected) else refused.value.__cause__
+        assert isinstance(cause, SetupRejected) and cause.temporary
+        # One that tries again is let in when there is room.
+        patience = Reconnect(first_delay=0.01, longest_delay=0.01)
+        async with penstock.connect(server.urls[0], settings=CLIENT, reconnect=patience) as third:
+            with pytest.raises(SessionError):
+                await echo(third)
+            await first.close()
+
+            async def served() -> bool:
+                try:
+                    return await echo(third) == b'"x"'
+                except SessionError:
+                    return False
+
+            async with asyncio.timeout(60):
+                while not await served():
+                    pass
+
+
+@pytest.mark.parametrize("scheme", ["river+ws", "rsocket+h2c"])
+async def test_links_that_say_nothing_have_a_limit_of_their_own(scheme: str) -> None:
+    # THREATS 94
+    url = f"{scheme}://127.0.0.1:0/x"
+    settings = Settings(max_connections_per_address=2, first_frame_timeout=60.0, **PATIENT)
+    notes = Notes()
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(penstock.serve(service(), url, settings=settings, taps=[notes]))
+        port = int(server.urls[0].rpartition(":")[2].partition("/")[0])
+        for _ in range(2):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            stack.push_async_callback(writer.wait_closed)
+            stack.callback(writer.close)
+        await until(lambda: len(server._arrivals) == 2)
+        with pytest.raises(ConnectError, match=r"max_connections_per_address \(2\) links have not said yet"):
+            await penstock.connect(server.urls[0], settings=CLIENT, reconnect=False)
+        assert notes.of("refused")
+
+
+@pytest.mark.parametrize("url", ["river+tcp://127.0.0.1:0", "rsocket+tcp://127.0.0.1:0"])
+@pytest.mark.parametrize("stored", [False, True])
+async def test_the_session_that_has_waited_longest_goes_and_its_client_learns_why(
+    url: str, stored: bool, tmp_path: Path
+) -> None:
+    # THREATS 94
+    store = str(tmp_path) if stored else ""
+    settings = Settings(max_sessions=2, resume_store=store, **PATIENT)
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(penstock.serve(service(), url, settings=settings))
+        relays = [await stack.enter_async_context(Relay(server.urls[0])) for _ in range(3)]
+        peers = [
+            await stack.enter_async_context(penstock.connect(relay.url, settings=CLIENT, reconnect=False))
+            for relay in relays
+        ]
+        for number, (peer, relay) in enumerate(zip(peers, relays, strict=True)):
+            await echo(peer)
+            relay.refusing = True
+            relay.cut()
+            waiting = min(number + 1, 2)
+            await until(lambda waiting=waiting: sum(each.link is None for each in server._drivers.values()) == waiting)
+        await until(lambda: len(server._drivers) == 2)
+        for relay in relays:
+            relay.refusing = False
+        with pytest.raises(PenstockError, match=r"max_sessions \(2\)") as ended:
+            await echo(peers[0])
+        assert isinstance(ended.value, ResumeRejected) or isinstance(ended.value.__cause__, ResumeRejected)
+        assert [await echo(peer) for peer in peers[1:]] == [b'"x"'] * 2

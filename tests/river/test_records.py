@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.errors import SessionStoreError
+from penstock.river.records import SENDING, VERSION, Opening, Record, Retained, encode_record
+
+OPENING = Opening(VERSION, "json", "SERVER", "client", b"digest", False, "session")
+
+
+def record(first: int, *messages: bytes, **more: object) -> bytes:
+    fields: dict[str, object] = {"ack": 0, "opened": {}, "ended": [], **more}
+    return encode_record(Record(first=first, messages=list(messages), **fields))  # type: ignore[arg-type]
+
+
+def test_records_add_up() -> None:
+    retained = Retained(
+        [
+            record(3, b"a", ack=1, opened={"x": SENDING}, opening=OPENING),
+            record(4, b"b", b"c", ack=5, opened={"y": SENDING}, ended=["x"]),
+            record(6, ack=7),
+        ]
+    )
+    assert (retained.first, retained.seq, retained.messages) == (3, 6, [b"a", b"b", b"c"])
+    assert (retained.ack, retained.streams, retained.opening) == (7, {"y": SENDING}, OPENING)
+
+
+def test_what_was_acknowledged_before_it_was_written_is_left_out() -> None:
+    retained = Retained([record(0, b"a", opening=OPENING), record(5, b"f")])
+    assert (retained.first, retained.messages) == (5, [b"f"])
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [],
+        [b"junk"],
+        [record(0)],
+        [record(0, opening=Opening(VERSION + 1, "json", "", "", b"", False, ""))],
+        [record(0, opening=OPENING), b"\xc0"],
+    ],
+)
+def test_what_does_not_begin_with_a_session_is_refused(records: list[bytes]) -> None:
+    with pytest.raises(SessionStoreError, match="River"):
+        Retained(records)

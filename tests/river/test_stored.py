@@ -1,0 +1,113 @@
+"""What a session does with its log; what a death costs at any moment is in tests/sim/test_river_restart.py."""
+
+from __future__ import annotations
+
+from penstock.errors import SessionStoreError
+from penstock.events import Closed, Established, Requested
+from penstock.payload import Payload
+from penstock.wire.river_values import encode_value
+from tests.river.peers import body_of
+from tests.river.test_stored_sessions import Kept
+
+ADD = {"serviceName": "demo", "procedureName": "add"}
+ECHO = {"serviceName": "demo", "procedureName": "echo"}
+
+
+def value(raw: Kept, of: object) -> Payload:
+    return Payload(encode_value(of, raw.codec))
+
+
+def late() -> Kept:
+    raw = Kept()
+    raw.logs.late = True
+    return raw
+
+
+def test_nothing_leaves_and_nothing_begins_before_it_is_durable() -> None:
+    raw = late()
+    assert raw.shake() == [] and not raw.session.settled and not raw.session.kept
+    raw.logs.sync()
+    assert len(raw.said()) == 2 and raw.session.settled and raw.session.kept
+    raw.say("a", 10, {}, **ADD)
+    assert [type(event) for event in raw.events] == [Established]
+    raw.logs.sync()
+    raw.said()
+    assert [type(event) for event in raw.events] == [Established, Requested]
+
+
+def test_a_write_that_fails_ends_the_session_without_a_word() -> None:
+    raw = late()
+    raw.shake()
+    _, done = raw.logs.asked.popleft()
+    done(SessionStoreError("the disk is full"))
+    assert raw.said() == []
+    assert isinstance(raw.events[-1], Closed) and isinstance(raw.events[-1].error, SessionStoreError)
+    assert raw.disk.logs == {}
+
+
+def test_a_link_that_is_lost_meanwhile_costs_nothing() -> None:
+    raw = Kept()
+    raw.shake()
+    raw.logs.late = True
+    raw.say("a", 2, {}, **ECHO)
+    raw.logs.sync()
+    raw.said()
+    raw.session.send(1, value(raw, 1))
+    assert raw.said() == []
+    raw.session.link_down(raw.now, None)
+    session = raw.session
+    raw.link()
+    raw.shake(expected=1, sent=1)
+    assert raw.session is session
+    while raw.logs.sync():
+        pass
+    again = raw.said()
+    assert [message.stream_id for message in again][-1] == "a"
+    assert [message.seq for message in again] == [0, 1]
+
+
+def test_who_watches_learns_when_the_disk_is_behind() -> None:
+    raw = Kept()
+    raw.shake()
+    told: list[bool] = []
+    raw.session.watch(told.append)
+    raw.logs.late = True
+    raw.say("a", 2, {}, **ECHO)
+    raw.session.request(1, 1)
+    raw.logs.sync()
+    raw.said()
+    assert told == [False]
+    raw.session.send(1, value(raw, "x" * 400_000))
+    raw.said()
+    assert told == [False]
+    raw.session.send(1, value(raw, "x" * 400_000))
+    raw.said()
+    assert told == [False, True]
+    raw.logs.sync()
+    assert told == [False, True, False]
+
+
+def test_streams_of_an_earlier_process_end() -> None:
+    raw = Kept()
+    raw.shake()
+    raw.say("a", 10, {}, **ADD)
+    raw.say("b", 2, {}, **ECHO)
+    raw.restart()
+    answer, *said = raw.shake(expected=1, sent=2)
+    assert body_of(answer)["status"]["ok"]
+    assert [(message.stream_id, message.control_flags, message.seq) for message in said] == [("a", 4, 1), ("b", 4, 2)]
+    assert {body_of(message)["payload"]["code"] for message in said} == {"CANCEL"}
+    # What its client still sends for them is dropped, and a process that dies again ends nothing twice.
+    assert raw.say("b", 0, {"msg": 1}, seq=2, ack=3) == []
+    raw.restart()
+    (answer,) = raw.shake(expected=3, sent=2)
+    assert body_of(answer)["status"]["ok"]
+
+
+def test_a_session_that_is_left_stays_on_the_disk() -> None:
+    raw = Kept()
+    raw.shake()
+    raw.session.leave()
+    assert not raw.session.kept and len(raw.disk.logs) == 1
+    raw.restart()
+    assert body_of(raw.shake(expected=1)[0])["status"]["ok"]
