@@ -28,7 +28,9 @@ WITHOUT_SOURCE = {
 # Folders of tests that go across the layers.
 ACROSS = {
     "chaos": "links that stall and break",
+    "disk": "power cuts and errors under a journal",
     "hostile": "peers that attack, over sockets and without",
+    "saboteurs": "known mistakes, and the laboratories that must find them",
     "sim": "two sessions and a virtual clock",
 }
 

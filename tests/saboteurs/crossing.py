@@ -107,8 +107,9 @@ def outages(folder: Path) -> Iterator[str]:
     for seed in range(8):
         for protocol in PROTOCOLS:
             rng = random.Random(f"{protocol} {seed}")
-            roads = [Road(10.0 ** rng.uniform(4.5, 6.5), 0.01, cut=rng.choice((None, rng.randrange(300, 20_000)))) for _ in range(8)]
-            roads += [Road(1e6, 0.01)]
+            # The first of them may break within the set-up.
+            cuts = [rng.randrange(1, 300), *(rng.choice((None, rng.randrange(300, 20_000))) for _ in range(7)), None]
+            roads = [Road(10.0 ** rng.uniform(4.5, 6.5), 0.01, cut=cut) for cut in cuts]
             with network(lambda number: (roads[min(number, 8)], Road(1e6, 0.01))) as net:  # noqa: B023
                 try:
                     wrong = run(_exchange(protocol, rng, net), seed=seed, late=rng.choice((0.0, 0.1)), limit=500.0)

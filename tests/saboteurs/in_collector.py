@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from penstock.aio import budget, client
-from penstock.aio.driver import Driver
 from penstock.aio.exchanges import Exchanges
 from penstock.aio.inbound import Inbound
 from penstock.aio.peer import Peer
@@ -16,7 +15,7 @@ from penstock.events import Event
 from penstock.journal.collect import Collector
 from penstock.journal.feedlog import FeedLog
 
-from .patching import edited, replaced, together
+from .patching import edited, replaced
 from .saboteur import Saboteur
 
 __all__ = ["SABOTEURS"]
@@ -36,9 +35,7 @@ def adopted_late() -> Sabotage:
             return Stream.adopted(inbound)
         return None
 
-    return replaced(
-        (Exchanges, "restore", lambda self: None), (Exchanges, "unowned", _ignored), (Peer, "adopt", adopt)
-    )
+    return replaced((Exchanges, "restore", lambda self: None), (Exchanges, "unowned", _ignored), (Peer, "adopt", adopt))
 
 
 def unowned_events_dropped() -> Sabotage:
@@ -73,7 +70,8 @@ def done_although_failed() -> Sabotage:
 def refused_resume_without_gap() -> Sabotage:
     edit = (
         "    self._writer.append_gap(reason, msgspec.msgpack.encode(state))\n        self.gaps += 1",
-        "    from penstock.journal.format import NO_ITEMS\n        self._writer.append(NO_ITEMS, '', msgspec.msgpack.encode(state))",
+        "    from penstock.journal.format import NO_ITEMS\n"
+        "        self._writer.append(NO_ITEMS, '', msgspec.msgpack.encode(state))",
     )
     return edited(FeedLog, "append_gap", edit)
 
@@ -106,7 +104,10 @@ def commits_of_more() -> Sabotage:
     return edited(
         Collector,
         "_record",
-        ("    if checkpoint is not None:\n        peer.commit()", "    if checkpoint is not None:\n        peer.checkpoint(stream, grant)\n        peer.commit()"),
+        (
+            "    if checkpoint is not None:\n        peer.commit()",
+            "    if checkpoint is not None:\n        peer.checkpoint(stream, grant)\n        peer.commit()",
+        ),
     )
 
 
@@ -119,7 +120,11 @@ SABOTEURS: Sequence[Saboteur] = (
         adopted_late,
     ),
     Saboteur(
-        "events without an owner ignored", "an event for a stream that nobody owns is dropped", "THREATS 96", "ownership", unowned_events_dropped
+        "events without an owner ignored",
+        "an event for a stream that nobody owns is dropped",
+        "THREATS 96",
+        "ownership",
+        unowned_events_dropped,
     ),
     Saboteur(
         "publisher told too early",
@@ -143,13 +148,21 @@ SABOTEURS: Sequence[Saboteur] = (
         commits_of_more,
     ),
     Saboteur(
-        "full disk drops a batch", "a batch that finds no room on the disk is dropped", "THREATS 80", "collectors", full_disk_drops_rows
+        "full disk drops a batch",
+        "a batch that finds no room on the disk is dropped",
+        "THREATS 80",
+        "collectors",
+        full_disk_drops_rows,
     ),
     Saboteur(
         "done although failed", "a stream that failed is recorded as complete", "", "collectors", done_although_failed
     ),
     Saboteur(
-        "no gap after a refusal", "a publisher refuses to resume, and no gap is recorded", "", "collectors", refused_resume_without_gap
+        "no gap after a refusal",
+        "a publisher refuses to resume, and no gap is recorded",
+        "",
+        "collectors",
+        refused_resume_without_gap,
     ),
     Saboteur(
         "no gap after a kill",

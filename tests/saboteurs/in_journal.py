@@ -20,7 +20,6 @@ from penstock.journal import (
     reader,
     recovery,
     retention,
-    rows,
     segment,
     survey,
     trimming,
@@ -67,9 +66,7 @@ def folder_above_not_synced() -> Sabotage:
     def make(folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    return replaced(
-        (writer, "sync_folder", in_a_log), (writer, "make_folder", make), (feedlog, "make_folder", make)
-    )
+    return replaced((writer, "sync_folder", in_a_log), (writer, "make_folder", make), (feedlog, "make_folder", make))
 
 
 def mark_before_sync() -> Sabotage:
@@ -137,10 +134,10 @@ def segments_not_linked() -> Sabotage:
 
 
 def body_not_checked() -> Sabotage:
-    def sound(content: Any, entry: Any) -> bool:
-        return True
-
-    return replaced((rows, "body_is_sound", sound), (recovery, "body_is_sound", sound))
+    return together(
+        edited(index, "check", ("if xxhash.xxh3_128_digest(view[header_bytes:]) != checksum:", "if False:")),
+        replaced((recovery, "body_is_sound", lambda content, entry: True)),
+    )
 
 
 def foreign_uuid_accepted() -> Sabotage:
@@ -184,7 +181,11 @@ def other_log_under_a_reader() -> Sabotage:
 
 SABOTEURS: Sequence[Saboteur] = (
     Saboteur(
-        "append without fsync", "append returns before its rows are on the disk", "THREATS 80", "power cuts", append_without_fsync
+        "append without fsync",
+        "append returns before its rows are on the disk",
+        "THREATS 80",
+        "power cuts",
+        append_without_fsync,
     ),
     Saboteur(
         "error of fsync ignored",
@@ -208,7 +209,11 @@ SABOTEURS: Sequence[Saboteur] = (
         folder_above_not_synced,
     ),
     Saboteur(
-        "mark before its rows", "the durable mark tells of rows that are not synced yet", "", "power cuts", mark_before_sync
+        "mark before its rows",
+        "the durable mark tells of rows that are not synced yet",
+        "",
+        "power cuts",
+        mark_before_sync,
     ),
     Saboteur(
         "trimming without a sync between",
@@ -219,7 +224,11 @@ SABOTEURS: Sequence[Saboteur] = (
     ),
     Saboteur("gaps trimmed", "gaps disappear with the segments that recorded them", "PL6", "power cuts", gaps_trimmed),
     Saboteur(
-        "kept gaps not durable", "the file of kept gaps is not synced before segments go", "PL6", "power cuts", gaps_not_durable
+        "kept gaps not durable",
+        "the file of kept gaps is not synced before segments go",
+        "PL6",
+        "power cuts",
+        gaps_not_durable,
     ),
     Saboteur(
         "gaps kept too late",
@@ -243,7 +252,11 @@ SABOTEURS: Sequence[Saboteur] = (
         short_file_is_clamped,
     ),
     Saboteur(
-        "chain not checked", "a batch may follow another one than it was written after", "THREATS 97", "damaged logs", chain_not_checked
+        "chain not checked",
+        "a batch may follow another one than it was written after",
+        "THREATS 97",
+        "damaged logs",
+        chain_not_checked,
     ),
     Saboteur(
         "segments not linked",
@@ -252,7 +265,13 @@ SABOTEURS: Sequence[Saboteur] = (
         "damaged logs",
         segments_not_linked,
     ),
-    Saboteur("rows not checked", "the checksum of a batch's rows is not compared", "THREATS 97", "damaged logs", body_not_checked),
+    Saboteur(
+        "rows not checked",
+        "the checksum of a batch's rows is not compared",
+        "THREATS 97",
+        "damaged logs",
+        body_not_checked,
+    ),
     Saboteur(
         "segments of another log", "the UUID in a segment is not compared", "PL4", "damaged logs", foreign_uuid_accepted
     ),
@@ -271,10 +290,18 @@ SABOTEURS: Sequence[Saboteur] = (
         positions_reused,
     ),
     Saboteur(
-        "loss accepted in silence", "a loss is accepted, and no gap is recorded", "SF1", "accepted losses", loss_accepted_in_silence
+        "loss accepted in silence",
+        "a loss is accepted, and no gap is recorded",
+        "SF1",
+        "accepted losses",
+        loss_accepted_in_silence,
     ),
     Saboteur(
-        "another request collected", "a log goes on with another request than its own", "PL4", "identities", other_request_accepted
+        "another request collected",
+        "a log goes on with another request than its own",
+        "PL4",
+        "identities",
+        other_request_accepted,
     ),
     Saboteur(
         "log recreated under a reader",

@@ -25,6 +25,7 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "accepted losses": damage.accepted_losses,
     "identities": identities.identities,
     "collectors": collecting.collectors,
+    "kills": collecting.kills,
     "long outages": collecting.long_outages,
     "ownership": collecting.ownership,
     "troubled links": crossing.troubled_links,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import __future__ as features
-
 import inspect
 import sys
 import textwrap
@@ -46,7 +44,7 @@ def edited(owner: Any, name: str, *edits: tuple[str, str]) -> Iterator[None]:
         source = source.replace(old, new)
     module = sys.modules[function.__module__]
     space: dict[str, Any] = {}
-    code = compile(source, f"<sabotaged {function.__qualname__}>", "exec", features.annotations.compiler_flag, True)
+    code = compile(source, f"<sabotaged {function.__qualname__}>", "exec", annotations.compiler_flag, True)
     exec(code, module.__dict__, space)
     made = space[function.__name__]
     with mock.patch.object(owner, name, type(found)(made) if isinstance(found, staticmethod | classmethod) else made):
