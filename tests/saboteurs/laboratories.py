@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from . import collecting, crossing, damage, disks, identities
+from . import collecting, crossing, damage, disks, identities, planning
 
 __all__ = ["LABORATORIES", "Laboratory"]
 
@@ -28,6 +28,7 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "kills": collecting.kills,
     "long outages": collecting.long_outages,
     "ownership": collecting.ownership,
+    "queries": planning.queries,
     "troubled links": crossing.troubled_links,
     "slow links": crossing.slow_links,
     "links that break again and again": crossing.worn_links,
