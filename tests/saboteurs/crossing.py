@@ -17,7 +17,7 @@ import penstock
 from penstock import Payload, PenstockError, Service, Settings
 from tests.sim.clockwork import Network, Stuck, network, run
 from tests.sim.links import Road
-from tests.sim.test_link_troubles import LIMIT, World
+from tests.sim.test_link_troubles import World
 
 __all__ = ["outages", "slow_links", "troubled_links", "worn_links"]
 
@@ -31,6 +31,8 @@ WATCHFUL = Settings(
     close_grace=0.0,
 )
 """By which a peer that is silent for two seconds is taken for dead."""
+LIMIT = 2_000.0
+"""Seconds of virtual time within which everything must have ended."""
 KIB = 1024
 
 

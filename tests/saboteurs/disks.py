@@ -6,11 +6,16 @@ import errno
 import os
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
+from penstock.errors import JournalError
+from penstock.journal import JournalReader, JournalWriter
+from penstock.journal.layout import DURABLE, log_folder
+from penstock.journal.mark import newest
 from tests.disk.lying import LyingDisk, PowerCut
-from tests.disk.scenario import Promises, broken_promises, unnoticed, work
+from tests.disk.scenario import SOURCE, Promises, broken_promises, unnoticed, work
 
 __all__ = ["disk_errors", "errors_and_cuts", "lies", "power_cuts"]
 
@@ -34,7 +39,12 @@ def disk_errors(folder: Path) -> Iterator[str]:
     for name, step in _steps(folder, ERRORS):
         place, _ = _two(folder, name)
         promises = Promises()
-        _work(LyingDisk(place, fail_at=(step, (errno.EIO, errno.ENOSPC)[step % 2])), place, promises)
+        try:
+            _work(LyingDisk(place, fail_at=(step, (errno.EIO, errno.ENOSPC)[step % 2])), place, promises)
+        except JournalError as error:
+            # It has been tried again on a disk that works.
+            yield f"error at step {name}: the log cannot be written any more: {error}"
+            continue
         yield from (f"error at step {name}: {broken}" for broken in _broken(place, promises))
 
 
@@ -58,7 +68,23 @@ def lies(folder: Path) -> Iterator[str]:
         disk = LyingDisk(before, cut_at=max(step, 10), lies_from=rng.randrange(1, max(step, 10)))
         _work(disk, before, Promises())
         disk.power_cut(after, rng)
-        yield from (f"lies until step {name}: {wrong}" for wrong in unnoticed(after / "journal"))
+        for wrong in [*unnoticed(after / "journal"), *_below_the_mark(after / "journal")]:
+            yield f"lies until step {name}: {wrong}"
+
+
+def _below_the_mark(journal: Path) -> Iterator[str]:
+    """Yield what goes on as if a log ended before the durable mark that has survived."""
+    folder = log_folder(journal, SOURCE)
+    found = newest((folder / DURABLE).read_bytes()) if (folder / DURABLE).exists() else None
+    if found is None:
+        return
+    end = found[1].end
+    with suppress(JournalError):
+        if JournalReader(journal, SOURCE).end < end:
+            yield f"a reader sees no rows up to {end}, and no damage"
+    with suppress(JournalError), JournalWriter.open(journal, SOURCE) as writer:
+        if writer.position < end:
+            yield f"a writer goes on at {writer.position}, and rows were durable up to {end}"
 
 
 def _work(disk: LyingDisk, folder: Path, promises: Promises) -> None:

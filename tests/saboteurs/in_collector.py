@@ -116,7 +116,7 @@ SABOTEURS: Sequence[Saboteur] = (
         "stream adopted late",
         "a restored stream has no owner before the collector adopts it, and what comes before that is ignored",
         "PL1",
-        "collectors",
+        "kills",
         adopted_late,
     ),
     Saboteur(
@@ -130,21 +130,21 @@ SABOTEURS: Sequence[Saboteur] = (
         "publisher told too early",
         "the publisher hears that items are safe before they are appended",
         "",
-        "collectors",
+        "kills",
         told_before_durable,
     ),
     Saboteur(
         "wait before the checkpoint",
         "something is awaited between taking items and the checkpoint, which then covers items that are not appended",
         "",
-        "collectors",
+        "kills",
         checkpoint_after_a_wait,
     ),
     Saboteur(
         "checkpoint made after the append",
         "the publisher is told of a checkpoint that was made after the append, and covers what came meanwhile",
         "",
-        "collectors",
+        "kills",
         commits_of_more,
     ),
     Saboteur(
@@ -161,7 +161,7 @@ SABOTEURS: Sequence[Saboteur] = (
         "no gap after a refusal",
         "a publisher refuses to resume, and no gap is recorded",
         "",
-        "collectors",
+        "long outages",
         refused_resume_without_gap,
     ),
     Saboteur(
@@ -175,7 +175,7 @@ SABOTEURS: Sequence[Saboteur] = (
         "credit shrinks",
         "the credit recorded for the next process counts items that have come, so that it asks for too few",
         "PL1",
-        "collectors",
+        "kills",
         outstanding_too_high,
     ),
     Saboteur(

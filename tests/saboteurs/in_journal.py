@@ -102,6 +102,13 @@ def gaps_kept_after_deletion() -> Sabotage:
     )
 
 
+def cursor_not_durable() -> Sabotage:
+    def replace(path: Path, data: bytes) -> None:
+        disk.replace_file(path, data, fsync=False)
+
+    return replaced((retention, "replace_file", replace))
+
+
 def state_of_the_batch_before() -> Sabotage:
     real = writer.JournalWriter._note
 
@@ -152,6 +159,23 @@ def head_not_compared() -> Sabotage:
         return Promise(mark.end, None, mark.offset)
 
     return replaced((survey, "promised", promised), (reader, "promised", promised))
+
+
+def chain_moves_first() -> Sabotage:
+    return edited(
+        writer.JournalWriter,
+        "_write",
+        ("    size = len(batch.header)", "    self._head = batch.digest\n    size = len(batch.header)"),
+    )
+
+
+def mark_ignored_by_writers() -> Sabotage:
+    real = losses.recover
+
+    def recover(folder: Path, uuid: str, mark: Mark | None) -> Tail:
+        return real(folder, uuid, None)
+
+    return replaced((losses, "recover", recover))
 
 
 def positions_reused() -> Sabotage:
@@ -238,6 +262,13 @@ SABOTEURS: Sequence[Saboteur] = (
         gaps_kept_after_deletion,
     ),
     Saboteur(
+        "reader's position not durable",
+        "the position that a reader commits is not synced",
+        "",
+        "power cuts",
+        cursor_not_durable,
+    ),
+    Saboteur(
         "state of the batch before",
         "a batch carries the collector's state of the batch before it",
         "",
@@ -281,6 +312,20 @@ SABOTEURS: Sequence[Saboteur] = (
         "THREATS 97",
         "damaged logs",
         head_not_compared,
+    ),
+    Saboteur(
+        "chain moves first",
+        "a batch that the disk refuses counts as the one before the next",
+        "",
+        "disk errors",
+        chain_moves_first,
+    ),
+    Saboteur(
+        "mark ignored by writers",
+        "a writer goes on where the files end, even if the durable mark tells of more",
+        "SF1",
+        "a disk that lies",
+        mark_ignored_by_writers,
     ),
     Saboteur(
         "positions used twice",

@@ -7,10 +7,12 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from penstock.core.replay import Replay
+from penstock.core.timers import Timer
 from penstock.river import links as river_links
 from penstock.river.checkpoint import Checkpoints
 from penstock.river.sequence import Sequence as Numbers
 from penstock.rsocket import links as rsocket_links
+from penstock.rsocket.keepalive import Keepalive
 from penstock.rsocket.session import RSocketSession
 
 from .patching import edited, replaced
@@ -38,6 +40,14 @@ def rsocket_output_is_no_life() -> Sabotage:
         self._moved_at = now
 
     return replaced((rsocket_links.Links, "progressed", progressed))
+
+
+def silence_is_endured() -> Sabotage:
+    def silent(self: Keepalive, now: float) -> bool:
+        self._timers.set(Timer.SILENCE, now + self._lifetime)
+        return False
+
+    return replaced((Keepalive, "silent", silent))
 
 
 def resent_for_ever() -> Sabotage:
@@ -134,6 +144,13 @@ SABOTEURS: Sequence[Saboteur] = (
         rsocket_output_is_no_life,
     ),
     Saboteur(
+        "silence endured",
+        "an RSocket peer that is silent for longer than its keepalive lifetime is not given up",
+        "THREATS 91",
+        "troubled links",
+        silence_is_endured,
+    ),
+    Saboteur(
         "resent for ever",
         "a message that no link carries to its end is sent again without end",
         "RV1",
@@ -151,28 +168,28 @@ SABOTEURS: Sequence[Saboteur] = (
         "River confirms too much",
         "a River collector acknowledges what has come, and not what its last checkpoint covers",
         "",
-        "collectors",
+        "kills",
         river_confirms_what_has_come,
     ),
     Saboteur(
         "River forgets what streams hold",
         "a River checkpoint covers items that nobody has asked for yet",
         "",
-        "collectors",
+        "kills",
         river_ignores_what_streams_hold,
     ),
     Saboteur(
         "River numbers not reserved",
         "the next process of a River collector uses numbers that the last one may have used",
         "",
-        "collectors",
+        "kills",
         river_reserves_nothing,
     ),
     Saboteur(
         "RSocket position counts lengths",
         "the position of an RSocket session counts the length fields within a run of frames",
         "",
-        "collectors",
+        "kills",
         rsocket_position_counts_prefixes,
     ),
     Saboteur(
@@ -207,14 +224,14 @@ SABOTEURS: Sequence[Saboteur] = (
         "RSocket confirms too much",
         "an RSocket collector confirms what has come, and not what its last checkpoint covers",
         "",
-        "collectors",
+        "kills",
         reported_what_has_come,
     ),
     Saboteur(
         "request not in the checkpoint",
         "a checkpoint counts credit that it does not ask for again after a kill",
         "",
-        "collectors",
+        "kills",
         request_not_retained,
     ),
     Saboteur(
