@@ -78,6 +78,7 @@ async def run(report: Report, options: argparse.Namespace, folder: Path) -> None
         report.starts = {child.name: child.starts for child in children}
     finally:
         await world.end()
+    report.write(folder / "report.json")
     report.verdicts = judge(folder, report.log)
 
 

@@ -6,6 +6,7 @@ Then it reads what is left, writes down the gaps that Spark shows, and ends.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Final
@@ -46,6 +47,10 @@ def main(folder: Path) -> None:
         spark__driver__memory="1g",
         spark__executor__memory="1g",
         spark__task__maxFailures="8",
+        # Else the application ends with the tenth executor that is killed.
+        spark__deploy__maxExecutorRetries="-1",
+        # Executors import what the driver imports.
+        spark__executorEnv__PYTHONPATH=os.environ.get("PYTHONPATH", ""),
         spark__sql__streaming__pollingDelay="50ms",
         spark__sql__streaming__minBatchesToRetain="20",
     )

@@ -16,6 +16,7 @@ SRC = TESTS.parent / "src"
 WITHOUT_SOURCE = {
     "aio/test_farewells.py": "all protocols and transports: what both sides say when they close",
     "test_docs.py": "README and docs: what they say",
+    "test_failures.py": "the page of failures: the tests that it names",
     "test_exports.py": "the package as a whole, as penstock/__init__.py shows it",
     "test_layers.py": "all sources: who imports whom",
     "test_mirror.py": "all sources and tests: this file",
@@ -27,10 +28,10 @@ WITHOUT_SOURCE = {
 }
 # Folders of tests that go across the layers.
 ACROSS = {
-    "chaos": "links that stall and break",
-    "disk": "power cuts and errors under a journal",
+    "chaos": "links that stall and break, and what judges the chaos laboratory",
+    "disk": "the journal on a disk that lies",
     "hostile": "peers that attack, over sockets and without",
-    "saboteurs": "known mistakes, and the laboratories that must find them",
+    "saboteurs": "known mistakes, which the laboratories must find",
     "sim": "two sessions and a virtual clock",
 }
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 TESTS = Path(__file__).parent.parent
-ROWS = range(1, 74)
+ROWS = {*range(1, 74), 76, 83, *range(91, 95), *range(96, 102)}
 
 _NAMED = re.compile(r"THREATS ((?:\d+(?:, | and )?)+)")
 
@@ -19,7 +19,7 @@ def named(text: str) -> set[int]:
 def test_every_row_has_a_test() -> None:
     tests = [path for path in TESTS.rglob("test_*.py") if path != Path(__file__)]
     rows = set().union(*(named(path.read_text()) for path in tests))
-    assert set(ROWS) - rows == set()
+    assert ROWS - rows == set()
 
 
 def test_rows_are_read_however_they_are_listed() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import penstock
 from penstock import ApplicationError, ConnectError, Settings
-from penstock.errors import JournalMismatch, SetupRejected
+from penstock.errors import JournalMismatch, LimitExceeded, SetupRejected
 from penstock.journal import Journal, JournalWriter, Request, collect
 from penstock.journal import secret as secrets
 from penstock.journal.collect import Collector
@@ -374,3 +374,15 @@ async def test_a_clock_that_goes_back_changes_no_order(tmp_path: Path, monkeypat
                 await until(lambda expected=expected, each=each: each.progress.position == expected)
     assert rows(tmp_path) == 3 * numbered(0, 5)
     assert [position for position, _ in gaps(tmp_path)] == [5, 10]
+
+
+async def test_an_item_above_the_limit_is_a_gap_and_an_error(tmp_path: Path) -> None:
+    publisher = Publisher(b"1", b"2", b'"%s"' % (b"a" * 100_000))
+    limits = Settings(max_frame_bytes=70_000, fragment_bytes=1_000)
+    async with publishing(publisher, RIVER):
+        with pytest.raises(LimitExceeded, match="max_frame_bytes"):
+            await collector(tmp_path, RIVER, RIVER_ROUTE, settings=limits).run()
+    assert rows(tmp_path) == [b"1", b"2"]
+    [(position, reason)] = gaps(tmp_path)
+    assert position == 2
+    assert "max_frame_bytes" in reason

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import DataLost, JournalCorrupt
+from penstock import JournalCorrupt
 from penstock.journal import Journal, JournalReader, JournalWriter
 from penstock.journal.format import Entry
 from penstock.journal.layout import log_folder
@@ -249,10 +249,18 @@ def positions(path: Path) -> list[int]:
     return [row for batch in reader.read(reader.first, reader.end) for row in batch["position"].to_pylist()]
 
 
-def test_without_its_first_segment_a_log_is_trimmed(tmp_path: Path) -> None:
+def test_without_its_first_segment_a_log_is_damaged(tmp_path: Path) -> None:
+    # THREATS 97: nobody has trimmed it.
     folder = write(tmp_path, 3, 3, 3, segment_bytes=1)
     segment(folder).unlink()
     reader = JournalReader(tmp_path, SOURCE)
     assert numbers(reader, 3, 9) == list(range(3, 9))
-    with pytest.raises(DataLost, match="positions 0 to 2"):
-        reader.read(0, 9)
+    with pytest.raises(JournalCorrupt, match=r"positions 0 to 2 are damaged \(the file is missing"):
+        numbers(reader, 0, 9)
+    assert Journal(tmp_path).verify()[SOURCE].damage == [(0, 3)]
+    with pytest.raises(JournalCorrupt, match="positions 0 to 2"):
+        JournalWriter.open(tmp_path, SOURCE)
+    with JournalWriter.open(tmp_path, SOURCE, accept_loss=True) as writer:
+        assert writer.position == 9
+    assert numbers(JournalReader(tmp_path, SOURCE), 3, 9) == list(range(3, 9))
+    assert JournalReader(tmp_path, SOURCE).damage() == []

@@ -303,9 +303,9 @@ def test_a_segment_that_is_cut_or_gone(tmp_path: Path) -> None:
         numbers(JournalReader(tmp_path, SOURCE))
     first.unlink()
     reader = JournalReader(tmp_path, SOURCE)
-    assert reader.first == following
-    with pytest.raises(DataLost, match=f"positions 0 to {following - 1} are"):
-        reader.read(0, 12)
+    assert reader.first == 0
+    with pytest.raises(JournalCorrupt, match=rf"positions 0 to {following - 1} are damaged \(the file is missing"):
+        numbers(reader, 0, 12)
 
 
 def test_a_hole_between_segments_is_named(tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_a_last_segment_that_is_gone_is_named(tmp_path: Path) -> None:
         assert reader.end == 6
         with pytest.raises(JournalCorrupt, match=r"03.arrows: positions 3 to 5 are damaged \(the file is missing"):
             numbers(reader, 3, 6)
-    assert (reader.first, reader.damage()) == (3, [(3, 6)])
+    assert (reader.first, reader.damage()) == (0, [(0, 3), (3, 6)])
 
 
 def test_a_log_that_is_gone_or_another_is_an_error(tmp_path: Path) -> None:
@@ -383,3 +383,13 @@ def test_reading_while_it_is_written_and_trimmed(tmp_path: Path) -> None:
     thread.join()
     assert failures == []
     assert journal.reader(SOURCE).first > 0
+
+
+def test_a_segment_that_goes_while_it_is_read_is_missing(tmp_path: Path) -> None:
+    # THREATS 97: whatever was not trimmed must be there.
+    folder = write(tmp_path, 9_000, 9_000, 9_000, 9_000, segment_bytes=1)
+    batches = JournalReader(tmp_path, SOURCE).read(0, 36_000)
+    assert next(batches).num_rows == 9_000
+    segment(folder, 18_000).unlink()
+    with pytest.raises(JournalCorrupt, match=r"positions 18000 to 26999 are damaged \(the file is missing"):
+        list(batches)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from penstock.journal import JournalWriter
+from penstock.journal.retention import trim
 from penstock.journal.storage import LogFolder
 from penstock.journal.verify import Report, verify
 from tests.journal.logs import SOURCE, append, flip, segment, write
@@ -76,7 +77,7 @@ def test_a_torn_tail_is_no_problem(folder: Path) -> None:
 
 
 def test_a_trimmed_log_begins_where_it_begins(folder: Path) -> None:
-    segment(folder, 0).unlink()
+    trim(folder, 6, retain_bytes=0)
     found = report(folder)
     assert (found.first, found.end, found.rows, found.sound) == (6, 18, 12, True)
 

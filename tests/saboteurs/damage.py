@@ -113,8 +113,8 @@ class Specimen:
         os.truncate(segment(folder, first), entry.offset)
 
     def remove(self, rng: random.Random) -> None:
-        """Remove a segment, though not the oldest: that is what trimming does."""
-        rng.choice(self._segments()[1:]).unlink()
+        """Remove a segment."""
+        rng.choice(self._segments()).unlink()
 
     def take_from_another(self, rng: random.Random) -> None:
         """Put the segments and the mark of another log in the place of these."""

@@ -30,11 +30,13 @@ from ..errors import (
     ConnectError,
     DiskFull,
     JournalError,
+    LimitExceeded,
     LinkError,
     LocalError,
     OwnerMissing,
     PeerClosed,
     PenstockError,
+    ProtocolError,
     ResumeRejected,
     SessionError,
     SetupRejected,
@@ -275,6 +277,11 @@ class Collector:
             except (asyncio.CancelledError, JournalError):
                 # The publisher keeps the session, and whoever reads the checkpoint goes on with it.
                 peer.detach()
+                raise
+            except (ProtocolError, LimitExceeded) as error:
+                if not peer.closed:
+                    # The stream failed alone, so nobody who resumes the session can go on with it.
+                    await self._lost(log, f"the stream failed: {error}")
                 raise
 
     async def _stream(self, log: FeedLog, peer: Peer, resumed: bool) -> Stream:

@@ -52,10 +52,10 @@ def write_at(fd: int, chunks: Iterable[bytes | memoryview], offset: int) -> int:
     return offset
 
 
-def make_folder(folder: Path) -> None:
+def make_folder(folder: Path, *, fsync: bool = True) -> None:
     """Make a folder and those above it, for this user only whatever the umask; one that exists stays as it is.
 
-    The names are durable when this returns: a power cut must not take a log away with the folder above it.
+    With `fsync` the names are durable when this returns: a power cut must not take a log away with the folder above it.
     """
     missing = []
     while not folder.is_dir():
@@ -69,7 +69,8 @@ def make_folder(folder: Path) -> None:
                 raise
         else:
             each.chmod(0o700)
-            sync_folder(each.parent)
+            if fsync:
+                sync_folder(each.parent)
 
 
 def open_private(path: Path, flags: int) -> int:

@@ -30,6 +30,7 @@ __all__ = [
     "IDENTITY",
     "LOCK",
     "SECRET",
+    "TRIMMED",
     "Extent",
     "bytes_between",
     "check_name",
@@ -46,6 +47,7 @@ COMMITTED = "_committed"
 IDENTITY = "_log.json"
 SECRET = "_secret"
 GAPS = "_gaps"
+TRIMMED = "_trimmed"
 
 _SOURCE = "source="
 _SUFFIX = ".arrows"

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from ..errors import DataLost, JournalCorrupt, JournalMismatch, LocalError
 from .damage import Damage, Promise
-from .format import SCHEMA
+from .format import SCHEMA, corrupt
 from .gaps import Gap, merge
 from .index import Index
 from .layout import Extent, bytes_between
 from .losses import is_accepted
 from .mark import Mark
 from .storage import LogFolder
-from .survey import link, promised, seal
+from .survey import link, missing_beginning, promised, seal
 
 __all__ = ["JournalReader"]
 
@@ -57,6 +57,7 @@ class JournalReader:
         self._sizes: dict[int, int] = {}
         # Of a log without segments.
         self._start = 0
+        self._trimmed = 0
         self.uuid = self._log.require().uuid
         self.refresh()
 
@@ -93,6 +94,10 @@ class JournalReader:
             missing.miss(promised(mark))
             indexes.append(missing)
             segments.append((mark.segment, 0))
+        if mark is not None and indexes:
+            beginning = self._beginning(indexes[0].first)
+            indexes[:0] = beginning
+            segments[:0] = [(index.first, 0) for index in beginning]
         start = mark.end if mark else 0
         end = indexes[-1].end if indexes else start
         if end < before or (indexes and indexes[-1].damage):
@@ -105,6 +110,12 @@ class JournalReader:
         self._sizes = dict(segments)
         self._indexes = indexes
         self._start = start
+
+    def _beginning(self, first: int) -> list[Index]:
+        """Return the index of what is missing before the first segment, and was not trimmed."""
+        if first > self._trimmed:
+            self._trimmed = self._log.trimmed()
+        return missing_beginning(self._log, self.uuid, first, self._trimmed)
 
     def _look(self) -> tuple[Mark | None, list[tuple[int, int]]]:
         """Return the mark, and the segments up to it; those behind it have a name, but their writer is not done."""
@@ -317,7 +328,10 @@ class JournalReader:
                 content = None
         if content is None:
             self.refresh()
-            raise self._lost(start, end if following is None else min(end, following))
+            behind = end if following is None else min(end, following)
+            if index.first >= self.first:
+                raise corrupt(index.name, start, behind, "the file is missing")
+            raise self._lost(start, behind)
         return content
 
 

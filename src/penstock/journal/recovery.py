@@ -63,6 +63,15 @@ def recover(folder: Path, uuid: str, mark: Mark | None) -> Tail:
     leftovers = []
     while segments and _behind(segments[-1], mark) and _never_durable(log.content(segments[-1]), uuid, mark):
         leftovers.append(segments.pop())
+    tail = _surveyed(log, uuid, segments, mark, leftovers)
+    if any(first > tail.position for first in leftovers):
+        # The name of a segment tells that the rows before it were durable once: they must not be given to others.
+        return _surveyed(log, uuid, [*segments, *reversed(leftovers)], mark, [])
+    return tail
+
+
+def _surveyed(log: LogFolder, uuid: str, segments: list[int], mark: Mark | None, leftovers: list[int]) -> Tail:
+    """Return where a log of these segments ends."""
     torn: list[int] = []
     indexes = survey(log, uuid, segments, mark, lambda last, content: torn.append(_grow(last, content, mark)))
     return _tail(indexes, uuid, mark, sum(torn), leftovers)

@@ -14,12 +14,13 @@ from ..errors import JournalCorrupt, JournalError, JournalMissing
 from .gaps import MAX_GAPS_BYTES, Gap
 from .gaps import decode as decode_gaps
 from .identity import MAX_IDENTITY_BYTES, Identity, decode, without_identity
-from .layout import DURABLE, GAPS, IDENTITY, segment_name, segment_position, source_folder, source_of
+from .layout import DURABLE, GAPS, IDENTITY, TRIMMED, segment_name, segment_position, source_folder, source_of
 from .mark import MAX_MARK_FILE_BYTES, Mark, newest
 
 __all__ = ["LogFolder", "list_sources", "resolve"]
 
 _MAPPED = pyarrow.fs.LocalFileSystem(use_mmap=True)
+_MAX_POSITION_BYTES = 32
 _MARK_TRIES = 3
 """A slot is written in one piece: reading two slots while each of them is written is rare twice."""
 
@@ -134,6 +135,24 @@ class LogFolder:
         """
         data = self._small(GAPS, MAX_GAPS_BYTES)
         return [] if data is None else decode_gaps(data, f"{self.path}/{GAPS}")
+
+    def trimmed(self) -> int:
+        """Return the position below which rows were trimmed; 0 if none were.
+
+        Raises:
+            JournalCorrupt: The file that tells is damaged.
+
+        """
+        data = self._small(TRIMMED, _MAX_POSITION_BYTES)
+        if data is None:
+            return 0
+        text = data.strip()
+        if not text.isdigit() or len(data) > _MAX_POSITION_BYTES:
+            raise JournalCorrupt(
+                f"{self.path}/{TRIMMED}: is not a position; restore it from a copy, or write the position of the "
+                "first row that is left"
+            )
+        return int(text)
 
     def _small(self, file_name: str, limit: int) -> bytes | None:
         """Return a file beside the segments, cut a byte behind `limit`; None if there is no such file."""

@@ -12,7 +12,7 @@ from .index import Index, first_prev
 from .mark import Mark
 from .storage import LogFolder
 
-__all__ = ["link", "promised", "seal", "survey"]
+__all__ = ["link", "missing_beginning", "promised", "seal", "survey"]
 
 
 def promised(mark: Mark) -> Promise:
@@ -48,6 +48,23 @@ def link(index: Index, content: pa.Buffer, behind: Index) -> None:
         index.rebuild(content, Promise(behind.first, behind.prev, content.size), why)
 
 
+def missing_beginning(log: LogFolder, uuid: str, first: int, trimmed: int) -> list[Index]:
+    """Return the index of the segments that are missing before the first one that is there; none if none are.
+
+    Args:
+        log: The log.
+        uuid: Its UUID.
+        first: The position that the first segment begins with.
+        trimmed: Below it rows were trimmed.
+
+    """
+    if first <= trimmed:
+        return []
+    missing = Index(log.name(trimmed), trimmed, uuid)
+    missing.miss(Promise(first))
+    return [missing]
+
+
 def survey(
     log: LogFolder, uuid: str, segments: list[int], mark: Mark | None, tail: Callable[[Index, pa.Buffer], None]
 ) -> list[Index]:
@@ -61,7 +78,9 @@ def survey(
         tail: Looks through what lies behind the mark in the last segment, if that has begun by then.
 
     """
-    indexes: list[Index] = []
+    indexes = []
+    if mark is not None:
+        indexes = missing_beginning(log, uuid, segments[0] if segments else mark.segment, log.trimmed())
     before: pa.Buffer | None = None
     for first, following in zip_longest(segments, segments[1:]):
         content = log.content(first)
@@ -71,7 +90,7 @@ def survey(
         _look_through(log, index, content, uuid, following, mark)
         if not index.sealed:
             tail(index, content)
-        if indexes:
+        if before is not None:
             link(indexes[-1], before, index)
         indexes.append(index)
         before = content

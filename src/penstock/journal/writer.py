@@ -81,7 +81,7 @@ class JournalWriter:
         self._committed = 0
         self._identity: Identity
         with disk_errors(folder, "be made"):
-            make_folder(folder)
+            make_folder(folder, fsync=fsync)
             if fsync:
                 sync_folder(folder.parent)
         self._lock = lock or Lock(folder / LOCK)

@@ -1,0 +1,29 @@
+"""The page of failures names tests that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs/reference/failures.md").read_text()
+ROWS = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in PAGE.splitlines() if line.startswith("| ")]
+FAULTS = [row for row in ROWS if row[0] != "fault"]
+
+
+@pytest.mark.parametrize("row", FAULTS, ids=lambda row: row[0])
+def test_every_fault_is_shown_by_a_test(row: list[str]) -> None:
+    assert len(row) == 4
+    shown = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", row[3])
+    assert shown
+    for file, name in shown:
+        assert not name or f"def {name}(" in (ROOT / file).read_text()
+
+
+def test_every_component_has_a_table() -> None:
+    assert re.findall(r"^## (.*)$", PAGE, re.MULTILINE) == COMPONENTS
+
+
+COMPONENTS = ["Publisher", "Link", "Collector", "Disk and journal", "Spark", "River"]
