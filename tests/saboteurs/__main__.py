@@ -2,7 +2,8 @@
 
 Without names all of them are sent. With ``-`` names are read from standard input, a line each: a saboteur's, or a
 laboratory's, which then works on sound code. Each is answered by a line of JSON: the first breach that was found, or
-null. Compiled classes cannot be patched, so this needs the plain build.
+null; and a traceback, if something fell over without a verdict. Compiled classes cannot be patched, so this needs the
+plain build.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import logging
 import sys
 import tempfile
+import traceback
 from contextlib import closing, nullcontext
 from pathlib import Path
 
@@ -31,6 +33,13 @@ def breach(name: str) -> str | None:
         return next(found, None)
 
 
+def _answer(name: str) -> tuple[str | None, str]:
+    try:
+        return breach(name), ""
+    except Exception:
+        return None, traceback.format_exc()
+
+
 def main(names: list[str]) -> int:
     """Return how many saboteurs were not found."""
     if not _build.PURE:
@@ -39,7 +48,7 @@ def main(names: list[str]) -> int:
     logging.disable(logging.CRITICAL)
     if names == ["-"]:
         for line in sys.stdin:
-            print(json.dumps(breach(line.strip())), flush=True)
+            print(json.dumps(_answer(line.strip())), flush=True)
         return 0
     missed = 0
     for name in names or BY_NAME:

@@ -63,10 +63,12 @@ def folder_above_not_synced() -> Sabotage:
         if folder.name.startswith("source="):
             disk.sync_folder(folder)
 
-    def make(folder: Path) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-    return replaced((writer, "sync_folder", in_a_log), (writer, "make_folder", make), (feedlog, "make_folder", make))
+    edit = "if fsync:", "if False:"
+    return together(
+        replaced((writer, "sync_folder", in_a_log)),
+        edited(writer, "make_folder", edit),
+        edited(feedlog, "make_folder", edit),
+    )
 
 
 def mark_before_sync() -> Sabotage:

@@ -46,14 +46,17 @@ class Range:
         finally:
             timer.cancel()
         if not answer:
-            self._process = None
-            pytest.fail(f"{name!r} ended its process, with code {process.wait()}")
-        found: str | None = json.loads(answer)
+            self.close()
+            pytest.fail(f"{name!r} took longer than {PATIENCE:g} s")
+        found: str | None
+        found, error = json.loads(answer)
+        assert not error, error
         return found
 
     def close(self) -> None:
         if self._process is not None:
             self._process.communicate()
+            self._process = None
 
     def _started(self) -> subprocess.Popen[str]:
         return subprocess.Popen(
