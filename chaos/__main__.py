@@ -47,7 +47,8 @@ async def disturb(world: World, report: Report, options: argparse.Namespace) -> 
     running: set[asyncio.Task[None]] = set()
 
     async def one(fault: Fault) -> None:
-        report.kills += await happen(fault, world)
+        killed = await happen(fault, world)
+        report.kills += killed
 
     for fault in faults(report.seed, options.pause):
         await asyncio.sleep(fault.pause)

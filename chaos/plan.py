@@ -17,14 +17,14 @@ KINDS: Final[dict[str, float]] = {
     "kill collector": 50,
     "kill publisher": 6,
     "kill proxy": 1,
-    "kill executor": 1,
-    "kill python worker": 2,
-    "kill driver's python": 0.5,
-    "kill driver's JVM": 0.5,
+    "kill executor": 0.3,
+    "kill python worker": 0.5,
+    "kill driver's python": 0.15,
+    "kill driver's JVM": 0.15,
     "pause collector": 6,
     "pause publisher": 4,
     "pause proxy": 1,
-    "pause executor": 1,
+    "pause executor": 0.3,
     "cut": 30,
     "stall": 8,
     "trickle": 4,
@@ -33,8 +33,8 @@ KINDS: Final[dict[str, float]] = {
     "starve": 3,
     "fill disk": 3,
 }
-"""How often each fault comes, in proportion. An outage is longer than River's retry budget of five tries, a long one
-longer than any session lives without a link."""
+"""How often each fault comes, in proportion. Spark is hit seldom, because it takes many seconds to come back. An
+outage is longer than River's retry budget of five tries, a long one longer than any session lives without a link."""
 
 LONG_OUTAGE: Final = 60.0
 LATE: Final = ("no", "no", "waits:0.3", "waits:0.05", "blocks:0.3", "blocks:0.05")
