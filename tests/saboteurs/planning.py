@@ -73,7 +73,7 @@ class Query:
         """Where its first batch begins: at the earliest row that was left then."""
         return int(self.planned[0]["from"][SOURCE])
 
-    def step(self, hidden: bool = False) -> None:
+    def step(self, *, hidden: bool = False) -> None:
         """Do one micro-batch, perhaps one that was planned before; or die in the middle.
 
         Args:
