@@ -7,7 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from penstock.journal import Journal
 from penstock.journal.format import ITEMS
+from penstock.journal.layout import COMMITTED, log_folder
+from penstock.journal.retention import commit
 from penstock.journal.writer import JournalWriter
 from tests.cli.conftest import Penstock, assert_one_line
 
@@ -67,19 +70,19 @@ def test_verify_finds_damage(penstock: Penstock, tmp_path: Path) -> None:
     assert_one_line(result)
 
 
-@pytest.mark.parametrize("verb", ["ls", "tail", "verify"])
-def test_no_journal_is_wrong_use(penstock: Penstock, verb: str, tmp_path: Path) -> None:
-    for arguments in ((f"{tmp_path}/none",), (str(tmp_path),)):
-        result = penstock("journal", verb, *arguments)
+@pytest.mark.parametrize("verb", [["ls"], ["tail"], ["verify"], ["forget", "reader"]], ids=" ".join)
+def test_no_journal_is_wrong_use(penstock: Penstock, verb: list[str], tmp_path: Path) -> None:
+    for folder in (f"{tmp_path}/none", str(tmp_path)):
+        result = penstock("journal", verb[0], folder, *verb[1:])
         assert result.code == 2
         assert "no journal" in result.err
         assert_one_line(result)
 
 
-@pytest.mark.parametrize("verb", ["ls", "tail", "verify"])
-def test_no_such_log_is_wrong_use(penstock: Penstock, verb: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("verb", [["ls"], ["tail"], ["verify"], ["forget", "reader"]], ids=" ".join)
+def test_no_such_log_is_wrong_use(penstock: Penstock, verb: list[str], tmp_path: Path) -> None:
     fill(tmp_path, "a", 1)
-    result = penstock("journal", verb, str(tmp_path), "--source", "b")
+    result = penstock("journal", verb[0], str(tmp_path), *verb[1:], "--source", "b")
     assert result.code == 2
     assert "has no log 'b'; it has a" in result.err
     assert_one_line(result)
@@ -151,3 +154,50 @@ def test_repair_shows_what_it_would_do_and_does_it(penstock: Penstock, tmp_path:
     assert (done["lost"], done["refused"]) == ([[3, 5]], "")
     assert penstock("journal", "repair", str(tmp_path), "c").code == 0
     assert penstock("journal", "verify", str(tmp_path), "--source", "c").code == 0
+
+
+@pytest.fixture
+def read_journal(tmp_path: Path) -> Path:
+    """Return a journal of the logs a and b, which `spark` reads, and of c, which nobody reads."""
+    for source in "abc":
+        fill(tmp_path, source, 2_000)
+    for cursor, position in (("spark@0", 1_500), ("spark@1", 1_200), ("report", 3)):
+        commit(log_folder(tmp_path, "a"), cursor, position)
+    commit(log_folder(tmp_path, "b"), "spark", 7)
+    return tmp_path
+
+
+def test_forget_drops_a_reader_in_every_log(penstock: Penstock, read_journal: Path) -> None:
+    result = penstock("journal", "forget", str(read_journal), "spark")
+    assert result.code == 0
+    assert result.out.decode().splitlines() == [
+        "a: dropped reader spark, which had committed position 1,200",
+        "b: dropped reader spark, which had committed position 7",
+    ]
+    journal = Journal(read_journal)
+    assert [journal.readers(source) for source in "abc"] == [["report"], [], []]
+
+
+def test_forget_drops_a_reader_in_one_log(penstock: Penstock, read_journal: Path) -> None:
+    result = penstock("journal", "forget", str(read_journal), "spark", "--source", "a", "--json")
+    assert result.objects == [{"source": "a", "reader": "spark", "position": 1_200, "cursors": ["spark@0", "spark@1"]}]
+    journal = Journal(read_journal)
+    assert [journal.readers(source) for source in "abc"] == [["report"], ["spark"], []]
+
+
+def test_forget_lists_the_readers_where_there_is_no_such_one(penstock: Penstock, read_journal: Path) -> None:
+    result = penstock("journal", "forget", str(read_journal), "nobody")
+    assert result.code == 2
+    assert "has no reader 'nobody'; its readers are a: report, spark; b: spark; c: none" in result.err
+    assert_one_line(result)
+    result = penstock("journal", "forget", str(read_journal), "report", "--source", "b")
+    assert result.code == 2
+    assert "its readers are b: spark" in result.err
+    assert Journal(read_journal).readers("a") == ["report", "spark"]
+
+
+def test_forget_drops_a_reader_whose_position_is_damaged(penstock: Penstock, read_journal: Path) -> None:
+    (log_folder(read_journal, "b") / COMMITTED / "spark").write_bytes(b"junk")
+    result = penstock("journal", "forget", str(read_journal), "spark", "--source", "b")
+    assert result.out == b"b: dropped reader spark, whose position was damaged\n"
+    assert Journal(read_journal).readers("b") == []

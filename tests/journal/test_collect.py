@@ -189,6 +189,7 @@ async def test_a_new_stream_is_not_opened_while_readers_leave_too_much(tmp_path:
     collector = Collector(URL, ROUTE, tmp_path, budget_bytes=5_000, again=True)
     async with publisher.serve(), collecting(collector) as task:
         await until(lambda: "budget" in collector.progress.waiting)
+        assert "no reader commits (in Spark, name the query with the option reader)" in collector.progress.waiting
         assert publisher.began == 0
         Journal(tmp_path).trim(ROUTE, 10, retain_bytes=0)
         await task

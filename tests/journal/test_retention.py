@@ -12,7 +12,7 @@ from penstock import JournalCorrupt, JournalError, JournalMismatch, JournalMissi
 from penstock.journal import JournalReader, JournalWriter
 from penstock.journal.identity import load
 from penstock.journal.layout import COMMITTED, segment_position
-from penstock.journal.retention import commit, commits, cursors, drop, forget, trim
+from penstock.journal.retention import Committed, commit, commits, cursors, drop, forget, readers, trim
 from tests.journal.logs import SOURCE, append, numbers, segment, write
 
 
@@ -42,9 +42,11 @@ def test_commits_are_kept_by_name(log: Path) -> None:
     assert msgspec.json.decode((log / COMMITTED / "a").read_bytes()) == {
         "position": 5, "query": None, "log": identity.uuid,
     }  # fmt: skip
-    forget(log, "a")
-    forget(log, "a")
+    assert readers(log) == ["a", "b"]
+    assert forget(log, "a") == {"a": Committed(5, None, identity.uuid)}
+    assert forget(log, "a") == {}
     assert commits(log) == {"b": 0}
+    assert readers(log) == ["b"]
 
 
 def test_a_commit_never_goes_back_unless_asked_to(log: Path) -> None:

@@ -267,11 +267,13 @@ def test_a_client_says_that_it_lives_while_a_long_message_comes() -> None:
     # The server's heartbeats, which it answers, are behind that message.
     duo = Duo()
     sent = duo.client.sequence.seq
-    for second in range(1, 5):
+    said = []
+    for second in range(1, 6):
         duo.client.receive(b"\0\0\1\0" if second == 1 else b"x", duo.now + second - 0.5)
         duo.client.handle_timer(duo.now + second)
-    said = messages(duo.client.take_output())
-    assert [(message.seq, message.control_flags) for message in said] == [(sent + at, 1) for at in range(4)]
+        said.append([(message.seq, message.control_flags) for message in messages(duo.client.take_output())])
+    # The echo of the server's greeting has said it in the first second.
+    assert said == [[], *([(sent + at, 1)] for at in range(4))]
     assert not unlinked(duo.client.take_events())
 
 
@@ -301,6 +303,45 @@ def test_links_that_bring_no_acknowledgement_wear_a_session_out(moved: bool, lin
     assert duo.links == links
     [failed] = duo.of("client", "Failed")
     assert re.search(r"10\d\d\d bytes to SERVER was sent again and again", str(failed.error))
+
+
+def test_a_servers_answer_that_gets_lost_wears_its_session_out() -> None:
+    # THREATS 91
+    duo = Duo()
+    number = duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 1}))
+    duo.drive()
+
+    def lose(message: Message, direction: str) -> str:
+        if direction == "c>s" or message.control_flags & 1:
+            return ""
+        duo.server.progressed(duo.now)
+        return "before"
+
+    duo.server.send(number, duo.payload("x" * 10_000))
+    duo.lose = lose
+    duo.drive()
+    while not duo.of("server", "Closed"):
+        duo.link()
+    assert duo.links == 8
+    assert re.search(r"10\d\d\d bytes to client-1 was sent again", str(duo.of("server", "Closed")[0].error))
+
+
+def test_heartbeats_that_acknowledge_nothing_newer_do_not_reset_the_count() -> None:
+    # THREATS 91
+    session = client()
+    session.open(Kind.CALL, "demo.add", Payload(b'"%s"' % (b"x" * 10_000)), 1)
+    for link in range(8):
+        assert session.link_wanted
+        session.link_up(0.0)
+        answer(session, {"ok": True, "sessionId": session.session_id})
+        # Each link brings the server's next heartbeat, and the call is never acknowledged.
+        beat = {"id": "b", "from": "SERVER", "to": "client-1", "seq": link, "ack": 0, "streamId": "heartbeat"}
+        session.receive(framed(encode_value(beat | {"controlFlags": 1, "payload": {"type": "ACK"}}, "json")), 0.0)
+        assert session.sequence.ack == link + 1
+        session.progressed(0.0)
+        session.link_down(0.0, None)
+    closed = session.take_events()[-1]
+    assert isinstance(closed, Closed) and re.search(r"10\d\d\d bytes to SERVER", str(closed.error))
 
 
 def test_an_acknowledgement_makes_up_for_what_was_lost() -> None:

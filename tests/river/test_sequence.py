@@ -20,6 +20,16 @@ def test_what_is_acknowledged_is_forgotten() -> None:
     assert (sequence.first, sequence.unacked, sequence.octets) == (3, [], 0)
 
 
+def test_the_largest_message_is_told() -> None:
+    sequence = Sequence(10, 1_000)
+    assert sequence.largest == 0
+    for message in (b"a", b"ccc", b"bb"):
+        sequence.sent(message)
+    assert sequence.largest == 3
+    sequence.acknowledged(2)
+    assert sequence.largest == 2
+
+
 def test_what_was_never_sent_cannot_be_acknowledged() -> None:
     sequence = Sequence(10, 1_000)
     sequence.sent(b"a")

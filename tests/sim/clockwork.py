@@ -72,10 +72,14 @@ class Clockwork(asyncio.BaseEventLoop):
         try:
             result = function(*arguments)
         except Exception as error:
-            self.call_later(self._random.random() * self._late, _settle, future, None, error)
+            self.call_later(self.lateness(), _settle, future, None, error)
         else:
-            self.call_later(self._random.random() * self._late, _settle, future, result, None)
+            self.call_later(self.lateness(), _settle, future, result, None)
         return future
+
+    def lateness(self) -> float:
+        """Return after how many seconds somebody is woken whose time has come."""
+        return self._random.random() * self._late
 
     def _run_once(self) -> None:
         if self._late and self._random.random() < 0.25:
@@ -143,6 +147,10 @@ class Network:
         if self.down:
             raise ConnectError(f"cannot connect to {url.place}: the network is down")
         await _connect(url, receiver, settings, ssl)
+        # Whoever waits for a socket goes on in a later turn of the loop: what it has brought may be read before.
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, Clockwork)
+        await asyncio.sleep(loop.lateness())
 
     def pair(self, left: Any, right: Any, settings: Any) -> None:
         """Join two receivers, as `penstock.transports.memory.pair` does."""

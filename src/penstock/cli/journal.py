@@ -1,4 +1,4 @@
-"""`penstock journal`: look at a journal, and repair it."""
+"""`penstock journal`: look at a journal, repair it, and drop its readers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .output import OutputOptions, Printer, complain, shown
 if TYPE_CHECKING:
     from ..journal import Journal, JournalReader, Report
 
-app = typer.Typer(help="Look at a journal, and repair it: ls, tail, verify, repair.")
+app = typer.Typer(help="Look at a journal, repair it, drop its readers: ls, tail, verify, repair, forget.")
 
 Folder = Annotated[str, typer.Argument(help="The journal: a folder, or a URI such as s3://…")]
 Source = Annotated[str | None, typer.Option("--source", help="One log of the journal; else all of them.")]
@@ -160,6 +160,37 @@ def repair(
             print(f"{name}: nothing of this was done, because {found.refused}")
     if not done:
         raise typer.Exit(FAILED)
+
+
+@app.command()
+def forget(
+    folder: Folder,
+    reader: Annotated[str, typer.Argument(help="The reader's name, as the option reader of Spark has it.")],
+    source: Source = None,
+    as_json: AsJson = False,
+) -> None:
+    """Drop a reader that will not come back: its name is free, and it holds the collector's budget no more.
+
+    It is dropped in every log that it read. A query that still runs under this name begins a new reader.
+
+    Example: penstock journal forget data/flights report
+    """
+    journal, names = _logs(folder, source)
+    known = {name: journal.readers(name) for name in names}
+    if not any(reader in found for found in known.values()):
+        listed = "; ".join(f"{name}: {', '.join(found) or 'none'}" for name, found in known.items())
+        raise LocalError(f"{folder!r} has no reader {reader!r}; its readers are {listed}")
+    for name in names:
+        cursors = journal.forget(name, reader)
+        if not cursors:
+            continue
+        # As retention has it, the least of its cursors is where a reader stands.
+        position = min((cursor.position for cursor in cursors.values() if cursor), default=None)
+        if as_json:
+            print(json.dumps({"source": name, "reader": reader, "position": position, "cursors": list(cursors)}))
+        else:
+            stood = "whose position was damaged" if position is None else f"which had committed position {position:,}"
+            print(f"{name}: dropped reader {reader}, {stood}")
 
 
 def _logs(folder: str, source: str | None) -> tuple[Journal, list[str]]:

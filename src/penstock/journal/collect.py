@@ -73,6 +73,10 @@ FIRST_RENEWAL: Final = 2.0
 """The same for the first checkpoint of a stream, which some protocols cannot go on from: nothing has come yet."""
 SETTLING: Final = 2.0
 """Seconds after which a stream that nobody has refused counts as opened, though nothing has come."""
+USED_UP: Final = (
+    "the journal's budget is used up: no reader commits (in Spark, name the query with the option reader), or readers "
+    "are slower; `penstock journal forget` drops one that will not come back"
+)
 STATE_MARGIN: Final = 1_024
 """What our own record adds to a checkpoint."""
 
@@ -395,7 +399,7 @@ class Collector:
         if room:
             self.progress.waiting = ""
         elif not self.progress.waiting:
-            self.progress.waiting = "the journal's budget is used up: nobody reads it, or readers are slower"
+            self.progress.waiting = USED_UP
             # Slower readers are daily life: one line is enough.
             logger.log(
                 logging.INFO if self._slowed else logging.WARNING, "%s: %s", self._journal, self.progress.waiting

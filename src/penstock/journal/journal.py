@@ -9,7 +9,7 @@ from typing import Any
 from .layout import log_folder
 from .reader import JournalReader
 from .repair import Repair, repair
-from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES, forget, trim
+from .retention import DEFAULT_READER, DEFAULT_RETAIN_BYTES, Committed, forget, readers, trim
 from .storage import LogFolder, list_sources, resolve
 from .verify import Report, verify
 from .writer import JournalWriter
@@ -65,15 +65,23 @@ class Journal:
         folder = log_folder(self.path, source)
         return trim(folder, position, reader=reader, retain_rows=retain_rows, retain_bytes=retain_bytes)
 
-    def forget(self, source: str, reader: str) -> None:
+    def readers(self, source: str) -> list[str]:
+        """Return the names of those who commit positions in the log that `source` names, in order."""
+        return readers(log_folder(self.path, source))
+
+    def forget(self, source: str, reader: str) -> dict[str, Committed | None]:
         """Drop a reader that will not come back, so that it holds nothing up any more.
 
         Args:
             source: The log that it read.
             reader: Its name, as `trim` was given it.
 
+        Returns:
+            What each of its cursors held, by the cursor's name, and None for one that was damaged; empty if there is
+            no such reader.
+
         """
-        forget(log_folder(self.path, source), reader)
+        return forget(log_folder(self.path, source), reader)
 
     def repair(self, source: str, *, apply: bool = False, accept_loss: bool = False) -> Repair:
         """Look what a log needs so that it can be read and written again, and do it if `apply` says so.

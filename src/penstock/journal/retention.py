@@ -33,6 +33,7 @@ __all__ = [
     "forget",
     "is_damaged",
     "reader_of",
+    "readers",
     "trim",
 ]
 
@@ -139,13 +140,8 @@ def cursors(folder: Path) -> dict[str, Committed]:
         JournalError: They cannot be read.
 
     """
-    found = {}
-    with disk_errors(folder / COMMITTED, "be listed"), suppress(FileNotFoundError):
-        for name in sorted(os.listdir(folder / COMMITTED)):
-            cursor = None if name.startswith(".") else _read(folder / COMMITTED / name)
-            if cursor is not None:
-                found[name] = cursor
-    return found
+    found = {name: _read(folder / COMMITTED / name) for name in _names(folder)}
+    return {name: cursor for name, cursor in found.items() if cursor is not None}
 
 
 def commits(folder: Path) -> dict[str, int]:
@@ -162,13 +158,43 @@ def commits(folder: Path) -> dict[str, int]:
     return found
 
 
-def forget(folder: Path, reader: str) -> None:
-    """Drop a reader that will not come back, so that it holds nothing up any more, and its name is free."""
+def readers(folder: Path) -> list[str]:
+    """Return the names of a log's readers, in order; one whose cursor is damaged is a reader, too.
+
+    Raises:
+        JournalError: They cannot be listed.
+
+    """
+    return sorted({name.partition(_PART)[0] for name in _names(folder)})
+
+
+def forget(folder: Path, reader: str) -> dict[str, Committed | None]:
+    """Drop a reader that will not come back, so that it holds nothing up any more, and its name is free.
+
+    Returns:
+        What each of its cursors held, by the cursor's name; None: that one was damaged.
+
+    Raises:
+        JournalError: The disk refused.
+
+    """
     check_name(reader, "reader")
+    dropped: dict[str, Committed | None] = {}
+    for name in _names(folder):
+        if name.partition(_PART)[0] == reader:
+            try:
+                dropped[name] = _read(folder / COMMITTED / name)
+            except JournalCorrupt:
+                dropped[name] = None
+            drop(folder, name)
+    return dropped
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the names of a log's cursors, in order."""
     with disk_errors(folder / COMMITTED, "be listed"), suppress(FileNotFoundError):
-        for name in os.listdir(folder / COMMITTED):
-            if name.partition(_PART)[0] == reader:
-                drop(folder, name)
+        return [name for name in sorted(os.listdir(folder / COMMITTED)) if not name.startswith(".")]
+    return []
 
 
 def drop(folder: Path, cursor: str) -> None:

@@ -296,7 +296,8 @@ class Links(Oversized):
     def _worn_out(self) -> bool:
         """End a session whose links cannot carry what it has to send. Return whether it is over."""
         if self._wear >= WORN_OUT and self._state != CLOSED:
-            size = self._sequence.first_bytes
+            # The oldest may be a heartbeat that arrived, and whose acknowledgement was lost with each link.
+            size = self._sequence.largest
             text = f"a message of {size} bytes to {self.peer} was sent again and again, and each connection was lost"
             self._finish(LinkLost(f"{text} before it was acknowledged; send smaller messages, or mend the link"))
         return self._state == CLOSED

@@ -57,9 +57,9 @@ class Sequence:
         return self.seq - self._kept
 
     @property
-    def first_bytes(self) -> int:
-        """The size of the oldest message that is not acknowledged; 0: there is none."""
-        return len(self._unacked[0]) if self._unacked else 0
+    def largest(self) -> int:
+        """The size of the largest message that is not acknowledged; 0: there is none."""
+        return max(map(len, self._unacked), default=0)
 
     @property
     def unacked(self) -> list[bytes]:

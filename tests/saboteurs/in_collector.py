@@ -1,0 +1,195 @@
+"""Mistakes in the collector: the order of taking, appending, telling the publisher, and asking for more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from penstock.aio import budget, client
+from penstock.aio.exchanges import Exchanges
+from penstock.aio.inbound import Inbound
+from penstock.aio.peer import Peer
+from penstock.aio.streams import Stream
+from penstock.events import Event
+from penstock.journal.collect import Collector
+from penstock.journal.feedlog import FeedLog
+
+from .patching import edited, replaced
+from .saboteur import Saboteur
+
+__all__ = ["SABOTEURS"]
+
+Sabotage = AbstractContextManager[object]
+
+
+def _ignored(self: Exchanges, event: Event) -> None:
+    """Drop what nobody owns."""
+
+
+def adopted_late() -> Sabotage:
+    def adopt(self: Peer) -> Stream | None:
+        driver = self._driver
+        for stream_id in driver.session.streams():
+            driver.inbound[stream_id] = inbound = Inbound(driver, stream_id, 1, 1, True)
+            return Stream.adopted(inbound)
+        return None
+
+    return replaced((Exchanges, "restore", lambda self: None), (Exchanges, "unowned", _ignored), (Peer, "adopt", adopt))
+
+
+def unowned_events_dropped() -> Sabotage:
+    return replaced((Exchanges, "unowned", _ignored))
+
+
+def told_before_durable() -> Sabotage:
+    real = Peer.checkpoint
+
+    def checkpoint(self: Peer, stream: Stream, count: int) -> bytes | None:
+        found = real(self, stream, count)
+        self._driver.session.commit()
+        self._driver.wake()
+        return found
+
+    return replaced((Peer, "checkpoint", checkpoint), (Peer, "commit", lambda self: None))
+
+
+def checkpoint_after_a_wait() -> Sabotage:
+    edit = "    checkpoint = peer.checkpoint(", "    await asyncio.sleep(0.02)\n    checkpoint = peer.checkpoint("
+    return edited(Collector, "_record", edit)
+
+
+def full_disk_drops_rows() -> Sabotage:
+    return edited(Collector, "_write", ("await asyncio.sleep(RETRY)", "break"))
+
+
+def done_although_failed() -> Sabotage:
+    return edited(Collector, "_record", ("stream.over and stream.error is None", "stream.over"))
+
+
+def refused_resume_without_gap() -> Sabotage:
+    edit = (
+        "    self._writer.append_gap(reason, msgspec.msgpack.encode(state))\n        self.gaps += 1",
+        "    from penstock.journal.format import NO_ITEMS\n"
+        "        self._writer.append(NO_ITEMS, '', msgspec.msgpack.encode(state))",
+    )
+    return edited(FeedLog, "append_gap", edit)
+
+
+def killed_without_checkpoint() -> Sabotage:
+    return edited(FeedLog, "_recall", ("self.loss = NOT_RESUMED", "pass"))
+
+
+def outstanding_too_high() -> Sabotage:
+    return edited(Collector, "_record", ("done, self._outstanding, log", "done, self._outstanding + rows, log"))
+
+
+def outstanding_forgotten() -> Sabotage:
+    return edited(Collector, "_stream", ("self._outstanding = log.state.outstanding", "self._outstanding = 0"))
+
+
+def budget_never_refilled() -> Sabotage:
+    real = client._policy
+
+    def policy(protocol: str, reconnect: Any) -> Any:
+        if reconnect is False and protocol == "river":
+            return None, budget.RetryBudget
+        return real(protocol, reconnect)
+
+    return replaced((client, "_policy", policy))
+
+
+def commits_of_more() -> Sabotage:
+    """Have the next batch's checkpoint committed by the one before it, which is on the disk by then."""
+    return edited(
+        Collector,
+        "_record",
+        (
+            "    if checkpoint is not None:\n        peer.commit()",
+            "    if checkpoint is not None:\n        peer.checkpoint(stream, grant)\n        peer.commit()",
+        ),
+    )
+
+
+SABOTEURS: Sequence[Saboteur] = (
+    Saboteur(
+        "stream adopted late",
+        "a restored stream has no owner before the collector adopts it, and what comes before that is ignored",
+        "PL1",
+        "kills",
+        adopted_late,
+    ),
+    Saboteur(
+        "events without an owner ignored",
+        "an event for a stream that nobody owns is dropped",
+        "THREATS 96",
+        "ownership",
+        unowned_events_dropped,
+    ),
+    Saboteur(
+        "publisher told too early",
+        "the publisher hears that items are safe before they are appended",
+        "",
+        "kills",
+        told_before_durable,
+    ),
+    Saboteur(
+        "wait before the checkpoint",
+        "something is awaited between taking items and the checkpoint, which then covers items that are not appended",
+        "",
+        "kills",
+        checkpoint_after_a_wait,
+    ),
+    Saboteur(
+        "checkpoint made after the append",
+        "the publisher is told of a checkpoint that was made after the append, and covers what came meanwhile",
+        "",
+        "kills",
+        commits_of_more,
+    ),
+    Saboteur(
+        "full disk drops a batch",
+        "a batch that finds no room on the disk is dropped",
+        "THREATS 80",
+        "collectors",
+        full_disk_drops_rows,
+    ),
+    Saboteur(
+        "done although failed", "a stream that failed is recorded as complete", "", "collectors", done_although_failed
+    ),
+    Saboteur(
+        "no gap after a refusal",
+        "a publisher refuses to resume, and no gap is recorded",
+        "",
+        "long outages",
+        refused_resume_without_gap,
+    ),
+    Saboteur(
+        "no gap after a kill",
+        "a collector is killed whose session cannot be resumed, and no gap is recorded",
+        "",
+        "collectors",
+        killed_without_checkpoint,
+    ),
+    Saboteur(
+        "credit shrinks",
+        "the credit recorded for the next process counts items that have come, so that it asks for too few",
+        "PL1",
+        "kills",
+        outstanding_too_high,
+    ),
+    Saboteur(
+        "credit asked for twice",
+        "the next process asks again for what the last one had asked for",
+        "",
+        "collectors",
+        outstanding_forgotten,
+    ),
+    Saboteur(
+        "retry budget never refilled",
+        "a collector stops trying to connect when River's budget of five tries is used up",
+        "PL5",
+        "collectors",
+        budget_never_refilled,
+    ),
+)

@@ -1,0 +1,132 @@
+"""Mistakes on Spark's side: what is planned, passed over, read, and let go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from penstock.journal import retention
+from penstock.spark import driver, planning, reading, source
+from penstock.spark.cursor import Cursor
+
+from .patching import edited, replaced, together
+from .saboteur import Saboteur
+
+__all__ = ["SABOTEURS"]
+
+Sabotage = AbstractContextManager[object]
+
+
+def committed_when_planned() -> Sabotage:
+    edit = "return start if end", "end and driver.commit(end)\n    return start if end"
+    return edited(source.JournalStreamReader, "latestOffset", edit)
+
+
+def skipped_in_silence() -> Sabotage:
+    return replaced((planning, "record", lambda *arguments: None))
+
+
+def missing_journal_is_empty() -> Sabotage:
+    real = reading._rows
+
+    def rows(journal: str, part: Any) -> Any:
+        try:
+            yield from real(journal, part)
+        except reading.DataLost:
+            raise
+        except planning.JournalError:
+            return
+
+    return replaced((reading, "_rows", rows))
+
+
+def damaged_rows_skipped_by_tasks() -> Sabotage:
+    real = reading._rows
+
+    def rows(journal: str, part: Any) -> Any:
+        try:
+            yield from real(journal, part)
+        except reading.JournalCorrupt:
+            return
+
+    return together(replaced((reading, "_rows", rows)), replaced((planning, "losses", lambda *arguments: [])))
+
+
+def other_log_under_a_checkpoint() -> Sabotage:
+    def same(*arguments: Any) -> None:
+        """Compare nothing."""
+
+    return together(
+        replaced((driver, "same_logs", same), (planning, "same_logs", same)),
+        edited(reading, "_reader", ("if reader.uuid != log:", "if False:")),
+    )
+
+
+def slowest_reader_ignored() -> Sabotage:
+    return edited(retention, "trim", ("min(positions.values())", "max(positions.values())"))
+
+
+def name_taken_over() -> Sabotage:
+    return together(
+        edited(
+            Cursor,
+            "_acquire",
+            ("if owners and (", "if False and ("),
+            ("elif mine is None and part not in owners", "elif True"),
+        ),
+        edited(retention, "_check_owner", ("recorded.query not in (None, query)", "False")),
+    )
+
+
+SABOTEURS: Sequence[Saboteur] = (
+    Saboteur(
+        "committed when planned",
+        "the journal may delete rows of a micro-batch that Spark has planned and not committed",
+        "",
+        "queries",
+        committed_when_planned,
+    ),
+    Saboteur(
+        "rows skipped in silence",
+        "rows that are passed over are not recorded as a gap",
+        "PL2",
+        "queries",
+        skipped_in_silence,
+    ),
+    Saboteur(
+        "missing journal taken for empty",
+        "a task that does not see the journal reads nothing, and succeeds",
+        "PL2",
+        "queries",
+        missing_journal_is_empty,
+    ),
+    Saboteur(
+        "damage left to tasks",
+        "a task passes over damaged rows by itself, of which the driver learns nothing",
+        "PL2",
+        "queries",
+        damaged_rows_skipped_by_tasks,
+    ),
+    Saboteur(
+        "another log under a checkpoint",
+        "a query goes on in a log that was deleted and created again",
+        "PL4",
+        "queries",
+        other_log_under_a_checkpoint,
+    ),
+    Saboteur(
+        "slowest reader ignored",
+        "rows are deleted when the quickest reader has committed them",
+        "PL3",
+        "queries",
+        slowest_reader_ignored,
+    ),
+    Saboteur(
+        "reader's name taken over",
+        "a second query commits under the name of the first",
+        "PL3",
+        "queries",
+        name_taken_over,
+    ),
+)

@@ -1,0 +1,244 @@
+"""Mistakes in sessions that outlive their links: what counts as life, as received, and as safe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from penstock.core.replay import Replay
+from penstock.core.timers import Timer
+from penstock.river import links as river_links
+from penstock.river.checkpoint import Checkpoints
+from penstock.river.sequence import Sequence as Numbers
+from penstock.rsocket import links as rsocket_links
+from penstock.rsocket.keepalive import Keepalive
+from penstock.rsocket.session import RSocketSession
+
+from .patching import edited, replaced
+from .saboteur import Saboteur
+
+__all__ = ["SABOTEURS"]
+
+Sabotage = AbstractContextManager[object]
+
+
+def river_hears_whole_messages() -> Sabotage:
+    real = river_links.Links.receive
+
+    def receive(self: Any, data: bytes, now: float) -> None:
+        heard, count = self._heard, self._sequence.ack
+        real(self, data, now)
+        if self._sequence.ack == count:
+            self._heard = heard
+
+    return replaced((river_links.Links, "receive", receive))
+
+
+def rsocket_output_is_no_life() -> Sabotage:
+    def progressed(self: Any, now: float) -> None:
+        self._moved_at = now
+
+    return replaced((rsocket_links.Links, "progressed", progressed))
+
+
+def silence_is_endured() -> Sabotage:
+    def silent(self: Keepalive, now: float) -> bool:
+        self._timers.set(Timer.SILENCE, now + self._lifetime)
+        return False
+
+    return replaced((Keepalive, "silent", silent))
+
+
+def resent_for_ever() -> Sabotage:
+    return replaced((river_links.Links, "_worn_out", lambda self: False))
+
+
+def river_takes_twice() -> Sabotage:
+    edit = (
+        "        # River, Transparent reconnections: it was taken already.\n",
+        "        if not message.control_flags:\n            self._stream_message(message)\n",
+    )
+    return edited(river_links.Links, "_message", edit)
+
+
+def river_confirms_what_has_come() -> Sabotage:
+    return replaced((Numbers, "reported", lambda self: self.ack))
+
+
+def river_ignores_what_streams_hold() -> Sabotage:
+    edit = "covered = min([state.heard for state in streams], default=sequence.ack)", "covered = sequence.ack"
+    return edited(Checkpoints, "checkpoint", edit)
+
+
+def river_reserves_nothing() -> Sabotage:
+    edit = "    for _ in range(checkpoint.reserved):\n        self._beat()\n", ""
+    return edited(Checkpoints, "restore_from", edit)
+
+
+def rsocket_position_counts_prefixes() -> Sabotage:
+    return edited(rsocket_links.Links, "_receive_frame", (" - codec.prefix_bytes * (len(run) - 1)", ""))
+
+
+def rsocket_replay_skips_a_frame() -> Sabotage:
+    real = Replay.since
+
+    def since(self: Replay, position: int) -> list[bytes]:
+        found = real(self, position)
+        return found[1:] if position > 0 else found
+
+    return replaced((Replay, "since", since))
+
+
+def rsocket_replay_repeats_a_frame() -> Sabotage:
+    real = Replay.since
+
+    def since(self: Replay, position: int) -> list[bytes]:
+        starts = [start for start, _ in self._entries if start < position]
+        return real(self, starts[-1] if starts else position)
+
+    return replaced((Replay, "since", since))
+
+
+def half_a_frame_survives() -> Sabotage:
+    edit = "    self._deframer = self._new_deframer(self._settings.max_frame_bytes)\n", ""
+    return edited(rsocket_links.Links, "_suspend", edit)
+
+
+def half_a_message_survives() -> Sabotage:
+    return edited(
+        river_links.Links, "_suspend", ("    self._deframer = deframer(self._max_frame_bytes, pass_over=True)\n", "")
+    )
+
+
+def reported_what_has_come() -> Sabotage:
+    edit = (
+        "self._reported, stream_id, count = self._promised",
+        "self._reported, (_, stream_id, count) = self._received, self._promised",
+    )
+    return edited(RSocketSession, "commit", edit)
+
+
+def request_not_retained() -> Sabotage:
+    edit = "        retained += self._codec.request_n_frame(stream_id, count)\n", ""
+    return edited(RSocketSession, "checkpoint", edit)
+
+
+def set_up_said_once() -> Sabotage:
+    return replaced((rsocket_links.Links, "_can_begin_again", lambda self: False))
+
+
+SABOTEURS: Sequence[Saboteur] = (
+    Saboteur(
+        "River hears whole messages only",
+        "a River peer that is in the middle of a long message counts as silent",
+        "RV1",
+        "slow links",
+        river_hears_whole_messages,
+    ),
+    Saboteur(
+        "RSocket output is no life",
+        "output that leaves the link does not count as a sign that an RSocket peer lives",
+        "RS6",
+        "slow links",
+        rsocket_output_is_no_life,
+    ),
+    Saboteur(
+        "silence endured",
+        "an RSocket peer that is silent for longer than its keepalive lifetime is not given up",
+        "THREATS 91",
+        "troubled links",
+        silence_is_endured,
+    ),
+    Saboteur(
+        "resent for ever",
+        "a message that no link carries to its end is sent again without end",
+        "RV1",
+        "links that break again and again",
+        resent_for_ever,
+    ),
+    Saboteur(
+        "River takes a message twice",
+        "a River message that comes again over another link is handled again",
+        "THREATS 58",
+        "outages",
+        river_takes_twice,
+    ),
+    Saboteur(
+        "River confirms too much",
+        "a River collector acknowledges what has come, and not what its last checkpoint covers",
+        "",
+        "kills",
+        river_confirms_what_has_come,
+    ),
+    Saboteur(
+        "River forgets what streams hold",
+        "a River checkpoint covers items that nobody has asked for yet",
+        "",
+        "kills",
+        river_ignores_what_streams_hold,
+    ),
+    Saboteur(
+        "River numbers not reserved",
+        "the next process of a River collector uses numbers that the last one may have used",
+        "",
+        "kills",
+        river_reserves_nothing,
+    ),
+    Saboteur(
+        "RSocket position counts lengths",
+        "the position of an RSocket session counts the length fields within a run of frames",
+        "",
+        "kills",
+        rsocket_position_counts_prefixes,
+    ),
+    Saboteur(
+        "RSocket replay lacks a frame",
+        "a resumed RSocket session sends its output again from one frame too late",
+        "",
+        "outages",
+        rsocket_replay_skips_a_frame,
+    ),
+    Saboteur(
+        "RSocket replay repeats a frame",
+        "a resumed RSocket session sends its output again from one frame too early",
+        "",
+        "outages",
+        rsocket_replay_repeats_a_frame,
+    ),
+    Saboteur(
+        "half a frame survives its link",
+        "what a broken link left of an RSocket frame is joined with what the next link brings",
+        "",
+        "outages",
+        half_a_frame_survives,
+    ),
+    Saboteur(
+        "half a message survives its link",
+        "what a broken link left of a River message is joined with what the next link brings",
+        "",
+        "outages",
+        half_a_message_survives,
+    ),
+    Saboteur(
+        "RSocket confirms too much",
+        "an RSocket collector confirms what has come, and not what its last checkpoint covers",
+        "",
+        "kills",
+        reported_what_has_come,
+    ),
+    Saboteur(
+        "request not in the checkpoint",
+        "a checkpoint counts credit that it does not ask for again after a kill",
+        "",
+        "kills",
+        request_not_retained,
+    ),
+    Saboteur(
+        "set-up said only once",
+        "a session whose link broke before the server had read its set-up is lost",
+        "RS7",
+        "outages",
+        set_up_said_once,
+    ),
+)

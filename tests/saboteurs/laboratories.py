@@ -1,0 +1,36 @@
+"""The laboratories, by name: each is given an empty folder, and yields the breaches that it finds, a sentence each.
+
+What each of them does follows from its own seeds, so that a breach comes again. On code that keeps the promise they
+yield nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from . import collecting, crossing, damage, disks, identities, planning
+
+__all__ = ["LABORATORIES", "Laboratory"]
+
+Laboratory: TypeAlias = "Callable[[Path], Iterator[str]]"
+
+LABORATORIES: Final[dict[str, Laboratory]] = {
+    "power cuts": disks.power_cuts,
+    "disk errors": disks.disk_errors,
+    "errors and power cuts": disks.errors_and_cuts,
+    "a disk that lies": disks.lies,
+    "damaged logs": damage.damaged_logs,
+    "accepted losses": damage.accepted_losses,
+    "identities": identities.identities,
+    "collectors": collecting.collectors,
+    "kills": collecting.kills,
+    "long outages": collecting.long_outages,
+    "ownership": collecting.ownership,
+    "queries": planning.queries,
+    "troubled links": crossing.troubled_links,
+    "slow links": crossing.slow_links,
+    "links that break again and again": crossing.worn_links,
+    "outages": crossing.outages,
+}
