@@ -268,6 +268,11 @@ class Kept(Protocol):
     def settled(self) -> bool:
         """Whether all that was said and asked for is durable: nothing waits for the disk."""
 
+    @property
+    @abstractmethod
+    def withheld(self) -> set[int]:
+        """The streams of which events wait for the disk."""
+
     @abstractmethod
     def watch(self, watcher: Callable[[bool], None]) -> None:
         """Call `watcher` with False whenever something has become durable: look for events and output then.

@@ -44,6 +44,17 @@ def test_a_session_without_a_link_is_no_connection() -> None:
     assert counts.unlinked(session("d")) == "c"
 
 
+def test_links_that_are_lost_together_leave_as_many_sessions_as_may_wait() -> None:
+    # THREATS 94: none of those that have to end has ended before the last link is lost.
+    counts = limits()
+    for name in "abcde":
+        counts.linked(session(name), name)
+    assert [counts.unlinked(session(name)) for name in "abcde"] == [None, None, "a", "b", "c"]
+    for name in "abcde":
+        counts.ended(session(name))
+    assert not counts
+
+
 def test_a_session_that_changes_its_link_counts_once() -> None:
     counts = limits()
     counts.linked(session("a"), "x")

@@ -377,3 +377,28 @@ def test_links_that_lived_wear_nothing_out() -> None:
         duo.link()
     assert duo.server.sequence.first == first < duo.server.sequence.seq
     assert not duo.of("server", "Closed") and not duo.of("client", "Closed")
+
+
+def test_a_client_that_proves_nothing_is_read_no_further_than_may_be_held() -> None:
+    # Its requests wait, and each of them gives its place up at once.
+    raw = Raw(settings=Settings(max_held_bytes=10_000))
+    raw.shake()
+    raw.events.clear()
+    for number in range(20):
+        assert not raw.session.full or number > 5
+        raw.say(f"s{number}", 2, "x" * 1_000, ack=0, **ADD)
+        raw.say(f"s{number}", 4, {}, ack=0)
+    assert raw.session.full and raw.events == []
+    raw.session.handle_timer(raw.now + Settings().heartbeat_interval)
+    raw.said()
+    assert not raw.session.full
+    assert sum(isinstance(event, Requested) for event in raw.events) == 20
+
+
+def test_a_client_that_has_proved_itself_may_say_more_than_may_be_held() -> None:
+    raw = Raw(settings=Settings(max_held_bytes=10_000))
+    raw.shake()
+    for number in range(20):
+        raw.say(f"s{number}", 2, "x" * 1_000, **ADD)
+        raw.say(f"s{number}", 4, {})
+    assert not raw.session.full

@@ -29,9 +29,10 @@ def test_nothing_leaves_and_nothing_begins_before_it_is_durable() -> None:
     raw.logs.sync()
     assert len(raw.said()) == 2 and raw.session.settled and raw.session.kept
     raw.say("a", 10, {}, **ADD)
-    assert [type(event) for event in raw.events] == [Established]
+    assert [type(event) for event in raw.events] == [Established] and raw.session.withheld
     raw.logs.sync()
     raw.said()
+    assert not raw.session.withheld
     assert [type(event) for event in raw.events] == [Established, Requested]
 
 

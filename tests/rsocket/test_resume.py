@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from penstock.errors import LocalError, ResumeRejected
+from penstock.errors import LimitExceeded, LocalError, ResumeRejected, SetupRejected
 from penstock.rsocket.resume import (
     VERSION,
     Checkpoint,
@@ -63,6 +63,16 @@ def test_a_token_that_is_taken_leaves_its_session_alone() -> None:
     assert store.add(b"one", "first")
     assert not store.add(b"one", "thief")
     assert store.get(b"one") == "first"
+
+
+def test_a_token_whose_session_was_given_up_begins_no_other() -> None:
+    store: SessionStore[str] = SessionStore(2)
+    assert store.add(b"one", "first", b"me")
+    store.forget(b"one", LimitExceeded("no room"))
+    with pytest.raises(SetupRejected, match="the session has ended: no room"):
+        store.add(b"one", "second", b"me")
+    # Nobody else learns of it.
+    assert store.add(b"one", "other", b"other")
 
 
 def test_a_session_is_its_owners_alone() -> None:

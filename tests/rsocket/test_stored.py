@@ -204,8 +204,10 @@ def test_nothing_leaves_and_nothing_is_begun_before_it_is_durable() -> None:
     pair.client.open(Kind.CALL, "x", Payload(b"?"))
     pair.drive()
     assert not any(isinstance(event, Requested) for event in pair.happened) and not pair.server.settled
+    assert pair.server.withheld == {1}
     assert pair.logs.sync()
     pair.drive()
+    assert not pair.server.withheld
     (request,) = [event for event in pair.happened if isinstance(event, Requested)]
     pair.server.send(request.stream_id, Payload(b"!"))
     assert pair.server.take_output() == []

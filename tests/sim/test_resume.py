@@ -439,6 +439,23 @@ def test_a_session_of_which_something_was_heard_or_forgotten_is_not_begun_anew(b
         assert isinstance(error, errors.ResumeRejected)
 
 
+def test_what_a_server_has_begun_and_given_up_is_not_begun_again(build) -> None:
+    # All was read, no answer came through, and the server ended the session for want of room.
+    world = Unheard(build, 1 << 20)
+    assert len(world.requests) == 2
+    limit = build.module("penstock.errors").LimitExceeded("max_sessions")
+    world.server.close(world.now, limit)
+    world.server = None
+    for _ in range(3):
+        world.refused = False
+        world.connect()
+        world.drive()
+        world.cut()
+    assert len(world.requests) == 2
+    [error] = world.closed
+    assert isinstance(error, build.module("penstock.errors").SetupRejected) and "max_sessions" in str(error)
+
+
 def test_a_set_up_is_not_said_again_for_ever(build) -> None:
     world = Unheard(build, resume_timeout=30.0)
     for _ in range(4):

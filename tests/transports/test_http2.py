@@ -538,8 +538,11 @@ async def test_a_listener_that_is_closed_takes_no_streams_of_connections_that_go
             await place.listener.close()
             await idle.closed()
         raw.told.clear()
+        places = len(place.addresses)
         raw.request()
         assert await raw.status() == 503
+        # Nobody holds a place for it.
+        assert len(place.addresses) == places
         server.link.close()
         raw.h2.end_stream(1)
         raw.flush()

@@ -73,6 +73,21 @@ def test_what_is_passed_over_is_not_held(masked: bool) -> None:
     assert frames.passed is not None and frames.passed.size == 30_000_000
 
 
+@pytest.mark.parametrize("cut", range(8, 16))
+def test_what_is_passed_over_is_not_held_wherever_its_head_is_cut(cut: int) -> None:
+    # THREATS 92
+    frames = reader(True, 1_000, pass_over=True)
+    sent = frame(Opcode.BINARY, bytes(10_000_000), True)
+    frames.feed(sent[:cut])
+    tracemalloc.start()
+    for at in range(cut, len(sent), 1_000):
+        assert frames.feed(sent[at : at + 1_000]) == b"" and frames.breach is None
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert held < 200_000
+    assert frames.passed is not None and frames.passed.size == 10_000_000
+
+
 @BOTH
 def test_a_first_message_and_one_beyond_its_length_are_not_passed_over(masked: bool) -> None:
     frames = FrameReader(masked=masked, max_bytes=1_000, width=4, pass_over=True, first_max_bytes=100)

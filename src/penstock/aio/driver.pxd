@@ -3,7 +3,7 @@ cimport cython
 from .flow cimport Flow
 
 
-cdef int EARLY
+cdef int EARLY, MOST_LEFT
 
 
 cdef class Driver(Flow):
@@ -25,4 +25,5 @@ cdef class Driver(Flow):
     cpdef wake(self)
     @cython.locals(happened=list)
     cpdef flush(self)
+    cdef _forget_left(self)
     cdef _set_timer(self)

@@ -25,6 +25,8 @@ logger = logging.getLogger("penstock.aio")
 EARLY: Final = 32
 """A batch in which so much is said is written before its end: or two peers with many calls would take turns, and one
 processor of two would always wait."""
+MOST_LEFT: Final = 1_024
+"""Of how many streams that were left a driver may know although nothing more of them is to come."""
 LAST_WORDS: Final = 1.0
 """Seconds that a link, or a handler that is canceled, gets for its last words."""
 
@@ -161,7 +163,7 @@ class Driver(Flow):
             self.dispatch(happened if self.gate is None else self.gate.pass_through(happened))
             happened = session.take_events()
         if self.left and not self.withholds():
-            self.left.clear()
+            self._forget_left()
         self.write()
         self._flushing = False
         if session.full:
@@ -173,8 +175,17 @@ class Driver(Flow):
         self._set_timer()
 
     def withholds(self) -> bool:
-        """Return whether events are held back that have happened: until the set-up is accepted, or they are durable."""
-        return self.gate is not None or (self.kept is not None and not self.kept.settled)
+        """Return whether events are held back that have happened, until the set-up is accepted."""
+        return self.gate is not None
+
+    def _forget_left(self) -> None:
+        """Forget the streams that were left of which no more events are to come."""
+        kept = self.kept
+        if kept is None or kept.settled:
+            self.left.clear()
+        elif len(self.left) > MOST_LEFT:
+            # A busy session always has something that waits for the disk.
+            self.left &= kept.withheld
 
     # Time.
 

@@ -77,7 +77,7 @@ class Exchanges:
         inbound: Receiving halves of the other streams.
         outbound: Sending halves.
         left: Streams that their user left, or whose handler has ended, while the session may still hold events of
-            theirs: these are dropped. It is emptied as soon as the session's events are handed out.
+            theirs: these are dropped. It is emptied when the session holds no events.
         restored: Receiving halves of the streams that another process opened, until `Peer.adopt` hands them out.
         tasks: Tasks of handlers and sources that have not ended.
 

@@ -75,7 +75,12 @@ class Limits:
         """Count `session` as one without a link; return the one that has to end for it, if any."""
         self._release(session)
         self._unlinked[session] = None
-        return next(iter(self._unlinked)) if len(self._unlinked) > self._settings.max_sessions else None
+        if len(self._unlinked) <= self._settings.max_sessions:
+            return None
+        oldest = next(iter(self._unlinked))
+        # Its end is told later, and many links may be lost before that: each of them ends another session.
+        del self._unlinked[oldest]
+        return oldest
 
     def ended(self, session: Session) -> None:
         """Count a session no more."""

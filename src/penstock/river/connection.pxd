@@ -16,6 +16,7 @@ cdef class Connection:
     cdef bint _is_client
     cdef bint _unconfirmed
     cdef bint _unproven
+    cdef Py_ssize_t _unproven_bytes
     cdef readonly str us
     cdef readonly str peer
     cdef readonly str session_id

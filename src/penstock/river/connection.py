@@ -82,6 +82,8 @@ class Connection:
         self._unconfirmed = True
         # A server's client may not know yet that it has a session: its requests wait.
         self._unproven = False
+        # Bytes of messages that have come meanwhile.
+        self._unproven_bytes = 0
         self.us = us
         self.peer = peer
         self.session_id = session_id
@@ -164,8 +166,9 @@ class Connection:
 
     @property
     def full(self) -> bool:
-        """Whether so much is held that nobody asked for, that nothing more should be read."""
-        return self._held_bytes > self._settings.max_held_bytes
+        """Whether so much is held that nobody asked for, or may begin, that nothing more should be read."""
+        limit = self._settings.max_held_bytes
+        return self._held_bytes > limit or (self._unproven and self._unproven_bytes > limit)
 
     def take_output(self) -> list[bytes]:
         """Return the bytes to write, in pieces fit for a socket, and forget them."""

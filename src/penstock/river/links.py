@@ -166,9 +166,10 @@ class Links(Oversized):
         if self._unconfirmed:
             self._unconfirmed = False
             self._confirmed(now)
-        if self._unproven and (message.ack or message.control_flags & ACK):
+        if self._unproven:
             # An echo tells it, too, where a checkpoint holds the acknowledgement back.
-            self._unproven = False
+            self._unproven = not (message.ack or message.control_flags & ACK)
+            self._unproven_bytes += size
         self._acknowledged(message.ack)
         if message.to != self.us:
             return

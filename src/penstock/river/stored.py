@@ -123,6 +123,11 @@ class StoredRiverSession(RiverSession):
         return self._log is None or not (self._writing or self._waiting_events or self._outbox.size)
 
     @property
+    def withheld(self) -> set[int]:
+        """The streams of which events wait for the disk. See :class:`penstock.session.Kept`."""
+        return {event.stream_id for event in self._held_events + self._waiting_events}
+
+    @property
     def full(self) -> bool:
         """Whether so much is held, or so many requests wait for the disk, that nothing more should be read."""
         crowded = len(self._waiting_events) >= self._settings.max_streams

@@ -14,8 +14,9 @@ import msgspec
 from ..core.ends import Ends
 from ..core.fragments import Partial
 from ..core.streams import Stream
-from ..errors import LocalError, ResumeRejected
+from ..errors import LocalError, ResumeRejected, SetupRejected
 from ..wire.frames import Frame
+from .codes import Code
 
 __all__ = [
     "VERSION",
@@ -137,7 +138,15 @@ class SessionStore(Generic[SessionT]):
         return len(self._sessions)
 
     def add(self, token: bytes, session: SessionT, identity: bytes = b"") -> bool:
-        """Keep `session` for the peer of that `identity`; return False if its token is taken or the store is full."""
+        """Keep `session` for the peer of that `identity`; return False if its token is taken or the store is full.
+
+        Raises:
+            SetupRejected: A session of that token has ended. What it was asked for is not begun again.
+
+        """
+        ended = self._ends.reason(token, identity)
+        if ended:
+            raise SetupRejected(ended, Code.REJECTED_SETUP)
         if len(self._sessions) >= self._limit or self._find(token) is not None:
             return False
         self._sessions[token] = identity, session

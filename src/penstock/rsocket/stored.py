@@ -117,6 +117,11 @@ class StoredSession(RSocketSession):
         return self._log is None or not (self._writing or self._waiting_events or self._outbound.outbox.size)
 
     @property
+    def withheld(self) -> set[int]:
+        """The streams of which events wait for the disk. See :class:`penstock.session.Kept`."""
+        return {event.stream_id for event in self._held_events + self._waiting_events}
+
+    @property
     def full(self) -> bool:
         """Whether so many requests wait for the disk that nothing more should be read."""
         return len(self._waiting_events) >= self._settings.max_streams

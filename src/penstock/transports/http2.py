@@ -33,6 +33,7 @@ logger = logging.getLogger("penstock.transports")
 
 CONTENT_TYPE: Final = "application/rsocket"
 """What both bodies are, whatever protocol they speak. A page of another site cannot send it without asking first."""
+CLOSING: Final = Refused("the server is closing")
 REASON: Final = b"reason"
 """The header of an answer that says which limit is reached."""
 
@@ -243,9 +244,9 @@ class ServerConnection(Connection):
         if status:
             self._decline(event.stream_id, status)
         else:
-            receiver = self._next or self.refusal or self._listener.accept(self._address)
-            if isinstance(receiver, Refused) or self._draining:
-                self._decline(event.stream_id, 503, receiver.reason if isinstance(receiver, Refused) else "")
+            receiver = CLOSING if self._draining else self._next or self.refusal or self._listener.accept(self._address)
+            if isinstance(receiver, Refused):
+                self._decline(event.stream_id, 503, receiver.reason)
                 return
             self._next = receiver
             try:

@@ -136,7 +136,8 @@ class FrameReader:
                 at = start
                 continue
             if end > size or self.breach is not None:
-                self._need = end - at
+                # Of a frame that will be passed over, its head alone.
+                self._need = (start if end - start > self._room and not head & CONTROL else end) - at
                 break
             payload = data[start:end]
             if key_bytes:
