@@ -123,3 +123,11 @@ def test_rows_that_are_missing_without_a_mark_are_a_gap_at_once(tmp_path: Path) 
     assert numbers(JournalReader(tmp_path, SOURCE), 3, 9) == list(range(3, 9))
     assert repair(tmp_path, SOURCE).actions == []
     assert Journal(tmp_path).verify()[SOURCE].sound
+
+
+def test_a_mark_that_is_damaged_again_is_another_loss(tmp_path: Path, folder: Path) -> None:
+    for times in (1, 2):
+        (folder / DURABLE).write_bytes(b"damaged")
+        assert repair(tmp_path, SOURCE, apply=True).refused
+        assert repair(tmp_path, SOURCE, apply=True, accept_loss=True).loses
+        assert len(JournalReader(tmp_path, SOURCE).gaps()) == times
