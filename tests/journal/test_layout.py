@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import LocalError
+from penstock.journal import JournalReader, JournalWriter
 from penstock.journal.layout import (
     Extent,
     bytes_between,
@@ -63,3 +64,10 @@ def test_bytes_are_shared_among_rows() -> None:
     assert bytes_between(extents, 0, 30) == 1400
     assert bytes_between(extents, 5, 20) == 500 + 200
     assert bytes_between(extents, 30, 40) == bytes_between(extents, 20, 10) == bytes_between([], 0, 9) == 0
+
+
+def test_a_uri_names_the_same_folder_for_writing_and_reading(tmp_path: Path) -> None:
+    uri = (tmp_path / "50 % off").as_uri()
+    with JournalWriter.open(uri, "s", fsync=False) as writer:
+        assert JournalReader(uri, "s").uuid == writer.uuid
+    assert (tmp_path / "50 % off").is_dir()

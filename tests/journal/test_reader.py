@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from penstock import DataLost, JournalCorrupt, JournalMismatch, JournalMissing, LocalError
 from penstock.journal import SCHEMA, Journal, JournalReader, JournalWriter
 from penstock.journal.format import preamble
+from penstock.journal.layout import log_folder
+from penstock.journal.retention import trim
 from tests.journal.logs import SOURCE, append, flip, items, numbers, segment, uuid, write
 
 SMALL = 4_000
@@ -393,3 +395,16 @@ def test_a_segment_that_goes_while_it_is_read_is_missing(tmp_path: Path) -> None
     segment(folder, 18_000).unlink()
     with pytest.raises(JournalCorrupt, match=r"positions 18000 to 26999 are damaged \(the file is missing"):
         list(batches)
+
+
+def test_gaps_are_found_while_it_is_trimmed(tmp_path: Path) -> None:
+    with JournalWriter.open(tmp_path, SOURCE, segment_bytes=1, fsync=False) as writer:
+        for number in range(4):
+            writer.append_gap(f"gap {number}")
+            append(writer, 3)
+    reader = JournalReader(tmp_path, SOURCE)
+    trim(log_folder(tmp_path, SOURCE), 6, retain_bytes=0)
+    assert [gap.reason for gap in reader.gaps()] == [f"gap {number}" for number in range(4)]
+    reader = JournalReader(tmp_path, SOURCE)
+    trim(log_folder(tmp_path, SOURCE), 9, retain_bytes=0)
+    assert reader.damage() == []

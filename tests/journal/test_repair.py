@@ -110,3 +110,24 @@ def test_small_files_are_set_aside_and_the_rest_is_looked_at_then(tmp_path: Path
     assert (folder / f"{GAPS}.damaged").read_bytes() == b"junk"
     assert (folder / COMMITTED / ".spark.damaged").read_bytes() == b"junk"
     assert numbers(JournalReader(tmp_path, SOURCE)) == [3, 4]
+
+
+def test_rows_that_are_missing_without_a_mark_are_a_gap_at_once(tmp_path: Path) -> None:
+    # THREATS 97: the mark that the writer makes must not be what shows that they are missing.
+    folder = write(tmp_path, 3, 3, 3, segment_bytes=1)
+    segment(folder).unlink()
+    (folder / DURABLE).unlink()
+    with pytest.raises(JournalCorrupt, match=r"positions 0 to 2 are damaged \(the file is missing"):
+        JournalWriter.open(tmp_path, SOURCE)
+    assert repair(tmp_path, SOURCE, apply=True, accept_loss=True).lost == [(0, 3)]
+    assert numbers(JournalReader(tmp_path, SOURCE), 3, 9) == list(range(3, 9))
+    assert repair(tmp_path, SOURCE).actions == []
+    assert Journal(tmp_path).verify()[SOURCE].sound
+
+
+def test_a_mark_that_is_damaged_again_is_another_loss(tmp_path: Path, folder: Path) -> None:
+    for times in (1, 2):
+        (folder / DURABLE).write_bytes(b"damaged")
+        assert repair(tmp_path, SOURCE, apply=True).refused
+        assert repair(tmp_path, SOURCE, apply=True, accept_loss=True).loses
+        assert len(JournalReader(tmp_path, SOURCE).gaps()) == times

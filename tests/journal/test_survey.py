@@ -6,11 +6,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from penstock.journal import JournalWriter
 from penstock.journal.index import Index
 from penstock.journal.layout import log_folder
 from penstock.journal.storage import LogFolder
 from penstock.journal.survey import survey
-from tests.journal.logs import SOURCE, segment, set_mark, uuid, write
+from tests.journal.logs import SOURCE, append, entries, flip, segment, set_mark, uuid, write
 
 
 def look(folder: Path) -> list[Index]:
@@ -73,3 +74,16 @@ def test_an_old_mark_must_fit_the_segment_that_it_names(folder: Path) -> None:
     assert damage(folder) == []
     (folder / "_durable").write_bytes(type(mark)(0, mark.offset, 3, "ab" * 32).encode(1))
     assert damage(folder) == [("0", 0, 3)]
+
+
+def test_a_damaged_record_leaves_the_segment_before_it_sound(tmp_path: Path) -> None:
+    with JournalWriter.open(tmp_path, SOURCE, segment_bytes=1, fsync=False) as writer:
+        append(writer, 3)
+        writer.append_gap("lost")
+        append(writer, 3)
+    folder = log_folder(tmp_path, SOURCE)
+    first, record = next(each for each in entries(folder) if not each[1].note.rows)
+    assert first == record.position == 3
+    # Nothing tells any more which batch the segment was written after.
+    flip(segment(folder, 3), record.offset + 20)
+    assert damage(folder) == [("3", 3, 3)]

@@ -96,3 +96,19 @@ def test_a_damaged_segment_that_is_trimmed_is_a_gap(tmp_path: Path) -> None:
     # Found long after the collector was there: whoever reads gaps in order must not miss it.
     (late,) = (gap for gap in found if gap.number)
     assert late.position == 20 and late.reason.startswith("damaged when it was trimmed")
+
+
+def test_who_trims_less_at_the_same_time_takes_nothing_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # THREATS 97: what was trimmed must not look as if somebody had taken it away.
+    folder = write(tmp_path, 10, 10, 10, segment_bytes=1)
+    add = gaps.add
+
+    def meanwhile(*arguments: Any) -> None:
+        monkeypatch.setattr(gaps, "add", add)
+        trim(folder, 30, reader="a", retain_bytes=0)
+
+    monkeypatch.setattr(gaps, "add", meanwhile)
+    trim(folder, 10, reader="a", retain_bytes=0)
+    assert JournalReader(tmp_path, SOURCE).first == 20
+    with JournalWriter.open(tmp_path, SOURCE, fsync=False) as writer:
+        assert writer.position == 30

@@ -8,7 +8,7 @@ from penstock.journal import JournalWriter
 from penstock.journal.retention import trim
 from penstock.journal.storage import LogFolder
 from penstock.journal.verify import Report, verify
-from tests.journal.logs import SOURCE, append, flip, segment, write
+from tests.journal.logs import SOURCE, append, entries, flip, segment, write
 
 
 def report(folder: Path) -> Report:
@@ -87,3 +87,17 @@ def test_a_segment_trimmed_meanwhile_is_passed_over(folder: Path, monkeypatch: p
     monkeypatch.setattr(LogFolder, "content", lambda log, first: None if first == 0 else content(log, first))
     found = report(folder)
     assert (found.first, found.rows, found.sound) == (6, 12, True)
+
+
+def test_a_damaged_record_does_not_hide_the_rows_behind_it(tmp_path: Path) -> None:
+    with JournalWriter.open(tmp_path, SOURCE, segment_bytes=1, fsync=False) as writer:
+        append(writer, 3)
+        writer.append_gap("lost")
+        append(writer, 3)
+        append(writer, 3)
+    damaged = segment(tmp_path / f"source={SOURCE}", 3)
+    record = next(entry for _, entry in entries(damaged.parent) if not entry.note.rows)
+    # The header of the gap's record, and the last row's body.
+    flip(damaged, record.offset + 20)
+    flip(damaged, damaged.stat().st_size - 1)
+    assert sorted(report(damaged.parent).damage) == [(3, 3), (3, 6)]

@@ -17,7 +17,8 @@ from pyspark.sql.types import StructField, StructType
 from penstock import JournalMismatch, JournalMissing, LocalError
 from penstock.journal import gaps
 from penstock.journal.gaps import Gap
-from penstock.journal.layout import log_folder
+from penstock.journal.layout import log_folder, segment_name
+from penstock.journal.reader import JournalReader
 from penstock.journal.writer import JournalWriter
 from penstock.spark.gaps import GAP_COLUMNS, GapOffset, GapStreamReader, Seen
 
@@ -114,6 +115,22 @@ def test_a_stream_has_each_gap_once(tmp_path: Path) -> None:
         seen, at = seen + found, end
     assert seen == ["1", "2", "3", "4", "late", "later", "5", "6", "latest", "b1"]
     assert advance(reader(tmp_path), at) == at
+
+
+def test_a_gap_that_is_damaged_for_a_while_comes_once(tmp_path: Path) -> None:
+    lose(tmp_path, "a", "1", rows=5)
+    at = advance(reader(tmp_path), reader(tmp_path).initialOffset())
+    path = log_folder(tmp_path, "a") / segment_name(0)
+    content = path.read_bytes()
+    path.write_bytes(content[:600] + b"?" + content[601:])
+    damaged = reader(tmp_path)
+    assert JournalReader(tmp_path, "a").gaps() == []
+    assert advance(damaged, at) == at
+    path.write_bytes(content)
+    one = reader(tmp_path)
+    assert advance(one, at) == at
+    lose(tmp_path, "a", "2")
+    assert reasons(one, at, advance(one, at)) == ["2"]
 
 
 def test_the_same_offsets_are_the_same_gaps(tmp_path: Path) -> None:

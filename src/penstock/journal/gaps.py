@@ -22,7 +22,7 @@ from ..errors import JournalCorrupt
 from .disk import disk_errors, open_private, replace_file
 from .layout import GAPS
 
-__all__ = ["LATE", "MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "decode", "encode", "load", "merge"]
+__all__ = ["LATE", "MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "alone", "decode", "encode", "load", "merge"]
 
 MAX_GAPS = 50_000
 """That are kept each for itself; beyond it the older half is joined into one."""
@@ -91,7 +91,7 @@ def add(folder: Path, gaps: Iterable[Gap]) -> None:
     if not new:
         return
     path = folder / GAPS
-    with disk_errors(path, "be written"), _alone(folder):
+    with disk_errors(path, "be written"), alone(folder):
         before = load(folder)
         after = _bounded(_numbered(merge(before, new)))
         if after != before:
@@ -205,8 +205,8 @@ def _bounded(gaps: list[Gap]) -> list[Gap]:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep other processes, and other threads, from changing the file meanwhile."""
+def alone(folder: Path) -> Iterator[None]:
+    """Keep other processes, and other threads, from changing the file meanwhile, and what else the trimming writes."""
     fd = open_private(folder / f"{GAPS}.lock", os.O_RDWR)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)

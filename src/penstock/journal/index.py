@@ -129,7 +129,8 @@ class Index:
             self.add(entry)
         for each in damage[at:]:
             self._skip(each)
-        if damage and damage[0].first == self.first != damage[0].end:
+        if damage and damage[0].first == self.first:
+            # The first batch may be what is damaged, if only a record: then another one was the first.
             self.prev = None
         self.damage = damage
         self.end = max(self.end, promise.end or 0)

@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from ..errors import LocalError
 
@@ -93,7 +94,7 @@ def log_folder(path: str | os.PathLike[str], source: str) -> Path:
     """
     text = os.fspath(path)
     if text.startswith("file://"):
-        text = text.removeprefix("file://")
+        text = unquote(text.removeprefix("file://"))
     elif "://" in text:
         raise LocalError(f"{text} can only be read: a journal is written to and trimmed in a folder of this machine")
     return Path(text, source_folder(source))

@@ -74,7 +74,8 @@ def examine(folder: Path, uuid: str) -> Condition:
         tail = replace(tail, first=committed, size=0, torn=0, position=committed)
     lost += tail.damage
     known = load(folder) if lost else []
-    new = [(name, damage) for name, damage in lost if not is_accepted(damage, known)]
+    # Whoever accepted that a mark was damaged knew nothing of the rows behind the next one.
+    new = [each for each in lost if each[0] == str(folder / DURABLE) or not is_accepted(each[1], known)]
     if new and error is None:
         name, damage = new[0]
         error = damage.error(name)

@@ -243,7 +243,8 @@ class JournalReader:
         first = 0 if start is None else start
         behind = self.end + 1 if end is None else end
         # A loss just before the first row of a segment was recorded at the end of the one before it.
-        found = [index.gaps for index in self._indexed(first - 1, behind)]
+        # Gaps of one that is trimmed meanwhile are kept before it goes.
+        found = [index.gaps for index in self._indexed(first - 1, behind, trimmed=True)]
         return [gap for gap in merge(self._log.kept_gaps(), *found) if first <= gap.position < behind]
 
     def damage(self, start: int | None = None, end: int | None = None) -> list[tuple[int, int]]:
@@ -253,7 +254,8 @@ class JournalReader:
         """
         first = self.first if start is None else start
         behind = self.end if end is None else end
-        found = [each for index in self._indexed(first, behind) for each in index.damage if not self._accepts(each)]
+        indexes = self._indexed(first, behind, trimmed=True)
+        found = [each for index in indexes for each in index.damage if not self._accepts(each)]
         ranges = [(max(each.first, first), min(each.end or behind, behind)) for each in found]
         return [each for each in ranges if each[0] < each[1]]
 
@@ -299,11 +301,19 @@ class JournalReader:
         if before is not None:
             yield before
 
-    def _indexed(self, start: int, end: int) -> Iterator[Index]:
-        """Yield the segments that may hold rows between two positions, each looked through."""
+    def _indexed(self, start: int, end: int, *, trimmed: bool = False) -> Iterator[Index]:
+        """Yield the segments that may hold rows between two positions, each looked through.
+
+        One that is trimmed meanwhile is left out if `trimmed` says so, else it is an error.
+        """
         for index, following in self._between(start, end):
             if following is not None and not index.sealed:
-                self._content(index, max(start, index.first), end, following)
+                try:
+                    self._content(index, max(start, index.first), end, following)
+                except DataLost:
+                    if not trimmed:
+                        raise
+                    continue
             yield index
 
     def _between(self, start: int, end: int) -> list[tuple[Index, int | None]]:

@@ -12,7 +12,7 @@ from .format import BODY_DIFFERS, Malformed, body_is_sound, entry_at, genesis, p
 from .index import Index
 from .mark import Mark
 from .storage import LogFolder
-from .survey import survey
+from .survey import missing_beginning, survey
 
 __all__ = ["Tail", "recover"]
 
@@ -74,6 +74,9 @@ def _surveyed(log: LogFolder, uuid: str, segments: list[int], mark: Mark | None,
     """Return where a log of these segments ends."""
     torn: list[int] = []
     indexes = survey(log, uuid, segments, mark, lambda last, content: torn.append(_grow(last, content, mark)))
+    if mark is None and segments:
+        # Readers take a copy without a mark as it is; but they would miss the beginning once there is a mark.
+        indexes[:0] = missing_beginning(log, uuid, segments[0], log.trimmed())
     return _tail(indexes, uuid, mark, sum(torn), leftovers)
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from ..errors import DiskFull
+from ..errors import DiskFull, JournalCorrupt
 from . import gaps
 from .disk import disk_errors, replace_file, sync_folder
 from .identity import load, without_identity
@@ -45,29 +45,40 @@ def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: in
     # Durable before the first segment goes. A crash in between leaves gaps that are known twice, and count once.
     gaps.add(folder, [gap for extent in free for gap in _recorded(log, folder, extent)])
     # Before, too. On a full disk it has to wait until there is room for it.
-    noted = not free or _note(folder, free[-1].end)
+    noted = not free or _note(log, folder, free[-1].end)
     for extent in free:
         with disk_errors(folder, "be trimmed"):
             (folder / segment_name(extent.first)).unlink(missing_ok=True)
             # Otherwise a power cut may bring this segment back, and not those after it.
             sync_folder(folder)
-        noted = noted or _note(folder, free[-1].end)
+        noted = noted or _note(log, folder, free[-1].end)
     return free[-1].end if free else segments[0][0] if segments else 0
 
 
-def _note(folder: Path, position: int) -> bool:
+def _note(log: LogFolder, folder: Path, position: int) -> bool:
     """Record that rows below a position were trimmed, and were not taken away by anybody else.
+
+    Who trims at the same time may have come further: that stays.
 
     Returns:
         Whether there was room for it.
 
     """
     try:
-        with disk_errors(folder / TRIMMED, "be written"):
-            replace_file(folder / TRIMMED, b"%d\n" % position)
+        with disk_errors(folder / TRIMMED, "be written"), gaps.alone(folder):
+            if position > _noted(log):
+                replace_file(folder / TRIMMED, b"%d\n" % position)
     except DiskFull:
         return False
     return True
+
+
+def _noted(log: LogFolder) -> int:
+    try:
+        return log.trimmed()
+    except JournalCorrupt:
+        # Of all that the file could tell only the newest position matters, and that is known again now.
+        return 0
 
 
 def _recorded(log: LogFolder, folder: Path, extent: Extent) -> Iterator[gaps.Gap]:

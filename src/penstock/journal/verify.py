@@ -124,7 +124,8 @@ def _damage(log: LogFolder, index: Index, report: Report) -> Iterator[Damage]:
     for first, end, why in index.verify(content):
         if not why:
             report.rows += end - first
-        elif not any(damage.first == first for damage in index.damage):
+        elif not any(damage.first == first != damage.end for damage in index.damage):
+            # Where only a record before the rows is damaged, what is wrong with the rows is something else.
             yield Damage(first, end, why)
 
 

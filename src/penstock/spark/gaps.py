@@ -72,6 +72,10 @@ class Seen(NamedTuple):
         ends = ((gap.position, index + 1) for gap, index in _indexed(gaps))
         return cls(*max(ends, default=(0, 0)), max((gap.number for gap in gaps), default=0))
 
+    def or_later(self, other: Seen) -> Seen:
+        """Return how far both are: where a gap cannot be found any more, it was read nevertheless."""
+        return Seen(*max(self[:2], other[:2]), max(self.number, other.number))
+
     def between(self, end: Seen, gaps: Sequence[Gap]) -> list[Gap]:
         """Return the gaps that were recorded after this, and not after `end`."""
         ordered = [gap for gap, index in _indexed(gaps) if self[:2] <= (gap.position, index) < end[:2]]
@@ -227,6 +231,7 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
             found = {source: Seen.all_of(reader.gaps()) for source, reader in view.readers.items()}
         else:
             found = self._targets
+        found = {source: before.seen.get(source, NONE).or_later(seen) for source, seen in found.items()}
         logs = {source: uuid for source, uuid in view.logs().items() if source in found}
         # A log that comes later is read from its beginning, whatever the query began with.
         end = GapOffset("earliest", {**before.seen, **found}, {**before.logs, **logs}).json()
