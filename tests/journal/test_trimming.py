@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock import DiskFull
-from penstock.journal import JournalReader, JournalWriter, gaps
+from penstock import DiskFull, JournalCorrupt
+from penstock.journal import JournalReader, JournalWriter, gaps, trimming
 from penstock.journal.layout import GAPS, log_folder
 from penstock.journal.retention import trim
 from tests.journal.logs import SOURCE, append, segment, write
@@ -110,5 +110,20 @@ def test_who_trims_less_at_the_same_time_takes_nothing_back(tmp_path: Path, monk
     monkeypatch.setattr(gaps, "add", meanwhile)
     trim(folder, 10, reader="a", retain_bytes=0)
     assert JournalReader(tmp_path, SOURCE).first == 20
+    with JournalWriter.open(tmp_path, SOURCE, fsync=False) as writer:
+        assert writer.position == 30
+
+
+def test_what_a_full_disk_kept_from_being_noted_is_noted_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # THREATS 97: what was trimmed must not look as if somebody had taken it away.
+    folder = write(tmp_path, 10, 10, 10, segment_bytes=1)
+    with monkeypatch.context() as full:
+        full.setattr(trimming, "_note", lambda *arguments: False)
+        trim(folder, 10, reader="a", retain_bytes=0)
+    with pytest.raises(JournalCorrupt, match="positions 0 to 9"):
+        JournalWriter.open(tmp_path, SOURCE, fsync=False)
+    trim(folder, 10, reader="a", retain_bytes=0)
     with JournalWriter.open(tmp_path, SOURCE, fsync=False) as writer:
         assert writer.position == 30

@@ -44,14 +44,15 @@ def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: in
         free.append(oldest)
     # Durable before the first segment goes. A crash in between leaves gaps that are known twice, and count once.
     gaps.add(folder, [gap for extent in free for gap in _recorded(log, folder, extent)])
-    # Before, too. On a full disk it has to wait until there is room for it.
-    noted = not free or _note(log, folder, free[-1].end)
+    # Before, too. On a full disk it has to wait until there is room for it, and be it until the next time.
+    below = free[-1].end if free else min(segments[0][0], committed) if segments else 0
+    noted = below <= _noted(log) or _note(log, folder, below)
     for extent in free:
         with disk_errors(folder, "be trimmed"):
             (folder / segment_name(extent.first)).unlink(missing_ok=True)
             # Otherwise a power cut may bring this segment back, and not those after it.
             sync_folder(folder)
-        noted = noted or _note(log, folder, free[-1].end)
+        noted = noted or _note(log, folder, below)
     return free[-1].end if free else segments[0][0] if segments else 0
 
 
