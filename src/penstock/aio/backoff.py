@@ -12,7 +12,7 @@ FIRST: Final = 0.1
 """Seconds: a server that restarts is hardly faster."""
 LONGEST: Final = 10.0
 """Seconds: a person who watches waits no longer."""
-RESUME_LONGEST: Final = 0.2
+RESUME_LONGEST: Final = 0.1
 """Seconds, while a session waits for a link: it must go on soon after the network is back."""
 FACTOR: Final = 2.0
 """Seven tries from the first time to the longest."""
