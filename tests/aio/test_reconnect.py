@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from penstock import ConnectError, LinkLost, LocalError, Reconnect, SetupRejected
+from penstock.aio.backoff import RESUME_LONGEST
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,6 @@ def test_policies_are_values() -> None:
 
 def test_links_of_a_session_that_may_be_alive_are_tried_for_often() -> None:
     patient = Reconnect(first_delay=5.0, longest_delay=60.0, jitter=0.0).resuming()
-    assert [patient.next() for _ in range(3)] == [1.0, 1.0, 1.0]
+    assert [patient.next() for _ in range(3)] == [RESUME_LONGEST] * 3
     hasty = Reconnect(first_delay=0.0, longest_delay=0.0).resuming()
     assert [hasty.next() for _ in range(3)] == [0.0, 0.0, 0.0]
