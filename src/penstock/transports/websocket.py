@@ -18,6 +18,7 @@ from ..settings import Settings
 from ..urls import Url
 from . import tcp
 from .base import REFUSING, Accept, Discard, Link, Listener, Receiver, Refused, connect_errors
+from .lingering import Linger
 from .messages import PASS_OVER, PREFIX_BYTES, MessageCutter
 from .websocket_frames import FrameReader, control_frame, message_frames
 from .websocket_handshake import ClientHandshake, ServerHandshake
@@ -28,7 +29,7 @@ __all__ = ["WebSocketLink", "WebSocketListener", "connect", "listen"]
 logger = logging.getLogger("penstock.transports")
 
 LINGER: Final = 1.0
-"""Seconds that a peer may take to answer our Close."""
+"""Seconds that a peer may take to answer our Close, once all output has left."""
 
 
 class WebSocketLink:
@@ -75,7 +76,7 @@ class WebSocketLink:
         self._paused = False
         # Our Close is sent, or the link aborted; and the time that what is to follow may take.
         self._closing = False
-        self._ending: asyncio.TimerHandle | None = None
+        self._ending: Linger | None = None
         self.progress = link.progress
         self.pause_reading = link.pause_reading
         self.resume_reading = link.resume_reading
@@ -182,7 +183,7 @@ class WebSocketLink:
             # A Close without a code is answered in kind: 1005 never travels (RFC 6455, 7.4.1).
             payload = b"" if close.code == CloseCode.NO_STATUS_RCVD else close.serialize()
             self._link.write(control_frame(Opcode.CLOSE, payload, self._client))
-            self._ending = asyncio.get_running_loop().call_later(LINGER, self._link.abort)
+            self._ending = Linger(LINGER, self.progress, self._link.abort)
 
     def _end(self, close: Close | None) -> None:
         """End the link with the peer's Close, or the one that it has deserved."""
