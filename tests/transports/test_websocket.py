@@ -21,7 +21,7 @@ from websockets.typing import Origin, Subprotocol
 
 import penstock
 from penstock import ConnectError, LimitExceeded, LinkLost, LocalError, ProtocolError, Settings, UrlError
-from penstock.transports import tcp, websocket
+from penstock.transports import lingering, tcp, websocket
 from penstock.transports.base import REFUSING
 from penstock.transports.websocket_frames import message_frames
 from tests.aio.serving import make_service
@@ -368,6 +368,35 @@ async def test_a_message_under_way_arrives_when_the_peer_closes(monkeypatch: pyt
     async with their_server(handler, max_size=None) as url:
         recorder = await connected(url)
         await closes_in_the_middle(recorder, await peers.get())
+
+
+@pytest.mark.parametrize("size", [100, websocket.LARGE])
+async def test_a_link_lives_while_a_large_message_may_be_on_its_way(size: int) -> None:
+    # THREATS 91: its system has handed all of it on, and it is the network that is slow.
+    closed = asyncio.Event()
+
+    async def handler(connection: ServerConnection) -> None:
+        await connection.recv()
+        await raw(connection, Frame(Opcode.CLOSE, b"\x03\xe8"))
+        await closed.wait()
+        connection.transport.abort()
+
+    async with their_server(handler) as url:
+        recorder = await connected(url)
+        link = recorder.link
+        link.write(prefixed(bytes(size)))
+        await until(lambda: link._closing)
+        looks = [link.progress() for _ in range(2)]
+        seconds = link._ending.when() - asyncio.get_running_loop().time()
+        closed.set()
+        await recorder.lost()
+    if size < websocket.LARGE:
+        assert looks[0][0] < websocket.LARGE
+        assert seconds <= websocket.LINGER
+    else:
+        assert looks[0][0] == websocket.LARGE
+        assert looks[0][1] < looks[1][1]
+        assert websocket.LINGER < seconds <= lingering.LONGEST
 
 
 async def test_a_connection_that_ends_without_a_close_is_broken() -> None:

@@ -19,9 +19,6 @@ BACKLOG_BYTES: Final = 4_096
 class Linger:
     """Aborts a link that is closing once nothing moves over it any more.
 
-    A peer may close a link in the middle of a message of ours, because it takes the time for silence; River's own
-    implementation does. It still reads, and takes the message if it gets all of it.
-
     Args:
         seconds: How long the peer may take to close as well, once little waits.
         progress: The link's; see :meth:`penstock.transports.base.Link.progress`.

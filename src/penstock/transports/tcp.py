@@ -59,6 +59,10 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
     """A link over an asyncio transport, and the protocol of that transport.
 
     The methods of :class:`~penstock.transports.base.Link` are the transport's own, bound when it is there.
+
+    Attributes:
+        linger: Seconds that a peer may take to close its half, instead of `LINGER`; 0: no other number.
+
     """
 
     __slots__ = (
@@ -68,6 +72,7 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         "abort",
         "get_extra_info",
         "get_write_buffer_size",
+        "linger",
         "pause_reading",
         "resume_reading",
         "write",
@@ -85,6 +90,7 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         super().__init__(receiver, _read_buffer())
         self._high_bytes = high_bytes
         self._closing: Linger | None = None
+        self.linger = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Become a link."""
@@ -120,7 +126,7 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         A socket that is closed with input unread is reset, and with it goes what the peer has not read of ours.
         """
         if self._closing is None:
-            self._closing = Linger(LINGER, self.progress, self.abort)
+            self._closing = Linger(self.linger or LINGER, self.progress, self.abort)
             try:
                 if self._transport.can_write_eof():
                     self._transport.write_eof()
