@@ -9,15 +9,19 @@ from collections.abc import AsyncIterator
 from itertools import product
 
 from .cutting import cutting
-from .harness import LEASE
+from .harness import LEASE, SLOW
 from .peers import DRAFT, OURS, PEERS, ROOT, Peer, PeerAbsent, PeerMissing, runtime_version
 from .processes import ProcessFailed, run_client, serving
 from .report import STEPS, Outcome, failures, page, summary
+from .throttling import throttling
 
 PAGE = ROOT / "docs" / "interop.md"
 MIN_CUTS = 2
 """How often a session must have been resumed."""
 ROLES = ("client", "server")
+# Leases, and slow links, are the same whatever carries them.
+SPECIAL = {LEASE: ("tcp", ["--lease"]), SLOW: ("river-msgpack", ["--slow"])}
+"""Steps that are not named after what carries them: that, and what their programs are told."""
 
 
 def arguments() -> argparse.Namespace:
@@ -32,12 +36,15 @@ def arguments() -> argparse.Namespace:
 async def meet(peer: Peer, role: str, step: str, other: Peer) -> Outcome:
     """Run one pairing: `peer` in `role`, `other` in the other one."""
     outcome = Outcome(peer, role, step)
-    # Leases are the same whatever carries them.
-    transport, options = ("tcp", ["--lease"]) if step == LEASE else (step, [])
+    transport, options = SPECIAL.get(step, (step, []))
     try:
         for each in (peer, other):
             await asyncio.to_thread(each.install)
         client, server = (peer, other) if role == "client" else (other, peer)
+        if step == SLOW:
+            async with serving(server, transport, *options) as served, throttling(served.port) as port:
+                outcome.results = await run_client(client, transport, served.port, port, *options)
+            return outcome
         async with serving(server, transport, *options) as served, cutting(served.port) as cutter:
             outcome.results = await run_client(client, transport, served.port, cutter.port, *options)
         if outcome.results.get("resume") == "ok" and cutter.cuts < MIN_CUTS:

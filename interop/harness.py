@@ -17,6 +17,7 @@ __all__ = [
     "LEASE_REQUESTS",
     "LEASE_SECONDS",
     "MEGABYTES_20",
+    "SLOW",
     "Check",
     "Place",
     "check",
@@ -32,6 +33,7 @@ ANSWER_TIMEOUT = 10.0
 CHECK_TIMEOUT = 30.0
 """Seconds that a whole check may take."""
 LEASE = "lease"
+SLOW = "river-slow"
 """The check that needs a server that grants leases, and is made alone."""
 LEASE_REQUESTS = 4
 """How many requests a server that grants leases gives leave for, every `LEASE_INTERVAL` seconds anew."""

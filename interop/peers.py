@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .harness import LEASE
+from .harness import LEASE, SLOW
 from .pythons import PythonMissing, python_of
 
 __all__ = [
@@ -230,7 +230,7 @@ PEERS = {
         _java(),
         _rust(),
         # Their servers speak v1.1 alone, and our client v2.0.
-        _javascript("river-js", "@replit/river", "@replit/river", "", tuple(RIVER)),
+        _javascript("river-js", "@replit/river", "@replit/river", "", (*RIVER, SLOW)),
         _apart("river-py", "replit-river", "river-msgpack", least=(3, 12), arguments=("v2.0",)),
         _apart("river-py-1.1", "replit-river 1.1", "river-msgpack", "river-py", (3, 12), ("v1.1",)),
     )

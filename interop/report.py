@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from .harness import SLOW
 from .limits import LIMITS, Limit
 from .peers import RIVER, TRANSPORTS, Peer
 
@@ -16,6 +17,7 @@ STEPS = {
     "lease": "with leases",
     "draft": "in a draft",
     **{step: f"by River, in {title}" for step, title in RIVER.items()},
+    SLOW: "by River, over a slow link",
 }
 """The steps of a run, and what is said of a pairing in each."""
 

@@ -1,5 +1,5 @@
 // The interop checks on River's own implementation, 0.17.1, which speaks v1.1:
-// `node client.js TRANSPORT HOST PORT CUT_PORT` prints one JSON object. What each check demands is told in
+// `node client.js TRANSPORT HOST PORT CUT_PORT [--slow]` prints one JSON object. What each check demands is told in
 // interop/README.md. Every check has a connection of its own.
 import {createClient} from '@replit/river';
 import {BinaryCodec, NaiveJsonCodec} from '@replit/river/codec';
@@ -10,7 +10,7 @@ const CHECK_TIMEOUT_MS = 30000;
 const ANSWER_TIMEOUT_MS = 10000;
 const CODECS = {'river-json': NaiveJsonCodec, 'river-msgpack': BinaryCodec};
 
-const [transport, host, port, cutPort] = process.argv.slice(2);
+const [transport, host, port, cutPort, slow] = process.argv.slice(2);
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const range = (from, to) => Array.from({length: to - from}, (_, n) => from + n);
 
@@ -166,8 +166,26 @@ const checks = {
   }, {port: cutPort, baseIntervalMs: 10, maxJitterMs: 10, attemptBudgetCapacity: 1000}),
 };
 
+// Messages that take longer than the heartbeats that this implementation misses before it closes a connection.
+const slowly = {
+  'slow-echo': () => connected(async (peer) => {
+    const data = 'x'.repeat(200000);
+    expect(well(await peer.echo.rpc({data}), 'echo').data.length, data.length, 'size');
+  }, {port: cutPort}),
+  'slow-blob': () => connected(async (peer) => {
+    const [items] = await peer.blob.subscribe({number: 3, size: 150000});
+    expect((await all(items)).map(({text}) => text.length), Array(3).fill(150000), 'sizes');
+  }, {port: cutPort}),
+  'slow-double': () => connected(async (peer) => {
+    const [outgoing, items] = await peer.double.stream({n: 0});
+    for (const n of range(1, 1000)) outgoing.push({n});
+    outgoing.end();
+    expect((await all(items)).map(({n}) => n), range(0, 1000).map((n) => 2 * n), 'items');
+  }, {port: cutPort}),
+};
+
 const results = {};
-for (const [name, check] of Object.entries(checks)) {
+for (const [name, check] of Object.entries(slow ? slowly : checks)) {
   try {
     await within(Promise.resolve().then(check), CHECK_TIMEOUT_MS, 'not done');
     results[name] = 'ok';

@@ -161,7 +161,8 @@ class Settings:
     """Messages that a River session keeps until its peer acknowledges them; items wait at half as many, and
     `resume_bytes` holds for their bytes. Beyond it the session is given up."""
     max_held_bytes: int = 64 * MIB
-    """Items of a River session that nobody has asked for yet; beyond it we stop reading."""
+    """Items of a River session that nobody has asked for yet, and requests of a River client that has not answered our
+    first heartbeat yet; beyond it we stop reading."""
     river_v1_1: bool = False
     """Serve River clients of version 1.1, too."""
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -275,6 +276,25 @@ def test_a_client_says_that_it_lives_while_a_long_message_comes() -> None:
     # The echo of the server's greeting has said it in the first second.
     assert said == [[], *([(sent + at, 1)] for at in range(4))]
     assert not unlinked(duo.client.take_events())
+
+
+@pytest.mark.parametrize("begins", [at / 10 for at in range(20)])
+def test_a_client_is_heard_in_time_whenever_a_long_message_begins(begins: float) -> None:
+    # The pauses between its heartbeats leave a third of the server's watchdog, of 2 s, for the way there.
+    duo = Duo()
+    said = []
+    for tick in range(1, 600):
+        now = duo.now + tick / 100
+        if tick == 1 + int(begins * 100):
+            duo.server.handle_timer(duo.server.next_timer() or 0.0)
+            duo.client.receive(b"".join(duo.server.take_output()), now)
+        elif tick > begins * 100:
+            duo.client.receive(b"\0\1\0\0" if tick == 2 + int(begins * 100) else b"x", now)
+        duo.client.handle_timer(now)
+        if duo.client.take_output():
+            said.append(now)
+    pauses = [after - before for before, after in itertools.pairwise(said)]
+    assert max(pauses) < 1.4
 
 
 def test_a_client_that_hears_nothing_says_nothing() -> None:

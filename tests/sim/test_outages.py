@@ -111,6 +111,27 @@ def test_a_collector_records_no_gap_for_a_short_outage(protocol: str, trouble: s
     assert kept == list(range(600))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_call_waits_for_the_last_try_of_the_budget(seed: int) -> None:
+    # The tries are made 0, 0.15, 0.45, 1.05 and 2.25 s after the end, or up to 1 s later: the fifth one finds a server.
+    url = "river+memory://deploy"
+
+    async def main() -> Payload:
+        async with penstock.serve(items(1, 0.0), url) as server:
+            peer = await penstock.connect(url)
+            await peer.call("demo.echo", b"1")
+            await asyncio.sleep(2.0)
+            await server.close(0)
+        await asyncio.sleep(2.1)
+        async with penstock.serve(items(1, 0.0), url):
+            answer = await peer.call("demo.echo", b"2")
+            await peer.close()
+            return answer
+
+    with network(lambda number: (Road(1e6, 0.01), Road(1e6, 0.01))):
+        assert run(main(), seed=seed).data == b"2"
+
+
 def test_an_ordinary_river_client_stops_at_its_budget() -> None:
     # As the reference does; what is asked for after the last try fails at once, and not at the end of the grace.
     url = "river+memory://outage"

@@ -35,6 +35,9 @@ class Carrier:
     def allow(self, link: StreamLink, count: int) -> None:
         self.allowed += count
 
+    def progress(self, link: StreamLink) -> tuple[int, int]:
+        return 0, len(self.sent)
+
     def ended(self, link: StreamLink) -> None:
         self.asked.append("ended")
         link.lose(None)

@@ -21,7 +21,7 @@ from websockets.typing import Origin, Subprotocol
 
 import penstock
 from penstock import ConnectError, LimitExceeded, LinkLost, LocalError, ProtocolError, Settings, UrlError
-from penstock.transports import websocket
+from penstock.transports import lingering, tcp, websocket
 from penstock.transports.base import REFUSING
 from penstock.transports.websocket_frames import message_frames
 from tests.aio.serving import make_service
@@ -335,6 +335,68 @@ async def test_a_peer_that_does_not_answer_a_close_is_not_waited_for(monkeypatch
         server.link.close()
         assert await server.lost() is None
         client.transport.abort()
+
+
+@pytest.mark.parametrize("ours", ["client", "server"])
+async def test_a_message_under_way_arrives_when_the_peer_closes(monkeypatch: pytest.MonkeyPatch, ours: str) -> None:
+    # THREATS 91: River's own implementation closes a link over which it hears nothing whole for two seconds, and takes
+    # what still comes. Nothing but its size keeps this message from having left before.
+    monkeypatch.setattr(websocket, "LINGER", 0.0)
+    monkeypatch.setattr(tcp, "LINGER", 0.0)
+    message = bytes(16_000_000)
+
+    async def closes_in_the_middle(recorder: Recorder, peer: ClientConnection | ServerConnection) -> None:
+        peer.transport.pause_reading()
+        recorder.link.write(prefixed(message))
+        await raw(peer, Frame(Opcode.CLOSE, b"\x03\xe8"))
+        await until(lambda: recorder.link._closing)
+        await turns(10)
+        peer.transport.resume_reading()
+        assert await peer.recv() == message
+        assert await close_code(peer) == 1000
+
+    if ours == "server":
+        async with listening(WS) as place, their_client(place, max_size=None) as client:
+            await closes_in_the_middle(await made(place), client)
+        return
+    peers: asyncio.Queue[ServerConnection] = asyncio.Queue()
+
+    async def handler(connection: ServerConnection) -> None:
+        peers.put_nowait(connection)
+        await connection.wait_closed()
+
+    async with their_server(handler, max_size=None) as url:
+        recorder = await connected(url)
+        await closes_in_the_middle(recorder, await peers.get())
+
+
+@pytest.mark.parametrize("size", [100, websocket.LARGE])
+async def test_a_link_lives_while_a_large_message_may_be_on_its_way(size: int) -> None:
+    # THREATS 91: its system has handed all of it on, and it is the network that is slow.
+    closed = asyncio.Event()
+
+    async def handler(connection: ServerConnection) -> None:
+        await connection.recv()
+        await raw(connection, Frame(Opcode.CLOSE, b"\x03\xe8"))
+        await closed.wait()
+        connection.transport.abort()
+
+    async with their_server(handler) as url:
+        recorder = await connected(url)
+        link = recorder.link
+        link.write(prefixed(bytes(size)))
+        await until(lambda: link._closing)
+        looks = [link.progress() for _ in range(2)]
+        seconds = link._ending.when() - asyncio.get_running_loop().time()
+        closed.set()
+        await recorder.lost()
+    if size < websocket.LARGE:
+        assert looks[0][0] < websocket.LARGE
+        assert seconds <= websocket.LINGER
+    else:
+        assert looks[0][0] == websocket.LARGE
+        assert looks[0][1] < looks[1][1]
+        assert websocket.LINGER < seconds <= lingering.LONGEST
 
 
 async def test_a_connection_that_ends_without_a_close_is_broken() -> None:

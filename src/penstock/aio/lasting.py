@@ -199,7 +199,8 @@ class LastingPeer(Peer):
         why = self.trouble or f"{self._now.name} has not been reached yet"
         if policy.new_calls == "fail":
             raise ConnectError(f"there is no connection at the moment ({why}); another one is being made")
-        if self._backoff.spent:
+        if self._backoff.exhausted:
+            # Not while the last try is under way, or waits for its time.
             raise self._exhausted(why)
         try:
             async with asyncio.timeout(policy.wait_timeout):

@@ -112,7 +112,9 @@ class Connection:
         self._looked = 0.0
         self._spoken = 0
         limit = settings.heartbeat_interval * settings.heartbeats_until_dead
-        self._look_after = min(settings.heartbeat_interval, limit / 2)
+        # A client that has just said something does so again at its second look at the latest: a third of the limit is
+        # left for the way to a server that would take it for dead.
+        self._look_after = min(settings.heartbeat_interval, limit / 3)
         # The oldest message that is not acknowledged, and what links have been lost since it was sent.
         self._worn_at = -1
         self._moved_at = -inf

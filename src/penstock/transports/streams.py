@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 from ..errors import LinkLost
 from .base import Receiver
+from .lingering import Linger
 
 __all__ = ["LINGER", "WINDOW_BYTES", "Carrier", "StreamLink"]
 
@@ -15,7 +16,7 @@ WINDOW_BYTES: Final = 1_048_576
 """What a peer may send on one stream before it was taken: 100 MB/s at a round trip of 10 ms. A reader that is paused
 holds as much in memory, and no more."""
 LINGER: Final = 1.0
-"""Seconds that a peer may take to end its half of a stream, after we have ended ours."""
+"""Seconds that a peer may take to end its half of a stream, after we have ended ours and all output has left."""
 
 
 class Carrier(Protocol):
@@ -71,7 +72,7 @@ class StreamLink:
         self._held: deque[tuple[bytes, int]] = deque()
         self._reading_paused = False
         self._taken = 0
-        self._closing: asyncio.TimerHandle | None = None
+        self._closing: Linger | None = None
         self._end_sent = False
         self._lost = False
 
@@ -112,7 +113,7 @@ class StreamLink:
     def close(self) -> None:
         """Close once everything is written. What still comes in is dropped until the peer ends its half, too."""
         if self._closing is None and not self._lost:
-            self._closing = self._loop.call_later(LINGER, self.abort)
+            self._closing = Linger(LINGER, self.progress, self.abort)
             self._drop_held()
             self._carrier.send(self)
 

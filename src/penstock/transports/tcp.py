@@ -19,6 +19,7 @@ from ..errors import LinkLost, UrlError
 from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Receiver, Refused, check_options, connect_errors, link_error, listen_errors
+from .lingering import Linger
 from .reading import ReadBuffer, Reading
 from .taken import taken
 
@@ -29,7 +30,7 @@ logger = logging.getLogger("penstock.transports")
 BACKLOG: Final = 1_024
 """Connections that the system holds until we accept them."""
 LINGER: Final = 1.0
-"""Seconds that a peer may take to close its half, after we have closed ours."""
+"""Seconds that a peer may take to close its half, after we have closed ours and all output has left."""
 ACCEPT_RETRY: Final = 0.25
 """Seconds to wait when there are no file descriptors left: some may be closed by then."""
 OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -58,6 +59,10 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
     """A link over an asyncio transport, and the protocol of that transport.
 
     The methods of :class:`~penstock.transports.base.Link` are the transport's own, bound when it is there.
+
+    Attributes:
+        linger: Seconds that a peer may take to close its half, instead of `LINGER`; 0: no other number.
+
     """
 
     __slots__ = (
@@ -67,6 +72,7 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         "abort",
         "get_extra_info",
         "get_write_buffer_size",
+        "linger",
         "pause_reading",
         "resume_reading",
         "write",
@@ -83,7 +89,8 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
     def __init__(self, receiver: Receiver, high_bytes: int) -> None:
         super().__init__(receiver, _read_buffer())
         self._high_bytes = high_bytes
-        self._closing: asyncio.TimerHandle | None = None
+        self._closing: Linger | None = None
+        self.linger = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Become a link."""
@@ -119,7 +126,7 @@ class SocketLink(Reading, asyncio.BufferedProtocol):
         A socket that is closed with input unread is reset, and with it goes what the peer has not read of ours.
         """
         if self._closing is None:
-            self._closing = asyncio.get_running_loop().call_later(LINGER, self.abort)
+            self._closing = Linger(self.linger or LINGER, self.progress, self.abort)
             try:
                 if self._transport.can_write_eof():
                     self._transport.write_eof()

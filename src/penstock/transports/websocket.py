@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl as tls
-from typing import Any, Final
+from math import inf
+from typing import Any, Final, cast
 
 from websockets.frames import OK_CLOSE_CODES, Close, CloseCode, Opcode
 
@@ -18,6 +19,7 @@ from ..settings import Settings
 from ..urls import Url
 from . import tcp
 from .base import REFUSING, Accept, Discard, Link, Listener, Receiver, Refused, connect_errors
+from .lingering import LONGEST, Linger
 from .messages import PASS_OVER, PREFIX_BYTES, MessageCutter
 from .websocket_frames import FrameReader, control_frame, message_frames
 from .websocket_handshake import ClientHandshake, ServerHandshake
@@ -28,7 +30,9 @@ __all__ = ["WebSocketLink", "WebSocketListener", "connect", "listen"]
 logger = logging.getLogger("penstock.transports")
 
 LINGER: Final = 1.0
-"""Seconds that a peer may take to answer our Close."""
+"""Seconds that a peer may take to answer our Close, once all output has left."""
+LARGE: Final = 8_192
+"""Bytes of one write that may take so long that a peer closes in the middle of them; see `WebSocketLink._end`."""
 
 
 class WebSocketLink:
@@ -48,6 +52,7 @@ class WebSocketLink:
         "_closing",
         "_cutter",
         "_ending",
+        "_large_at",
         "_link",
         "_paused",
         "_reader",
@@ -57,7 +62,7 @@ class WebSocketLink:
         "resume_reading",
     )
 
-    def __init__(self, link: Link, receiver: Receiver, url: Url, settings: Settings, *, client: bool) -> None:
+    def __init__(self, link: tcp.SocketLink, receiver: Receiver, url: Url, settings: Settings, *, client: bool) -> None:
         self.receiver = receiver
         self._link = link
         self._client = client
@@ -75,7 +80,9 @@ class WebSocketLink:
         self._paused = False
         # Our Close is sent, or the link aborted; and the time that what is to follow may take.
         self._closing = False
-        self._ending: asyncio.TimerHandle | None = None
+        self._ending: Linger | None = None
+        # When something large was written last.
+        self._large_at = -inf
         self.progress = link.progress
         self.pause_reading = link.pause_reading
         self.resume_reading = link.resume_reading
@@ -90,6 +97,8 @@ class WebSocketLink:
         """Send the messages that are whole with `data`; what is written to a link that is closing is dropped."""
         if self._closing:
             return
+        if len(data) >= LARGE:
+            self._large_at = asyncio.get_running_loop().time()
         cutter = self._cutter
         if cutter is None:
             messages = [data]
@@ -176,18 +185,27 @@ class WebSocketLink:
             self._reader.ping = None
             self._link.write(control_frame(Opcode.PONG, ping, self._client))
 
-    def _say_close(self, close: Close) -> None:
+    def _say_close(self, close: Close, linger: float = 0.0) -> None:
         if not self._closing:
             self._closing = True
             # A Close without a code is answered in kind: 1005 never travels (RFC 6455, 7.4.1).
             payload = b"" if close.code == CloseCode.NO_STATUS_RCVD else close.serialize()
             self._link.write(control_frame(Opcode.CLOSE, payload, self._client))
-            self._ending = asyncio.get_running_loop().call_later(LINGER, self._link.abort)
+            self._ending = Linger(linger or LINGER, self._link.progress, self._link.abort)
 
     def _end(self, close: Close | None) -> None:
-        """End the link with the peer's Close, or the one that it has deserved."""
+        """End the link with the peer's Close, or the one that it has deserved.
+
+        A peer may close in the middle of a message of ours, because it takes the time of it for silence; River's own
+        implementation does. It still reads, and takes the message if it gets all of it; what is on its way, between
+        this system and the peer's, nobody knows. So the link is kept until the peer ends it, and counts as alive.
+        """
+        loop = asyncio.get_running_loop()
+        if self._reader.breach is None and not self._closing and loop.time() - self._large_at < LONGEST:
+            self._link.linger = LONGEST
+            self.progress = _always_moving
         if close is not None:
-            self._say_close(close)
+            self._say_close(close, self._link.linger)
         # RFC 6455, 7.1.1: the server closes the connection first, and the client waits for that.
         if not self._client:
             self._link.close()
@@ -205,6 +223,11 @@ class WebSocketLink:
         return error
 
 
+def _always_moving() -> tuple[int, int]:
+    """Report output that moves, as :meth:`penstock.transports.base.Link.progress` does, where nobody can know."""
+    return LARGE, int(asyncio.get_running_loop().time() * 1e6)
+
+
 class _Connecting:
     """The receiver of a client's socket until the handshake is done.
 
@@ -219,11 +242,11 @@ class _Connecting:
         self._receiver = receiver
         self._url = url
         self._settings = settings
-        self._link: Link | None = None
+        self._link: tcp.SocketLink | None = None
 
     def link_made(self, link: Link) -> None:
         """Send the request."""
-        self._link = link
+        self._link = cast(tcp.SocketLink, link)
         link.write(self._handshake.request)
 
     def received(self, data: bytes) -> None:
@@ -278,13 +301,13 @@ class _Accepted:
         self._url = url
         self._settings = settings
         self._handshakes = handshakes
-        self._link: Link | None = None
+        self._link: tcp.SocketLink | None = None
         self._error: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def link_made(self, link: Link) -> None:
         """Wait for the request, for some time."""
-        self._link = link
+        self._link = cast(tcp.SocketLink, link)
         self._handshakes.add(self)
         self._timer = asyncio.get_running_loop().call_later(self._settings.connect_timeout, self.give_up)
 
