@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from pyspark import cloudpickle
 from pyspark.sql.datasource import CaseInsensitiveDict, DataSourceReader
 from pyspark.sql.types import StructType
 
+from penstock.journal.feedlog import FeedLog, Place
 from penstock.journal.format import ITEMS
+from penstock.journal.identity import Request
 from penstock.journal.reader import JournalReader
 from penstock.journal.writer import JournalWriter
 from penstock.spark.datasource import PenstockSource
@@ -40,6 +43,16 @@ def fill(journal: Path, source: str, *ends: int, segment_bytes: int = 1 << 26) -
     with JournalWriter.open(journal, source, segment_bytes=segment_bytes, fsync=False) as writer:
         for end in ends:
             writer.append(items(writer.position, end), "flights")
+
+
+@contextmanager
+def quiet_collector(journal: Path, source: str) -> Iterator[None]:
+    """Have a collector run whose publisher has sent nothing yet."""
+    log = FeedLog(Place(journal=journal, source=source, request=Request("flights"), options={"fsync": False}))
+    try:
+        yield
+    finally:
+        log.close()
 
 
 def options(journal: Path, **more: str) -> SourceOptions:

@@ -6,6 +6,7 @@ import logging
 import time
 import uuid
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Final
 
@@ -98,15 +99,18 @@ class SourceDriver:
             LocalError: Options name sources that are not there.
 
         """
-        if not self._look(start.positions):
-            return None
-        same_logs(self._options.journal, start.logs, self.view.logs())
+        opened = start.opened(datetime.now(UTC).isoformat())
+        looked = self._look(start.positions)
         first = start.query is None
-        if first and self._collector is None and (self.view.readers or self.view.troubles):
+        if not looked or not self.view.readers:
+            # What "latest" means must not depend on when the journal comes: Spark keeps that the query has begun.
+            return self._end(opened, {}, {}) if first and _begins_latest(start) else None
+        same_logs(self._options.journal, start.logs, self.view.logs())
+        if not start.positions and self._collector is None:
             self.view.require_sources(startingOffsets=start.begun)
-        if first and not self.view.readers and start.begun != "latest":
+        begun = self._begin(start)
+        if begun is None:
             return None
-        begun = {source: self.view.position(source, start.place(source)) for source in self._sources()}
         self._claim(start.query or self._id, begun, first=first, settled=not first)
         self.commit(start)
         ends = self.view.ends() if self._targets is None else self._targets
@@ -114,8 +118,18 @@ class SourceDriver:
         ranges = self._limited(ranges, limits)
         if self._options.fail_on_gap:
             ranges = self._planner.before_gaps(ranges, {**begun, **self._origins(start)})
-        end = self._end(start, begun, ranges)
+        end = self._end(opened, begun, ranges)
         return None if end == start else end
+
+    def _begin(self, start: Offset) -> dict[str, int] | None:
+        """Return the next position in each source that can be read; None if a disk does not answer."""
+        try:
+            return {source: self.view.position(source, start.place(source)) for source in self._sources()}
+        except JournalError as error:
+            if type(error) is not JournalError:
+                raise
+            logger.warning("%s; the query waits", error)
+            return None
 
     def plan(self, start: Offset, end: Offset) -> list[Range]:
         """Return the rows between two offsets, without those that are passed over.
@@ -185,15 +199,15 @@ class SourceDriver:
     def _end(self, start: Offset, begun: Mapping[str, int], ranges: Mapping[str, tuple[int, int]]) -> Offset:
         """Return the end of a micro-batch: what "latest" has come to must not be looked up again after a crash."""
         resolved = {source: at for source, at in begun.items() if source not in start.positions}
-        # A log that is there and cannot be read yet keeps the place that the option gave it.
-        damaged = (source for source, error in self.view.troubles.items() if not isinstance(error, JournalMissing))
-        open_places = {source: start.origin(source) for source in damaged if source not in start.positions}
+        # A log that cannot be read yet keeps the place that the option gave it.
+        places = start.begun if isinstance(start.begun, dict) else {}
         logs = {source: self.view.readers[source].uuid for source in begun}
         return Offset(
-            {**open_places, **self._origins(start), **resolved},
+            {**places, **self._origins(start), **resolved},
             {**start.positions, **{source: end for source, (_, end) in ranges.items()}},
             {**start.logs, **logs},
             start.query or self._id,
+            start.since,
         )
 
     def _origins(self, start: Offset) -> dict[str, int | str]:
@@ -227,3 +241,7 @@ class SourceDriver:
                 'its budget is used up; name this query with the option "reader"',
                 self._options.journal,
             )
+
+
+def _begins_latest(start: Offset) -> bool:
+    return "latest" in ([start.begun] if isinstance(start.begun, str) else start.begun.values())

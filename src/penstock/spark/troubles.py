@@ -16,6 +16,7 @@ __all__ = ["Troubles"]
 logger = logging.getLogger("penstock.spark")
 
 _LASTING: Final = (JournalCorrupt, JournalMismatch, DataLost)
+_DAMAGE: Final = (JournalCorrupt, DataLost)
 _JOURNAL: Final = ""
 """Stands for the journal itself, where the others are names of sources."""
 
@@ -26,8 +27,9 @@ class Troubles:
     * A disk or network that does not answer is waited for.
     * A journal or source that is not there is waited for as long as `journalTimeout` says, because it may be mounted
       or collected soon; one that was there before, never. With the option `url` the query's own collector makes it.
-    * What is damaged, and what has waited too long, ends the query. With ``failOnDataLoss=false`` it goes on with the
-      other sources, as long as there are any.
+    * A source whose collector has no row yet is waited for, however long that takes.
+    * What is damaged, and what has waited too long, ends the query. With ``failOnDataLoss=false`` it goes on without
+      logs that are damaged, as long as there are others; never without those that cannot be seen.
 
     Each trouble is logged once.
 
@@ -66,13 +68,28 @@ class Troubles:
                 raise
             return False
         troubles = self._view.troubles
-        for name in (self._told.keys() | self._since.keys()) - troubles.keys():
+        passed = (self._told.keys() | self._since.keys()) - troubles.keys()
+        for name in passed - ({_JOURNAL} if self._view.coming else set()):
             self._told.pop(name, None)
             self._since.pop(name, None)
         for source, trouble in troubles.items():
             if self._fatal(source, trouble, bounded, seen=source in self._view.seen):
                 self._go_on_without(source, trouble)
+        self._await_first_rows(bounded)
         return True
+
+    def _await_first_rows(self, bounded: bool) -> None:
+        """Tell about sources that have no row yet, where somebody might wait for them."""
+        named = self._options.sources is not None
+        if not self._view.coming or (self._view.readers and not named) or self._options.url is not None:
+            return
+        text = (
+            f"journal {self._options.journal} has no rows of {', '.join(sorted(self._view.coming))} yet: the collector "
+            "has received none"
+        )
+        if bounded:
+            raise JournalMissing(f"{text}; try again when it has, or look at its log")
+        self._tell(_JOURNAL, f"{text}; the query waits")
 
     def _fatal(self, name: str, error: JournalError, bounded: bool, seen: bool) -> bool:
         """Return whether a trouble cannot be waited for, or has been for too long."""
@@ -92,7 +109,8 @@ class Troubles:
         return False
 
     def _go_on_without(self, source: str, error: JournalError) -> None:
-        if self._options.fail_on_data_loss or not self._view.readers:
+        # THREATS 99: what cannot be seen from here is not lost.
+        if self._options.fail_on_data_loss or not self._view.readers or not isinstance(error, _DAMAGE):
             raise error
         self._tell(source, f"the query goes on without source {source!r}: {error}")
 
