@@ -42,6 +42,23 @@ def test_what_is_committed_goes(tmp_path: Path) -> None:
     assert commits(log_folder(tmp_path, "a")) == {"spark": 25}
 
 
+def test_a_log_that_cannot_be_told_hurts_only_itself(tmp_path: Path) -> None:
+    for source in "abc":
+        fill(tmp_path, source, 10, 20, segment_bytes=1)
+    mine = cursor(tmp_path)
+    start(mine, "q1", a=0, b=0, c=0)
+    log_folder(tmp_path, "a").rename(tmp_path / "away")
+    (log_folder(tmp_path, "b") / "_committed" / "other").write_bytes(b"junk")
+    with pytest.raises(JournalError, match=r"no log here.* \(and 1 more\)"):
+        mine.commit({"a": 20, "b": 20, "c": 20})
+    assert commits(log_folder(tmp_path, "c")) == {"spark": 20}
+    assert len(segments(tmp_path, "b")) == 2
+    (tmp_path / "away").rename(log_folder(tmp_path, "a"))
+    forget(log_folder(tmp_path, "b"), "other")
+    mine.commit({"a": 20, "b": 20, "c": 20})
+    assert [commits(log_folder(tmp_path, source)) for source in "ab"] == [{"spark": 20}] * 2
+
+
 def test_what_another_reader_needs_stays(tmp_path: Path) -> None:
     fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
     slow, fast = cursor(tmp_path, "slow"), cursor(tmp_path, "fast")

@@ -9,7 +9,7 @@ import pytest
 from penstock import DataLost, JournalCorrupt, JournalError, JournalMismatch, JournalMissing, LocalError
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import commits, cursors
-from penstock.spark import driver as drivers
+from penstock.spark import troubles
 from penstock.spark.driver import SourceDriver
 from penstock.spark.offsets import Offset
 from penstock.spark.options import Start
@@ -282,7 +282,7 @@ def test_startingoffsets_name_sources_that_are_there(tmp_path: Path) -> None:
 
 
 def test_trouble_that_may_pass_is_nothing_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drivers, "RETRY", 0.0)
+    monkeypatch.setattr(troubles, "RETRY", 0.0)
     fill(tmp_path, "a", 5)
     one = driver(tmp_path)
     refresh, failures = one.view.refresh, [True] * 3
@@ -312,7 +312,7 @@ def test_a_planned_batch_waits_for_its_journal_and_not_for_ever(
     def mount(seconds: float) -> None:
         mounted.append((tmp_path / "away").rename(tmp_path / "journal"))
 
-    monkeypatch.setattr(drivers.time, "sleep", mount)
+    monkeypatch.setattr(troubles.time, "sleep", mount)
     assert one.plan(start, end) == [span(tmp_path / "journal", "a", 0, 5)]
     assert len(mounted) == 1
 
@@ -352,6 +352,23 @@ def test_damage_at_the_end_of_a_log_is_passed_over_if_that_is_wanted(tmp_path: P
     assert end is not None and end.positions == {"a": 10}
     assert one.plan(EARLIEST, end) == [span(tmp_path, "a", 0, 5)]
     assert one.advance(end, NO_LIMITS) is None
+
+
+def test_a_log_in_which_no_loss_can_be_recorded_stands_still(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for source in "ab":
+        fill(tmp_path, source, 5)
+    record = log_folder(tmp_path, "b") / "_gaps"
+    record.write_bytes(b"junk")
+    one = driver(tmp_path, failOnDataLoss="false")
+    end = one.advance(EARLIEST, NO_LIMITS)
+    assert numbers(end) == ({"a": 0, "b": 0}, {"a": 5, "b": 0})
+    assert end is not None and one.plan(EARLIEST, end) == [span(tmp_path, "a", 0, 5)]
+    assert one.advance(end, NO_LIMITS) is None
+    assert caplog.text.count("the query goes on without source 'b': ") == 1
+    with pytest.raises(JournalCorrupt, match="_gaps"):
+        driver(tmp_path, source="b", failOnDataLoss="false").advance(EARLIEST, NO_LIMITS)
+    record.unlink()
+    assert numbers(one.advance(end, NO_LIMITS)) == ({"a": 0, "b": 0}, {"a": 5, "b": 5})
 
 
 def test_a_bad_log_among_others_stands_still(tmp_path: Path) -> None:

@@ -97,16 +97,28 @@ class Cursor:
     def commit(self, positions: Mapping[str, int]) -> None:
         """Let the journal delete what lies before these positions, where the name is ours.
 
+        A log that cannot be told keeps no other from being told.
+
         Raises:
-            JournalError: The disk refused, or the log is not there; call again.
+            JournalError: The disk refused, or a log is not there; call again.
 
         """
+        errors = []
         for source, position in positions.items():
             if self._query is not None and position > self._standing.get(source, position):
-                folder = log_folder(self._journal, source)
-                retention.trim(folder, position, reader=self._name, query=self._query, retain_bytes=self._retain_bytes)
-                self._standing[source] = position
-                self._drop_orphan(folder)
+                try:
+                    self._commit(log_folder(self._journal, source), source, position)
+                except JournalError as error:
+                    errors.append(error)
+        if len(errors) > 1:
+            raise JournalError(f"{errors[0]} (and {len(errors) - 1} more)") from errors[0]
+        if errors:
+            raise errors[0]
+
+    def _commit(self, folder: Path, source: str, position: int) -> None:
+        retention.trim(folder, position, reader=self._name, query=self._query, retain_bytes=self._retain_bytes)
+        self._standing[source] = position
+        self._drop_orphan(folder)
 
     def release(self) -> None:
         """Give the lock back. The name stays with the query."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import time
 import uuid
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Final
 
-from ..errors import JournalError, JournalMissing, LocalError
+from ..errors import JournalCorrupt, JournalError, LocalError
+from ..journal.gaps import load
 from ..journal.layout import log_folder
 from ..journal.retention import cursors
 from .cursor import Cursor
@@ -29,9 +28,6 @@ logger = logging.getLogger("penstock.spark")
 
 Limits = tuple[int | None, int | None]
 """Rows and bytes."""
-
-RETRY: Final = 0.2
-"""Seconds between looks at a log that a planned micro-batch needs."""
 
 
 class SourceDriver:
@@ -116,10 +112,22 @@ class SourceDriver:
         ends = self.view.ends() if self._targets is None else self._targets
         ranges = {source: (at, max(at, ends[source])) for source, at in sorted(begun.items())}
         ranges = self._limited(ranges, limits)
+        if not self._options.fail_on_data_loss and not self._options.remote:
+            ranges = {source: self._recordable(source, span) for source, span in ranges.items()}
         if self._options.fail_on_gap:
             ranges = self._planner.before_gaps(ranges, {**begun, **self._origins(start)})
         end = self._end(opened, begun, ranges)
         return None if end == start else end
+
+    def _recordable(self, source: str, span: tuple[int, int]) -> tuple[int, int]:
+        """Return a range; nothing of it if losses in it could not be recorded."""
+        if span[0] < span[1]:
+            try:
+                load(log_folder(self._options.journal, source))
+            except JournalCorrupt as error:
+                self._troubles.do_without_gaps(source, error)
+                return span[0], span[0]
+        return span
 
     def _begin(self, start: Offset) -> dict[str, int] | None:
         """Return the next position in each source that can be read; None if a disk does not answer."""
@@ -128,7 +136,7 @@ class SourceDriver:
         except JournalError as error:
             if type(error) is not JournalError:
                 raise
-            logger.warning("%s; the query waits", error)
+            self._troubles.wait_for(error)
             return None
 
     def plan(self, start: Offset, end: Offset) -> list[Range]:
@@ -141,7 +149,8 @@ class SourceDriver:
 
         """
         ranges = start.ranges(end)
-        self._wait_for(ranges, end.positions)
+        self.view.expected = end.positions
+        self._troubles.wait_until_there(ranges)
         same_logs(self._options.journal, end.logs, self.view.logs())
         places = {source: start.positions.get(source, end.origin(source)) for source in end.positions}
         standing = {source: int(at) for source, at in places.items() if source in self.view.readers}
@@ -175,22 +184,6 @@ class SourceDriver:
         if self._cursor is None and self.view.readers:
             self._tell_who_frees_the_budget()
         return looked
-
-    def _wait_for(self, sources: Collection[str], expected: Collection[str]) -> None:
-        """Look at the journal until all sources of a planned micro-batch can be read."""
-        if not sources:
-            self._look(expected)
-            return
-        deadline = time.monotonic() + self._options.journal_timeout
-        while not self._look(expected) or not self.view.readers.keys() >= set(sources):
-            try:
-                for source in sorted(sources):
-                    self.view.reader(source)
-            except JournalError as error:
-                lasting = type(error) not in (JournalError, JournalMissing)
-                if lasting or time.monotonic() >= deadline:
-                    raise
-            time.sleep(RETRY)
 
     def _claim(self, query: str, positions: Mapping[str, int], *, first: bool, settled: bool) -> None:
         if self._cursor is not None:

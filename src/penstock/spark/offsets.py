@@ -17,10 +17,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ..errors import JournalMismatch, LocalError
+from ..journal.layout import source_of
 from .options import Start
 from .since import is_time
 
-__all__ = ["VERSION", "Offset", "foreign", "same_logs"]
+__all__ = ["VERSION", "Offset", "foreign", "is_source", "same_logs"]
 
 VERSION: Final = 2
 _KEYS: Final = {"v", "query", "from", "sources", "logs"}
@@ -66,7 +67,7 @@ class Offset:
             raise foreign(value)
         if not isinstance(positions, dict) or not all(map(_is_position, positions.values())):
             raise foreign(value)
-        if not isinstance(logs, dict) or logs.keys() != positions.keys():
+        if not isinstance(logs, dict) or logs.keys() != positions.keys() or not all(map(is_source, logs)):
             raise foreign(value)
         if not all(isinstance(uuid, str) for uuid in logs.values()):
             raise foreign(value)
@@ -161,6 +162,11 @@ def foreign(value: Any) -> LocalError:
         f"the checkpoint holds the offset {str(value)[:200]}, which is none of this source in version {VERSION}; "
         "give the query the checkpoint that it had, or a new one"
     )
+
+
+def is_source(name: str) -> bool:
+    """Return whether a source can have this name: others would lead out of the journal."""
+    return source_of(f"source={name}") == name
 
 
 def _is_place(value: Any) -> bool:

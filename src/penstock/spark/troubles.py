@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from ..errors import DataLost, JournalCorrupt, JournalError, JournalMismatch, JournalMissing
@@ -17,6 +17,8 @@ logger = logging.getLogger("penstock.spark")
 
 _LASTING: Final = (JournalCorrupt, JournalMismatch, DataLost)
 _DAMAGE: Final = (JournalCorrupt, DataLost)
+RETRY: Final = 0.2
+"""Seconds between looks at a log that a planned micro-batch needs."""
 _JOURNAL: Final = ""
 """Stands for the journal itself, where the others are names of sources."""
 
@@ -67,9 +69,9 @@ class Troubles:
             if self._fatal(_JOURNAL, error, bounded, seen=False):
                 raise
             return False
+        self._since.pop(_JOURNAL, None)
         troubles = self._view.troubles
-        passed = (self._told.keys() | self._since.keys()) - troubles.keys()
-        for name in passed - ({_JOURNAL} if self._view.coming else set()):
+        for name in (self._told.keys() | self._since.keys()) & self._view.readers.keys():
             self._told.pop(name, None)
             self._since.pop(name, None)
         for source, trouble in troubles.items():
@@ -77,6 +79,24 @@ class Troubles:
                 self._go_on_without(source, trouble)
         self._await_first_rows(bounded)
         return True
+
+    def wait_until_there(self, sources: Collection[str]) -> None:
+        """Look at the journal until all sources of a planned micro-batch can be read, or it has taken too long.
+
+        Raises:
+            JournalError: This ends the query.
+
+        """
+        deadline = self._clock() + self._options.journal_timeout
+        while (not self.look() and sources) or not self._view.readers.keys() >= set(sources):
+            try:
+                for source in sorted(sources):
+                    self._view.reader(source)
+            except JournalError as error:
+                lasting = type(error) not in (JournalError, JournalMissing)
+                if lasting or self._clock() >= deadline:
+                    raise
+            time.sleep(RETRY)
 
     def _await_first_rows(self, bounded: bool) -> None:
         """Tell about sources that have no row yet, where somebody might wait for them."""
@@ -90,6 +110,22 @@ class Troubles:
         if bounded:
             raise JournalMissing(f"{text}; try again when it has, or look at its log")
         self._tell(_JOURNAL, f"{text}; the query waits")
+
+    def wait_for(self, error: JournalError) -> None:
+        """Tell once that the query waits because of a disk or network."""
+        self._tell(_JOURNAL, f"{error}; the query waits")
+
+    def do_without_gaps(self, source: str, error: JournalError) -> None:
+        """Judge why the gaps of a source cannot be read; tell once if the query does without it until they can.
+
+        Raises:
+            JournalError: This ends the query.
+
+        """
+        if self._options.fail_on_data_loss or len(self._view.readers) < 2 or not isinstance(error, _DAMAGE):
+            raise error
+        # No source has this name: what is told is told until the query ends.
+        self._tell(f"{source}/gaps", f"the query goes on without source {source!r}: {error}")
 
     def _fatal(self, name: str, error: JournalError, bounded: bool, seen: bool) -> bool:
         """Return whether a trouble cannot be waited for, or has been for too long."""

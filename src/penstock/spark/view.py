@@ -15,7 +15,7 @@ from ..journal.reader import JournalReader
 from .options import SourceOptions, Start
 from .since import first_since
 
-__all__ = ["JournalView"]
+__all__ = ["JournalView", "reaches"]
 
 REMOTE_SECONDS = 1.0
 """Between looks at a journal that is not on this machine: Spark asks some eighty times a second."""
@@ -188,12 +188,7 @@ class JournalView:
             DataLost: It ends before it.
 
         """
-        end = self.readers[source].end
-        if position > end:
-            raise DataLost(
-                f"source {source!r} of journal {self._options.journal} ends at position {end}, before {position}; "
-                "restore the journal, or begin anew: with another checkpoint, or other startingOffsets"
-            )
+        reaches(self._options.journal, self.readers[source], position)
 
     def ends(self) -> dict[str, int]:
         """Return the position behind the last row of each source."""
@@ -221,3 +216,17 @@ class JournalView:
                     f'option "{option}" names source {unknown[0]!r}, which journal {self._options.journal} does not '
                     f"have; there are {', '.join(sorted(present))}"
                 )
+
+
+def reaches(journal: str, reader: JournalReader, position: int) -> None:
+    """Make sure that a log goes as far as a position.
+
+    Raises:
+        DataLost: It ends before it.
+
+    """
+    if position > reader.end:
+        raise DataLost(
+            f"source {reader.source!r} of journal {journal} ends at position {reader.end}, before {position}; "
+            "restore the journal, or begin anew: with another checkpoint, or other startingOffsets"
+        )
