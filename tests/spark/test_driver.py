@@ -454,6 +454,49 @@ def test_a_first_batch_that_a_crash_has_cut_off_goes_on(tmp_path: Path) -> None:
     assert commits(log_folder(tmp_path, "a")) == {"r": 10}
 
 
+class Collecting:
+    """Stands in for the collector inside the query."""
+
+    runs = 0
+
+    def run(self) -> None:
+        self.runs += 1
+
+
+def test_a_query_that_collects_never_does_so_beside_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # THREATS 99: the disk of its checkpoint's journal is not mounted, or another one is in its place.
+    more = {"url": "rsocket+tcp://127.0.0.1:1", "route": "a"}
+    journal = tmp_path / "journal"
+    fill(journal, "a", 5)
+    start, end = at(journal, {"a": 0}, a=2), at(journal, {"a": 0}, a=5)
+    journal.rename(tmp_path / "away")
+    one = driver(journal, **more)
+    one._collector = collector = Collecting()  # type: ignore[assignment]
+    assert one.advance(end, NO_LIMITS) is None
+    (tmp_path / "away").rename(journal)
+    assert collector.runs == 0
+    assert one.advance(end, NO_LIMITS) is None
+    assert collector.runs == 1
+    journal.rename(tmp_path / "away")
+    for lacking in ("none", "another"):
+        if lacking == "another":
+            fill(journal, "a", 9)
+        again = driver(journal, journalTimeout="0", **more)
+        again._collector = collector = Collecting()  # type: ignore[assignment]
+        with pytest.raises((JournalMissing, JournalMismatch)):
+            again.advance(end, NO_LIMITS)
+        with pytest.raises((JournalMissing, JournalMismatch)):
+            again.plan(start, end)
+        assert collector.runs == 0
+
+
+def test_a_query_that_collects_does_so_from_the_first_look(tmp_path: Path) -> None:
+    one = driver(tmp_path / "journal", url="rsocket+tcp://127.0.0.1:1", route="a")
+    one._collector = collector = Collecting()  # type: ignore[assignment]
+    assert one.advance(EARLIEST, NO_LIMITS) is None
+    assert collector.runs == 1
+
+
 def test_a_query_that_collects_has_no_end(tmp_path: Path) -> None:
     one = driver(tmp_path, url="rsocket+tcp://127.0.0.1:1", route="flights")
     with pytest.raises(LocalError, match="run `penstock collect` first"):

@@ -74,16 +74,6 @@ class SourceDriver:
         self._troubles.look(bounded=True)
         self._targets = self.view.ends()
 
-    def run(self) -> None:
-        """Start the collector inside the query, if there is one; else make sure that it goes well.
-
-        Raises:
-            PenstockError: It has given up.
-
-        """
-        if self._collector is not None:
-            self._collector.run()
-
     def advance(self, start: Offset, limits: Limits) -> Offset | None:
         """Return where the next micro-batch ends; None if there is nothing to read, or no way to know.
 
@@ -92,16 +82,17 @@ class SourceDriver:
         Raises:
             JournalMismatch: The checkpoint belongs to another journal, or the reader's name to another query.
             JournalError: Rows are damaged or gone, and that ends the query.
+            PenstockError: The collector inside the query has given up.
             LocalError: Options name sources that are not there.
 
         """
         opened = start.opened(datetime.now(UTC).isoformat())
         looked = self._look(start.positions)
         first = start.query is None
+        self._collect(start)
         if not looked or not self.view.readers:
             # What "latest" means must not depend on when the journal comes: Spark keeps that the query has begun.
             return self._end(opened, {}, {}) if first and _begins_latest(start) else None
-        same_logs(self._options.journal, start.logs, self.view.logs())
         if not start.positions and self._collector is None:
             self.view.require_sources(startingOffsets=start.begun)
         begun = self._begin(start)
@@ -151,7 +142,7 @@ class SourceDriver:
         ranges = start.ranges(end)
         self.view.expected = end.positions
         self._troubles.wait_until_there(ranges)
-        same_logs(self._options.journal, end.logs, self.view.logs())
+        self._collect(end)
         places = {source: start.positions.get(source, end.origin(source)) for source in end.positions}
         standing = {source: int(at) for source, at in places.items() if source in self.view.readers}
         if end.query is not None:
@@ -184,6 +175,15 @@ class SourceDriver:
         if self._cursor is None and self.view.readers:
             self._tell_who_frees_the_budget()
         return looked
+
+    def _collect(self, known: Offset) -> None:
+        """Make sure that the logs are those of the checkpoint, and that the collector inside the query runs.
+
+        It does not run beside a log that the checkpoint knows and that cannot be seen: it would make another one.
+        """
+        same_logs(self._options.journal, known.logs, self.view.logs())
+        if self._collector is not None and known.logs.keys() <= self.view.readers.keys():
+            self._collector.run()
 
     def _claim(self, query: str, positions: Mapping[str, int], *, first: bool, settled: bool) -> None:
         if self._cursor is not None:

@@ -23,6 +23,7 @@ from ..journal.gaps import Gap
 from .offsets import VERSION, foreign, is_source, same_logs
 from .options import SourceOptions
 from .schema import arrow_schema
+from .shown import plain_errors
 from .since import is_time
 from .troubles import Troubles
 from .view import JournalView
@@ -207,6 +208,7 @@ class _GapReader:
 class GapBatchReader(_GapReader, DataSourceReader):
     """Reads all gaps of a journal, once."""
 
+    @plain_errors()
     def partitions(self) -> list[InputPartition]:
         """Return the gaps.
 
@@ -238,12 +240,14 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
         assert isinstance(self._options.starting, str)
         return GapOffset(self._options.starting, {}, {}).json()
 
+    @plain_errors()
     def prepareForTriggerAvailableNow(self) -> None:
         """Read no further than what is there now."""
         view, troubles = self._beside_driver(())
         troubles.look(bounded=True)
         self._targets = {source: Seen.all_of(gaps) for source, gaps in _gaps(view, troubles)}
 
+    @plain_errors()
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Return the end of the gaps that there are; `start` if there are no more."""
         before = GapOffset.parse(start)
@@ -261,6 +265,7 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
         end = GapOffset(begun, {**before.seen, **found}, {**before.logs, **logs}).json()
         return start if end == start else end
 
+    @plain_errors()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return the gaps between two offsets."""
         before, behind = GapOffset.parse(start), GapOffset.parse(end)

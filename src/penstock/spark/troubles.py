@@ -28,7 +28,8 @@ class Troubles:
 
     * A disk or network that does not answer is waited for.
     * A journal or source that is not there is waited for as long as `journalTimeout` says, because it may be mounted
-      or collected soon; one that was there before, never. With the option `url` the query's own collector makes it.
+      or collected soon; one that was there before, never. With the option `url` the query's own collector makes it,
+      unless the checkpoint knows it.
     * A source whose collector has no row yet is waited for, however long that takes.
     * What is damaged, and what has waited too long, ends the query. With ``failOnDataLoss=false`` it goes on without
       logs that are damaged, as long as there are others; never without those that cannot be seen.
@@ -136,7 +137,7 @@ class Troubles:
             return False
         if seen:
             return True
-        if self._options.url is not None:
+        if self._options.url is not None and not self._view.expected:
             return False
         now, timeout = self._clock(), self._options.journal_timeout
         if now - self._since.setdefault(name, now) >= timeout:
