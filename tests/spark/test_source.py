@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark import cloudpickle
@@ -17,6 +19,7 @@ from pyspark.sql.types import StructType
 from penstock import DataLost, JournalCorrupt, JournalMissing, LocalError
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import commits
+from penstock.spark.gaps import GAP_COLUMNS
 from penstock.spark.schema import COLUMNS
 
 from .journals import (
@@ -229,6 +232,69 @@ def test_a_batch_is_the_same_in_a_reader_that_was_started_again(tmp_path: Path) 
     first = read_between(reader, start, end)
     again = read_between(stream_reader(tmp_path, failOnDataLoss="false"), start, end)
     assert first == again == [item(n) for n in (*range(10), *range(20, 30))]
+
+
+def test_bad_logs_among_fifty_hurt_only_themselves(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    names = [f"feed-{number:02}" for number in range(50)]
+    for name in names:
+        fill(tmp_path, name, 10, 20, segment_bytes=1)
+    folders = {name: log_folder(tmp_path, name) for name in names}
+    good = {
+        name: (folders[name] / file).read_bytes() for name, file in (("feed-03", "_log.json"), ("feed-04", "_durable"))
+    }
+    (folders["feed-03"] / "_log.json").write_bytes(b"junk")
+    (folders["feed-04"] / "_durable").write_bytes(b"junk")
+    (folders["feed-05"] / "_gaps").write_bytes(b"junk")
+    (folders["feed-06"] / "_trimmed").write_bytes(b"junk")
+    segments(tmp_path, "feed-06")[0].unlink()
+    damage(segments(tmp_path, "feed-07")[0], item(5))
+    segments(tmp_path, "feed-08")[1].write_bytes(b"")
+    segments(tmp_path, "feed-09")[0].unlink()
+    reader = stream_reader(tmp_path, failOnDataLoss="false", reader="r")
+    start = reader.initialOffset()
+    seen: dict[str, list[int]] = {}
+
+    def read_on(at: dict[str, Any]) -> dict[str, Any]:
+        end = advance(reader, at)
+        for part in reader.partitions(at, end):
+            for batch in run_task(reader, part):
+                for source, position in zip(*(batch[name].to_pylist() for name in ("source", "position")), strict=True):
+                    seen.setdefault(source, []).append(position)
+        return end
+
+    at = read_on(start)
+    aside = {"feed-03", "feed-04", "feed-05", "feed-06"}
+    lossy = {"feed-07": range(10, 20), "feed-08": range(10), "feed-09": range(10, 20)}
+    assert seen == {name: list(lossy.get(name, range(20))) for name in names if name not in aside}
+    assert {name for name in names if f"without source '{name}'" in caplog.text} == aside
+    # Others come, and some are repaired.
+    fill(tmp_path, "feed-50", 5)
+    for name, file in (("feed-03", "_log.json"), ("feed-04", "_durable")):
+        (folders[name] / file).write_bytes(good[name])
+    (folders["feed-05"] / "_gaps").unlink()
+    (folders["feed-06"] / "_trimmed").unlink()
+    at = read_on(at)
+    assert seen.keys() == {*names, "feed-50"}
+    assert {name: seen[name] for name in sorted({*aside, "feed-50"})} == {
+        **{name: list(range(20)) for name in ("feed-03", "feed-04", "feed-05")},
+        "feed-06": list(range(10, 20)),
+        "feed-50": list(range(5)),
+    }
+    gaps = read_batch(datasource(tmp_path, rows="gaps").reader(GAP_COLUMNS)).to_pylist()
+    assert [(gap["source"], gap["lost_first"], gap["lost_end"]) for gap in gaps] == [
+        ("feed-06", 0, 10), ("feed-07", 0, 10), ("feed-08", 10, 20), ("feed-09", 0, 10),
+    ]  # fmt: skip
+    # One that is deleted on purpose has to be left out on purpose.
+    shutil.rmtree(folders["feed-11"])
+    with pytest.raises(JournalMissing, match=r"no source 'feed-11' .* name those that are left with the option source"):
+        advance(reader, at)
+    left = ",".join(name for name in (*names, "feed-50") if name != "feed-11")
+    reader.stop()
+    reader = stream_reader(tmp_path, failOnDataLoss="false", reader="r", source=left)
+    assert advance(reader, at) == at
+    fill(tmp_path, "feed-12", 25)
+    read_on(at)
+    assert seen["feed-12"] == list(range(25))
 
 
 def test_progress_shows_how_far_the_journal_goes(tmp_path: Path) -> None:

@@ -219,6 +219,28 @@ def test_a_log_of_which_only_the_lock_is_left_is_missed(tmp_path: Path, clock: C
         watch.look()
 
 
+def test_gaps_that_cannot_be_read_are_judged_alike(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for source in "ab":
+        fill(tmp_path, source, 5)
+    strict, lossy = troubles(tmp_path, clock)[0], troubles(tmp_path, clock, failOnDataLoss="false")[0]
+    unreachable, damaged, missing = JournalError("no answer"), JournalCorrupt("junk"), JournalMissing("gone")
+    for one in (strict, lossy):
+        one.look()
+        one.do_without_gaps("a", unreachable)
+        for error, bounded in ((unreachable, True), (missing, False)):
+            with pytest.raises(type(error)):
+                one.do_without_gaps("a", error, bounded=bounded)
+    with pytest.raises(JournalCorrupt):
+        strict.do_without_gaps("a", damaged)
+    caplog.clear()
+    for _ in range(3):
+        lossy.look()
+        lossy.do_without_gaps("a", damaged, bounded=True)
+    assert caplog.text.count("the query goes on without source 'a': junk") == 1
+
+
 def test_bad_logs_alone_end_the_query(tmp_path: Path, clock: Clock) -> None:
     fill(tmp_path, "a", 5)
     spoil(tmp_path, "a")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from itertools import chain
 
-from ..errors import JournalCorrupt, JournalError, LocalError
+from ..errors import JournalError, LocalError
 from ..journal.gaps import load
 from ..journal.layout import log_folder
 from ..journal.retention import cursors
@@ -115,8 +115,8 @@ class SourceDriver:
         if span[0] < span[1]:
             try:
                 load(log_folder(self._options.journal, source))
-            except JournalCorrupt as error:
-                self._troubles.do_without_gaps(source, error)
+            except JournalError as error:
+                self._troubles.do_without_gaps(source, error, bounded=self._targets is not None)
                 return span[0], span[0]
         return span
 

@@ -219,7 +219,7 @@ class GapBatchReader(_GapReader, DataSourceReader):
         view = JournalView(self._options)
         troubles = Troubles(self._options, view)
         troubles.look(bounded=True)
-        found = sorted(_gaps(view, troubles))
+        found = sorted(_gaps(view, troubles, bounded=True))
         return [GapPartition([_row(source, gap) for source, gaps in found for gap in gaps])]
 
 
@@ -245,7 +245,7 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
         """Read no further than what is there now."""
         view, troubles = self._beside_driver(())
         troubles.look(bounded=True)
-        self._targets = {source: Seen.all_of(gaps) for source, gaps in _gaps(view, troubles)}
+        self._targets = {source: Seen.all_of(gaps) for source, gaps in _gaps(view, troubles, bounded=True)}
 
     @plain_errors()
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
@@ -259,7 +259,7 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
         if self._targets is not None:
             found = self._targets
         elif looked:
-            found = {source: Seen.all_of(gaps) for source, gaps in _gaps(view, troubles)}
+            found = {source: Seen.all_of(gaps) for source, gaps in _gaps(view, troubles, bounded=False)}
         found = {source: before.seen.get(source, NONE).or_later(seen) for source, seen in found.items()}
         logs = {source: uuid for source, uuid in view.logs().items() if source in found}
         end = GapOffset(begun, {**before.seen, **found}, {**before.logs, **logs}).json()
@@ -288,13 +288,13 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
         return self._view, self._troubles
 
 
-def _gaps(view: JournalView, troubles: Troubles) -> Iterator[tuple[str, list[Gap]]]:
+def _gaps(view: JournalView, troubles: Troubles, *, bounded: bool) -> Iterator[tuple[str, list[Gap]]]:
     """Yield the gaps of each source that can be read."""
     for source, reader in view.readers.items():
         try:
             gaps = reader.gaps()
         except JournalError as error:
-            troubles.do_without_gaps(source, error)
+            troubles.do_without_gaps(source, error, bounded=bounded)
         else:
             yield source, gaps
 

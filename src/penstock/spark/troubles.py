@@ -116,14 +116,16 @@ class Troubles:
         """Tell once that the query waits because of a disk or network."""
         self._tell(_JOURNAL, f"{error}; the query waits")
 
-    def do_without_gaps(self, source: str, error: JournalError) -> None:
+    def do_without_gaps(self, source: str, error: JournalError, *, bounded: bool = False) -> None:
         """Judge why the gaps of a source cannot be read; tell once if the query does without it until they can.
 
         Raises:
             JournalError: This ends the query.
 
         """
-        if self._options.fail_on_data_loss or len(self._view.readers) < 2 or not isinstance(error, _DAMAGE):
+        passes = type(error) is JournalError and not bounded
+        skipped = isinstance(error, _DAMAGE) and not self._options.fail_on_data_loss and len(self._view.readers) > 1
+        if not passes and not skipped:
             raise error
         # No source has this name: what is told is told until the query ends.
         self._tell(f"{source}/gaps", f"the query goes on without source {source!r}: {error}")
