@@ -263,16 +263,21 @@ def test_the_first_of_two_drivers_keeps_the_name(tmp_path: Path, monkeypatch: py
         assert not second.claimed
 
 
-def test_a_checkpoint_in_use_under_another_name_is_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_checkpoint_in_use_under_another_name_is_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # THREATS 99
+    monkeypatch.setattr(cursors_module, "PATIENCE", 0.0)
     fill(tmp_path, "a", 10)
     with claiming(tmp_path, settled=True) as first:
         with pytest.raises(JournalLocked, match=r"process \d+ .* as 'spark' from the same checkpoint"):
             go_on(cursor(tmp_path, "renamed"), "q1", a=5)
         assert list(cursors(log_folder(tmp_path, "a"))) == ["spark"]
-        first.kill()
-    renamed = cursor(tmp_path, "renamed")
-    go_on(renamed, "q1", a=5)
+        # Its former life may take a moment to end.
+        monkeypatch.setattr(cursors_module, "PATIENCE", 10.0)
+        monkeypatch.setattr(cursors_module.time, "sleep", lambda _: (first.kill(), first.wait()))
+        renamed = cursor(tmp_path, "renamed")
+        go_on(renamed, "q1", a=5)
     go_on(renamed, "q1", a=5)
     assert caplog.text.count("had the reader name 'spark' before, which still holds back rows; drop that name") == 1
     assert commits(log_folder(tmp_path, "a")) == {"renamed": 5, "spark": 0}

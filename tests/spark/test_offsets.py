@@ -111,6 +111,15 @@ def test_the_end_of_another_query_is_refused() -> None:
     assert Offset("earliest").ranges(Offset({"a": 0}, {"a": 1}, query="q1")) == {"a": (0, 1)}
 
 
+@pytest.mark.parametrize("logs", [{}, {"b": "w"}, {"a": "v"}])
+def test_an_end_without_a_log_of_the_start_is_refused(logs: dict[str, str]) -> None:
+    # Else that log would be read again from where the query began.
+    start = Offset({"a": 0}, {"a": 5}, {"a": "u"}, "q1")
+    end = Offset({"a": 0, "b": 0}, {source: 9 for source in logs}, logs, "q1")
+    with pytest.raises(LocalError, match="ends without a log in which it begins; this checkpoint was changed by hand"):
+        start.ranges(end)
+
+
 def test_another_log_is_refused() -> None:
     # THREATS 99
     same_logs("/j", {"a": "u", "gone": "w"}, {"a": "u", "new": "x"})

@@ -222,6 +222,20 @@ def test_a_batch_read_goes_on_without_a_bad_log_if_that_is_wanted(tmp_path: Path
     assert set(table["source"].to_pylist()) == {"a"}
 
 
+@pytest.mark.parametrize("rows", ["items", "gaps"])
+def test_a_batch_read_leaves_no_trace(tmp_path: Path, rows: str) -> None:
+    # THREATS 99: nothing is trimmed, held back or recorded, even if it names a reader that is in use.
+    fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
+    owner = stream_reader(tmp_path, reader="r", retainBytes="0")
+    owner.partitions(owner.initialOffset(), advance(owner, owner.initialOffset()))
+    damage(segments(tmp_path, "a")[1], item(15))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    more = {"reader": "r", "retainBytes": "0"} if rows == "items" else {}
+    source = datasource(tmp_path, rows=rows, failOnDataLoss="false", **more)
+    assert read_batch(source.reader(source.schema())).num_rows == (20 if rows == "items" else 0)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
 def test_a_batch_is_the_same_in_a_reader_that_was_started_again(tmp_path: Path) -> None:
     # THREATS 79: damage that is passed over is passed over by the next driver, too.
     fill(tmp_path, "a", 10, 20, 30)

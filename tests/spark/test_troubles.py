@@ -267,6 +267,11 @@ def test_trouble_that_may_pass_is_waited_for(
         watch.look()
         assert view.ends() == {}
         assert caplog.text.count("the disk does not answer; the query waits") == 1
+        patch.undo()
+        watch.look()
+        patch.setattr(view, "_names" if what == "journal" else "_refreshed", fail)
+        watch.look()
+        assert caplog.text.count("the disk does not answer; the query waits") == 2
         with pytest.raises(JournalError, match="does not answer"):
             watch.look(bounded=True)
     assert watch.look()

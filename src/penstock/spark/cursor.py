@@ -193,10 +193,7 @@ class Cursor:
             if cursor.query == query and retention.reader_of(name) != self._reader
         }
         for name in sorted(former):
-            lock = self._try(name)
-            if lock is None:
-                raise self._in_use(name)
-            lock.close()
+            self._wait_for(name).close()
             logger.warning(
                 "journal %s: this query had the reader name %r before, which still holds back rows; drop that name "
                 "with `penstock journal forget`",

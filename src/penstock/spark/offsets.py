@@ -115,6 +115,11 @@ class Offset:
                 f"the batch begins in query {self.query} and ends in query {end.query}; this checkpoint was changed by "
                 "hand, or is that of another query"
             )
+        if not self.logs.items() <= end.logs.items():
+            raise LocalError(
+                "the batch ends without a log in which it begins; this checkpoint was changed by hand, or is that of "
+                "another query"
+            )
         ranges = {}
         for source, behind in sorted(end.positions.items()):
             first = self.positions.get(source, end.origin(source))

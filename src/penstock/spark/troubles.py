@@ -103,6 +103,7 @@ class Troubles:
         """Tell about sources that have no row yet, where somebody might wait for them."""
         named = self._options.sources is not None
         if not self._view.coming or (self._view.readers and not named) or self._options.url is not None:
+            self._told.pop(_JOURNAL, None)
             return
         text = (
             f"journal {self._options.journal} has no rows of {', '.join(sorted(self._view.coming))} yet: the collector "
@@ -114,7 +115,7 @@ class Troubles:
 
     def wait_for(self, error: JournalError) -> None:
         """Tell once that the query waits because of a disk or network."""
-        self._tell(_JOURNAL, f"{error}; the query waits")
+        self._tell("/", f"{error}; the query waits")
 
     def do_without_gaps(self, source: str, error: JournalError, *, bounded: bool = False) -> None:
         """Judge why the gaps of a source cannot be read; tell once if the query does without it until they can.
