@@ -17,6 +17,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, Rea
 from pyspark.sql.types import StructType
 
 from penstock import DataLost, JournalCorrupt, JournalMissing, LocalError
+from penstock.journal import gaps
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import commits
 from penstock.spark.gaps import GAP_COLUMNS
@@ -294,8 +295,8 @@ def test_bad_logs_among_fifty_hurt_only_themselves(tmp_path: Path, caplog: pytes
         "feed-06": list(range(10, 20)),
         "feed-50": list(range(5)),
     }
-    gaps = read_batch(datasource(tmp_path, rows="gaps").reader(GAP_COLUMNS)).to_pylist()
-    assert [(gap["source"], gap["lost_first"], gap["lost_end"]) for gap in gaps] == [
+    recorded = read_batch(datasource(tmp_path, rows="gaps").reader(GAP_COLUMNS)).to_pylist()
+    assert [(gap["source"], gap["lost_first"], gap["lost_end"]) for gap in recorded] == [
         ("feed-06", 0, 10), ("feed-07", 0, 10), ("feed-08", 10, 20), ("feed-09", 0, 10),
     ]  # fmt: skip
     # One that is deleted on purpose has to be left out on purpose.
@@ -338,22 +339,54 @@ def test_making_a_reader_touches_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "journal").exists()
 
 
+def run_killed(tmp_path: Path, point: str, *, lossy: str = "strict") -> int:
+    """Copy a journal with a driver that is killed at position 4000; return its exit code."""
+    folders = (str(tmp_path / name) for name in ("journal", "c", "out"))
+    command = [sys.executable, "-m", "tests.spark.killed", point, "4000", *folders, lossy]
+    driver = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        return driver.wait(timeout=200)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+
+
+def copy_the_rest(spark: SparkSession, tmp_path: Path, checkpoint: str = "c", out: str = "out", **more: str) -> None:
+    rows = spark.readStream.format("penstock").options(**more).load(str(tmp_path / "journal"))
+    writer = rows.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / checkpoint))
+    assert writer.trigger(availableNow=True).start(str(tmp_path / out)).awaitTermination(100)
+
+
+def positions(spark: SparkSession, out: Path) -> list[int]:
+    return sorted(row.position for row in spark.read.parquet(str(out)).select("position").collect())
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["partitions", "task", "commit"])
 def test_after_a_kill_every_row_is_there_once(spark: SparkSession, tmp_path: Path, point: str) -> None:
     # THREATS 79
-    journal, checkpoint, out = (str(tmp_path / name) for name in ("journal", "c", "out"))
     fill(tmp_path / "journal", "a", *range(1_000, 10_001, 1_000), segment_bytes=1)
-    command = [sys.executable, "-m", "tests.spark.killed", point, "4000", journal, checkpoint, out]
-    driver = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        assert driver.wait(timeout=200) == -signal.SIGKILL
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(driver.pid, signal.SIGKILL)
+    assert run_killed(tmp_path, point) == -signal.SIGKILL
     fill(tmp_path / "journal", "a", 11_000)
-    rows = spark.readStream.format("penstock").options(reader="killed", maxRowsPerTrigger=3_000).load(journal)
-    writer = rows.writeStream.format("parquet").option("checkpointLocation", checkpoint).trigger(availableNow=True)
-    assert writer.start(out).awaitTermination(100)
-    assert sorted(row.position for row in spark.read.parquet(out).select("position").collect()) == list(range(11_000))
+    copy_the_rest(spark, tmp_path, reader="killed", maxRowsPerTrigger="3000")
+    assert positions(spark, tmp_path / "out") == list(range(11_000))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize(("point", "code"), [("planned", -signal.SIGKILL), ("reader", 1)])
+def test_a_loss_is_recorded_before_spark_commits(spark: SparkSession, tmp_path: Path, point: str, code: int) -> None:
+    # THREATS 79, 99: the driver dies when the batch is planned, and was not written.
+    fill(tmp_path / "journal", "a", *range(1_000, 10_001, 1_000), segment_bytes=1)
+    damage(segments(tmp_path / "journal", "a")[4], item(4_500))
+    assert run_killed(tmp_path, point, lossy="lossy") == code
+    assert positions(spark, tmp_path / "out") == list(range(4_000))
+    assert [gap.lost for gap in gaps.load(log_folder(tmp_path / "journal", "a"))] == [(4_000, 5_000)]
+    damage(segments(tmp_path / "journal", "a")[7], item(7_500))
+    for _ in range(2):
+        copy_the_rest(spark, tmp_path, reader="killed", maxRowsPerTrigger="3000", failOnDataLoss="false")
+        copy_the_rest(spark, tmp_path, "c-gaps", "gaps", rows="gaps")
+    assert positions(spark, tmp_path / "out") == [*range(4_000), *range(5_000, 7_000), *range(8_000, 10_000)]
+    rows = spark.read.parquet(str(tmp_path / "gaps")).collect()
+    assert sorted((row.lost_first, row.lost_end) for row in rows) == [(4_000, 5_000), (7_000, 8_000)]
