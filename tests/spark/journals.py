@@ -18,12 +18,17 @@ from penstock.journal.format import ITEMS
 from penstock.journal.identity import Request
 from penstock.journal.reader import JournalReader
 from penstock.journal.writer import JournalWriter
+from penstock.spark import offsets
 from penstock.spark.datasource import PenstockSource
+from penstock.spark.driver import SourceDriver
 from penstock.spark.options import SourceOptions
 from penstock.spark.partitions import Range
 from penstock.spark.source import JournalStreamReader
 
 Offset = dict[str, Any]
+EARLIEST = offsets.Offset("earliest")
+LATEST = offsets.Offset("latest")
+NO_LIMITS = (None, None)
 
 
 def item(position: int) -> bytes:
@@ -123,3 +128,14 @@ def damage(path: Path, text: bytes) -> None:
     at = content.index(text)
     content[at] ^= 1
     path.write_bytes(content)
+
+
+def driver(journal: Path, **more: str) -> SourceDriver:
+    return SourceDriver(options(journal, **more))
+
+
+def numbers(offset: offsets.Offset | None) -> tuple[object, object]:
+    """Return where a query began, and how far it is."""
+    assert offset is not None and offset.query is not None
+    assert offset.logs.keys() == offset.positions.keys()
+    return offset.begun, offset.positions

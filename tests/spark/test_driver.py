@@ -12,24 +12,8 @@ from penstock.journal.retention import commits, cursors
 from penstock.spark import troubles
 from penstock.spark.driver import SourceDriver
 from penstock.spark.offsets import Offset
-from penstock.spark.options import Start
 
-from .journals import fill, item, log_of, options, quiet_collector, segments, span
-
-EARLIEST = Offset("earliest")
-LATEST = Offset("latest")
-NO_LIMITS = (None, None)
-
-
-def driver(journal: Path, **more: str) -> SourceDriver:
-    return SourceDriver(options(journal, **more))
-
-
-def numbers(offset: Offset | None) -> tuple[object, object]:
-    """Return where a query began, and how far it is."""
-    assert offset is not None and offset.query is not None
-    assert offset.logs.keys() == offset.positions.keys()
-    return offset.begun, offset.positions
+from .journals import EARLIEST, NO_LIMITS, driver, fill, item, log_of, numbers, segments, span
 
 
 def at(journal: Path, begun: dict[str, int], query: str = "q1", **positions: int) -> Offset:
@@ -70,120 +54,6 @@ def test_nothing_new_is_no_batch(tmp_path: Path) -> None:
     end = one.advance(EARLIEST, NO_LIMITS)
     assert end is not None
     assert one.advance(end, NO_LIMITS) is None
-
-
-@pytest.mark.parametrize("begun", ["latest", {"a": "latest"}])
-def test_latest_is_settled_at_once_even_if_there_is_nothing_to_read(tmp_path: Path, begun: Start) -> None:
-    fill(tmp_path, "a", 5)
-    one = driver(tmp_path)
-    settled = one.advance(Offset(begun), NO_LIMITS)
-    assert settled is not None and numbers(settled) == ({"a": 5}, {"a": 5})
-    assert one.advance(settled, NO_LIMITS) is None
-    fill(tmp_path, "a", 8)
-    assert numbers(driver(tmp_path).advance(settled, NO_LIMITS)) == ({"a": 5}, {"a": 8})
-
-
-@pytest.mark.parametrize("there", [True, False])
-def test_latest_of_an_empty_journal_is_its_beginning(tmp_path: Path, there: bool) -> None:
-    journal = tmp_path if there else tmp_path / "journal"
-    settled = driver(journal).advance(LATEST, NO_LIMITS)
-    assert settled is not None and numbers(settled) == ({}, {})
-    fill(journal, "a", 5)
-    assert numbers(driver(journal).advance(settled, NO_LIMITS)) == ({"a": 0}, {"a": 5})
-
-
-def test_sources_that_come_later_are_read_from_their_beginning(tmp_path: Path) -> None:
-    fill(tmp_path, "a", 5)
-    one = driver(tmp_path)
-    first = one.advance(LATEST, NO_LIMITS)
-    assert first is not None
-    fill(tmp_path, "b", 3)
-    second = one.advance(first, NO_LIMITS)
-    assert second is not None and numbers(second) == ({"a": 5, "b": 0}, {"a": 5, "b": 3})
-    assert first.ranges(second) == {"b": (0, 3)}
-
-
-def test_latest_of_a_log_that_cannot_be_read_yet_is_when_the_query_began(tmp_path: Path) -> None:
-    for source in "ab":
-        fill(tmp_path, source, 5)
-    identity = log_folder(tmp_path, "b") / "_log.json"
-    good = identity.read_bytes()
-    identity.write_bytes(b"junk")
-    settled = driver(tmp_path, failOnDataLoss="false").advance(LATEST, NO_LIMITS)
-    assert settled is not None and numbers(settled) == ({"a": 5}, {"a": 5})
-    assert driver(tmp_path, failOnDataLoss="false").advance(settled, NO_LIMITS) is None
-    identity.write_bytes(good)
-    fill(tmp_path, "b", 8)
-    assert numbers(driver(tmp_path).advance(settled, NO_LIMITS)) == ({"a": 5, "b": 5}, {"a": 5, "b": 8})
-
-
-@pytest.mark.parametrize("begun", ["latest", {"a": "latest"}])
-@pytest.mark.parametrize("there", [True, False])
-def test_latest_of_a_journal_that_is_not_mounted_is_when_the_query_began(
-    tmp_path: Path, begun: Start, there: bool
-) -> None:
-    # THREATS 99: neither rows from before, as with "earliest", nor later ones left out.
-    fill(tmp_path / "disk", "a", 5)
-    journal = tmp_path / "journal"
-    if there:
-        journal.mkdir()
-    settled = driver(journal).advance(Offset(begun), NO_LIMITS)
-    assert settled is not None and settled.positions == {}
-    fill(tmp_path / "disk", "a", 8)
-    if there:
-        journal.rmdir()
-    (tmp_path / "disk").rename(journal)
-    again = driver(journal)
-    end = again.advance(Offset.parse(json.loads(json.dumps(settled.json()))), NO_LIMITS)
-    assert numbers(end) == ({"a": 5}, {"a": 8})
-    assert end is not None and again.plan(settled, end) == [span(journal, "a", 5, 8)]
-
-
-def test_latest_of_a_source_that_is_mounted_later_is_when_the_query_began(tmp_path: Path) -> None:
-    for source in "ab":
-        fill(tmp_path, source, 5)
-    log_folder(tmp_path, "b").rename(tmp_path / "away")
-    settled = driver(tmp_path).advance(LATEST, NO_LIMITS)
-    assert numbers(settled) == ({"a": 5}, {"a": 5})
-    (tmp_path / "away").rename(log_folder(tmp_path, "b"))
-    fill(tmp_path, "b", 7)
-    fill(tmp_path, "c", 3)
-    end = driver(tmp_path).advance(settled or LATEST, NO_LIMITS)
-    assert numbers(end) == ({"a": 5, "b": 5, "c": 0}, {"a": 5, "b": 7, "c": 3})
-
-
-def test_latest_of_a_journal_that_does_not_answer_is_when_the_query_began(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(tmp_path, "a", 5)
-    one = driver(tmp_path)
-
-    def fail() -> None:
-        raise JournalError("the disk does not answer")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(one.view, "refresh", fail)
-        settled = one.advance(LATEST, NO_LIMITS)
-    assert settled is not None and numbers(settled) == ({}, {})
-    fill(tmp_path, "a", 8)
-    assert numbers(one.advance(settled, NO_LIMITS)) == ({"a": 5}, {"a": 8})
-
-
-def test_a_name_that_is_mistyped_is_refused_when_the_journal_is_mounted(tmp_path: Path) -> None:
-    journal = tmp_path / "journal"
-    settled = driver(journal).advance(Offset({"cuont": "latest"}), NO_LIMITS)
-    fill(journal, "count", 5)
-    with pytest.raises(LocalError, match=r".startingOffsets. names source 'cuont', .*; there are count"):
-        driver(journal).advance(settled or LATEST, NO_LIMITS)
-
-
-def test_places_of_sources_that_have_no_rows_yet_are_kept(tmp_path: Path) -> None:
-    fill(tmp_path, "a", 5)
-    with quiet_collector(tmp_path, "b"):
-        first = driver(tmp_path).advance(Offset({"a": 2, "b": 1}), NO_LIMITS)
-    assert numbers(first) == ({"a": 2, "b": 1}, {"a": 5})
-    fill(tmp_path, "b", 3)
-    assert numbers(driver(tmp_path).advance(first or LATEST, NO_LIMITS)) == ({"a": 2, "b": 1}, {"a": 5, "b": 3})
 
 
 def test_sources_that_are_read_no_more_keep_their_place(tmp_path: Path) -> None:
