@@ -9,6 +9,7 @@ from typing import Any
 from penstock.journal import retention
 from penstock.spark import driver, planning, reading, source
 from penstock.spark.cursor import Cursor
+from penstock.spark.offsets import Offset
 
 from .patching import edited, replaced, together
 from .saboteur import Saboteur
@@ -60,6 +61,7 @@ def other_log_under_a_checkpoint() -> Sabotage:
     return together(
         replaced((driver, "same_logs", same), (planning, "same_logs", same)),
         edited(reading, "_reader", ("if reader.uuid != log:", "if False:")),
+        edited(Offset, "ranges", ("if not self.logs.items() <= end.logs.items():", "if False:")),
     )
 
 
@@ -69,12 +71,8 @@ def slowest_reader_ignored() -> Sabotage:
 
 def name_taken_over() -> Sabotage:
     return together(
-        edited(
-            Cursor,
-            "_acquire",
-            ("if owners and (", "if False and ("),
-            ("elif mine is None and part not in owners", "elif True"),
-        ),
+        edited(Cursor, "_owners", ("if owners and (", "if False and (")),
+        edited(Cursor, "_acquire", ("elif mine is not None or part in owners", "elif False")),
         edited(retention, "_check_owner", ("recorded.query not in (None, query)", "False")),
     )
 

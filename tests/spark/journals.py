@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,22 @@ from pyspark import cloudpickle
 from pyspark.sql.datasource import CaseInsensitiveDict, DataSourceReader
 from pyspark.sql.types import StructType
 
+from penstock.journal.feedlog import FeedLog, Place
 from penstock.journal.format import ITEMS
+from penstock.journal.identity import Request
 from penstock.journal.reader import JournalReader
 from penstock.journal.writer import JournalWriter
+from penstock.spark import offsets
 from penstock.spark.datasource import PenstockSource
+from penstock.spark.driver import SourceDriver
 from penstock.spark.options import SourceOptions
 from penstock.spark.partitions import Range
 from penstock.spark.source import JournalStreamReader
 
 Offset = dict[str, Any]
+EARLIEST = offsets.Offset("earliest")
+LATEST = offsets.Offset("latest")
+NO_LIMITS = (None, None)
 
 
 def item(position: int) -> bytes:
@@ -40,6 +48,16 @@ def fill(journal: Path, source: str, *ends: int, segment_bytes: int = 1 << 26) -
     with JournalWriter.open(journal, source, segment_bytes=segment_bytes, fsync=False) as writer:
         for end in ends:
             writer.append(items(writer.position, end), "flights")
+
+
+@contextmanager
+def quiet_collector(journal: Path, source: str) -> Iterator[None]:
+    """Have a collector run whose publisher has sent nothing yet."""
+    log = FeedLog(Place(journal=journal, source=source, request=Request("flights"), options={"fsync": False}))
+    try:
+        yield
+    finally:
+        log.close()
 
 
 def options(journal: Path, **more: str) -> SourceOptions:
@@ -110,3 +128,14 @@ def damage(path: Path, text: bytes) -> None:
     at = content.index(text)
     content[at] ^= 1
     path.write_bytes(content)
+
+
+def driver(journal: Path, **more: str) -> SourceDriver:
+    return SourceDriver(options(journal, **more))
+
+
+def numbers(offset: offsets.Offset | None) -> tuple[object, object]:
+    """Return where a query began, and how far it is."""
+    assert offset is not None and offset.query is not None
+    assert offset.logs.keys() == offset.positions.keys()
+    return offset.begun, offset.positions

@@ -1,8 +1,8 @@
-"""A driver that is killed in the middle: ``python -m tests.spark.killed POINT POSITION JOURNAL CHECKPOINT OUT``.
+"""A driver that is killed in the middle: ``python -m tests.spark.killed POINT POSITION JOURNAL CHECKPOINT OUT LOSSY``.
 
 It copies a journal to Parquet in small micro-batches. Once it has come to a position it kills at the named point,
 as ``kill -9`` does, its whole process group: the driver, the JVM, and the reader beside it. Spark's worker
-processes notice on their own.
+processes notice on their own. At the point "reader" it kills the reader alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BATCH_ROWS = 2_000
 
 
 class FragileReader(JournalStreamReader):
-    """Kills the driver when a micro-batch is planned, in the middle of one, or when one is committed."""
+    """Kills the driver before or after a micro-batch is planned, in the middle of one, or when one is committed."""
 
     def __init__(self, options: SourceOptions, projection: Projection, group: int, point: str, position: int) -> None:
         super().__init__(options, projection)
@@ -38,11 +38,15 @@ class FragileReader(JournalStreamReader):
 
     def come_to(self, point: str, position: int) -> None:
         if point == self.point and position >= self.position:
-            os.killpg(self.group, signal.SIGKILL)
+            os.kill(os.getpid() if point == "reader" else -self.group, signal.SIGKILL)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        self.come_to("partitions", start["sources"].get("a", 0))
-        return super().partitions(start, end)
+        first = start["sources"].get("a", 0)
+        self.come_to("partitions", first)
+        planned = super().partitions(start, end)
+        self.come_to("planned", first)
+        self.come_to("reader", first)
+        return planned
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, JournalPartition)
@@ -55,7 +59,7 @@ class FragileReader(JournalStreamReader):
         self.come_to("commit", end["sources"]["a"])
 
 
-def main(point: str, position: str, journal: str, checkpoint: str, out: str) -> None:
+def main(point: str, position: str, journal: str, checkpoint: str, out: str, lossy: str) -> None:
     group = os.getpgid(0)
 
     class Fragile(PenstockSource):
@@ -69,7 +73,8 @@ def main(point: str, position: str, journal: str, checkpoint: str, out: str) -> 
 
     spark = session("killed", master="local[2]", spark__driver__memory="1g")
     spark.dataSource.register(Fragile)
-    rows = spark.readStream.format("fragile").options(reader="killed", maxRowsPerTrigger=BATCH_ROWS).load(journal)
+    stream = spark.readStream.format("fragile").options(reader="killed", maxRowsPerTrigger=BATCH_ROWS)
+    rows = stream.option("failOnDataLoss", str(lossy != "lossy").lower()).load(journal)
     writer = rows.writeStream.format("parquet").option("checkpointLocation", checkpoint)
     writer.trigger(availableNow=True).start(out).awaitTermination()
     spark.stop()

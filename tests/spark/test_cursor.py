@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,24 @@ def start(one: Cursor, query: str, **positions: int) -> None:
     one.claim(query, positions, first=True, settled=True)
 
 
+@contextmanager
+def claiming(journal: Path, *, settled: bool) -> Iterator[subprocess.Popen[bytes]]:
+    """Have a process of another driver read the journal as "spark", from the checkpoint of query q1."""
+    code = (
+        "import sys; from penstock.spark.cursor import Cursor; cursor = Cursor(sys.argv[1], 'spark', 0); "
+        f"cursor.claim('q1', {{'a': 0}}, first=True, settled={settled}); print('claimed', flush=True); "
+        "line = sys.stdin.readline(); "
+        "cursor.claim('q1', {'a': 0}, first=True, settled=True); print('settled', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(journal)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"claimed\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def go_on(one: Cursor, query: str, **positions: int) -> None:
     """Plan a later batch."""
     one.claim(query, positions, first=False, settled=True)
@@ -40,6 +60,23 @@ def test_what_is_committed_goes(tmp_path: Path) -> None:
     mine.commit({"a": 25})
     assert len(segments(tmp_path, "a")) == 1
     assert commits(log_folder(tmp_path, "a")) == {"spark": 25}
+
+
+def test_a_log_that_cannot_be_told_hurts_only_itself(tmp_path: Path) -> None:
+    for source in "abc":
+        fill(tmp_path, source, 10, 20, segment_bytes=1)
+    mine = cursor(tmp_path)
+    start(mine, "q1", a=0, b=0, c=0)
+    log_folder(tmp_path, "a").rename(tmp_path / "away")
+    (log_folder(tmp_path, "b") / "_committed" / "other").write_bytes(b"junk")
+    with pytest.raises(JournalError, match=r"no log here.* \(and 1 more\)"):
+        mine.commit({"a": 20, "b": 20, "c": 20})
+    assert commits(log_folder(tmp_path, "c")) == {"spark": 20}
+    assert len(segments(tmp_path, "b")) == 2
+    (tmp_path / "away").rename(log_folder(tmp_path, "a"))
+    forget(log_folder(tmp_path, "b"), "other")
+    mine.commit({"a": 20, "b": 20, "c": 20})
+    assert [commits(log_folder(tmp_path, source)) for source in "ab"] == [{"spark": 20}] * 2
 
 
 def test_what_another_reader_needs_stays(tmp_path: Path) -> None:
@@ -180,13 +217,7 @@ def test_one_process_at_a_time_reads_for_a_query(tmp_path: Path, monkeypatch: py
 
 def test_a_name_is_waited_for_while_the_process_before_it_ends(tmp_path: Path) -> None:
     fill(tmp_path, "a", 10)
-    code = (
-        "import sys; from penstock.spark.cursor import Cursor; cursor = Cursor(sys.argv[1], 'spark', 0); "
-        "cursor.claim('q1', {'a': 0}, first=True, settled=True); print('claimed', flush=True); sys.stdin.read()"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as zombie:
-        assert zombie.stdout is not None and zombie.stdout.readline() == b"claimed\n"
+    with claiming(tmp_path, settled=True) as zombie:
         killer = threading.Timer(0.05, zombie.kill)
         killer.start()
         successor = cursor(tmp_path)
@@ -194,6 +225,62 @@ def test_a_name_is_waited_for_while_the_process_before_it_ends(tmp_path: Path) -
         killer.join()
     assert successor.claimed
     assert commits(log_folder(tmp_path, "a")) == {"spark": 3}
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="nobody tells whose process a driver's is")
+def test_a_name_taken_at_the_same_moment_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # THREATS 99: neither query has a first batch, and they are those of two drivers, so this is no self-join.
+    monkeypatch.setattr(cursors_module, "PATIENCE", 0.0)
+    fill(tmp_path, "a", 10)
+    second = cursor(tmp_path)
+    with claiming(tmp_path, settled=False) as first:
+        with pytest.raises(JournalLocked, match=r"process \d+ .* 'spark' .* give this query a reader name of its own"):
+            second.claim("q2", {"a": 0}, first=True, settled=False)
+        assert list(cursors(log_folder(tmp_path, "a"))) == ["spark"]
+        first.kill()
+        first.wait()
+        # Its former life, say: then the name is free.
+        start(second, "q2", a=0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="nobody tells whose process a driver's is")
+def test_the_first_of_two_drivers_keeps_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # THREATS 99: it settles while the other one waits.
+    fill(tmp_path, "a", 10)
+    second = cursor(tmp_path)
+    with claiming(tmp_path, settled=False) as first:
+        assert first.stdin is not None
+
+        def settle(seconds: float) -> None:
+            assert first.stdin is not None and first.stdout is not None
+            first.stdin.write(b"go on\n")
+            first.stdin.flush()
+            assert first.stdout.readline() == b"settled\n"
+
+        monkeypatch.setattr(cursors_module.time, "sleep", settle)
+        with pytest.raises(JournalMismatch, match="belongs to another query"):
+            second.claim("q2", {"a": 0}, first=True, settled=False)
+        assert not second.claimed
+
+
+def test_a_checkpoint_in_use_under_another_name_is_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # THREATS 99
+    monkeypatch.setattr(cursors_module, "PATIENCE", 0.0)
+    fill(tmp_path, "a", 10)
+    with claiming(tmp_path, settled=True) as first:
+        with pytest.raises(JournalLocked, match=r"process \d+ .* as 'spark' from the same checkpoint"):
+            go_on(cursor(tmp_path, "renamed"), "q1", a=5)
+        assert list(cursors(log_folder(tmp_path, "a"))) == ["spark"]
+        # Its former life may take a moment to end.
+        monkeypatch.setattr(cursors_module, "PATIENCE", 10.0)
+        monkeypatch.setattr(cursors_module.time, "sleep", lambda _: (first.kill(), first.wait()))
+        renamed = cursor(tmp_path, "renamed")
+        go_on(renamed, "q1", a=5)
+    go_on(renamed, "q1", a=5)
+    assert caplog.text.count("had the reader name 'spark' before, which still holds back rows; drop that name") == 1
+    assert commits(log_folder(tmp_path, "a")) == {"renamed": 5, "spark": 0}
 
 
 def test_a_query_that_was_taken_back_keeps_what_it_has_still_to_read(tmp_path: Path) -> None:

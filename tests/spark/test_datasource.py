@@ -257,6 +257,39 @@ def test_worker_that_does_not_see_the_journal_fails(
 
 
 @pytest.mark.spark
+def test_refusals_are_in_the_first_line_of_spark_s_error(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
+    with pytest.raises(PySparkException) as batch:
+        spark.read.format("penstock").load(str(journal)).collect()
+    with pytest.raises(PySparkException) as stream:
+        finish(run(spark.readStream.format("penstock").load(str(journal)), tmp_path / "c", tmp_path / "out"))
+    fill(journal, "a", 10)
+    damage(segments(journal, "a")[0], item(5))
+    with pytest.raises(PySparkException) as task:
+        spark.read.format("penstock").load(str(journal)).collect()
+    assert "has no source in it: check the path" in str(batch.value).splitlines()[0]
+    assert "has no source in it: check the path" in str(stream.value).splitlines()[0]
+    assert "positions 0 to 9 are damaged" in "".join(str(task.value).splitlines()[:2])
+    assert not any("Traceback" in str(error.value) for error in (batch, stream, task))
+
+
+@pytest.mark.spark
+def test_latest_of_a_journal_that_is_mounted_later(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
+    # THREATS 99
+    fill(tmp_path / "disk", "a", 10)
+    rows = spark.readStream.format("penstock").option("startingOffsets", "latest").load(str(journal))
+    query = run(rows, tmp_path / "c", tmp_path / "out", available_now=False)
+    try:
+        while not list((tmp_path / "c" / "commits").glob("[0-9]*")):
+            assert query.isActive
+    finally:
+        query.stop()
+    fill(tmp_path / "disk", "a", 15)
+    (tmp_path / "disk").rename(journal)
+    finish(run(rows, tmp_path / "c", tmp_path / "out"))
+    assert positions(spark.read.parquet(str(tmp_path / "out"))) == list(range(10, 15))
+
+
+@pytest.mark.spark
 def test_option_with_a_typo_is_explained(spark: SparkSession, journal: Path) -> None:
     with pytest.raises(PySparkException, match='did you mean "maxRowsPerTrigger"'):
         spark.readStream.format("penstock").option("maxRowPerTrigger", 10).load(str(journal))

@@ -9,26 +9,11 @@ import pytest
 from penstock import DataLost, JournalCorrupt, JournalError, JournalMismatch, JournalMissing, LocalError
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import commits, cursors
-from penstock.spark import driver as drivers
+from penstock.spark import troubles
 from penstock.spark.driver import SourceDriver
 from penstock.spark.offsets import Offset
 
-from .journals import fill, item, log_of, options, segments, span
-
-EARLIEST = Offset("earliest")
-LATEST = Offset("latest")
-NO_LIMITS = (None, None)
-
-
-def driver(journal: Path, **more: str) -> SourceDriver:
-    return SourceDriver(options(journal, **more))
-
-
-def numbers(offset: Offset | None) -> tuple[object, object]:
-    """Return where a query began, and how far it is."""
-    assert offset is not None and offset.query is not None
-    assert offset.logs.keys() == offset.positions.keys()
-    return offset.begun, offset.positions
+from .journals import EARLIEST, NO_LIMITS, driver, fill, item, log_of, numbers, segments, span
 
 
 def at(journal: Path, begun: dict[str, int], query: str = "q1", **positions: int) -> Offset:
@@ -69,51 +54,6 @@ def test_nothing_new_is_no_batch(tmp_path: Path) -> None:
     end = one.advance(EARLIEST, NO_LIMITS)
     assert end is not None
     assert one.advance(end, NO_LIMITS) is None
-
-
-@pytest.mark.parametrize("begun", ["latest", {"a": "latest"}])
-def test_latest_is_settled_at_once_even_if_there_is_nothing_to_read(tmp_path: Path, begun: str) -> None:
-    fill(tmp_path, "a", 5)
-    one = driver(tmp_path)
-    settled = one.advance(Offset(begun), NO_LIMITS)
-    assert settled is not None and numbers(settled) == ({"a": 5}, {"a": 5})
-    assert one.advance(settled, NO_LIMITS) is None
-    fill(tmp_path, "a", 8)
-    assert numbers(driver(tmp_path).advance(settled, NO_LIMITS)) == ({"a": 5}, {"a": 8})
-
-
-@pytest.mark.parametrize("there", [True, False])
-def test_latest_of_an_empty_journal_is_its_beginning(tmp_path: Path, there: bool) -> None:
-    journal = tmp_path if there else tmp_path / "journal"
-    settled = driver(journal).advance(LATEST, NO_LIMITS)
-    assert settled is not None and numbers(settled) == ({}, {})
-    fill(journal, "a", 5)
-    assert numbers(driver(journal).advance(settled, NO_LIMITS)) == ({"a": 0}, {"a": 5})
-
-
-def test_sources_that_come_later_are_read_from_their_beginning(tmp_path: Path) -> None:
-    fill(tmp_path, "a", 5)
-    one = driver(tmp_path)
-    first = one.advance(LATEST, NO_LIMITS)
-    assert first is not None
-    fill(tmp_path, "b", 3)
-    second = one.advance(first, NO_LIMITS)
-    assert second is not None and numbers(second) == ({"a": 5, "b": 0}, {"a": 5, "b": 3})
-    assert first.ranges(second) == {"b": (0, 3)}
-
-
-def test_latest_of_a_log_that_cannot_be_read_yet_is_looked_up_when_it_can(tmp_path: Path) -> None:
-    for source in "ab":
-        fill(tmp_path, source, 5)
-    identity = log_folder(tmp_path, "b") / "_log.json"
-    good = identity.read_bytes()
-    identity.write_bytes(b"junk")
-    one = driver(tmp_path, failOnDataLoss="false")
-    settled = one.advance(LATEST, NO_LIMITS)
-    assert settled is not None and numbers(settled) == ({"a": 5, "b": "latest"}, {"a": 5})
-    assert one.advance(settled, NO_LIMITS) is None
-    identity.write_bytes(good)
-    assert numbers(one.advance(settled, NO_LIMITS)) == ({"a": 5, "b": 5}, {"a": 5, "b": 5})
 
 
 def test_sources_that_are_read_no_more_keep_their_place(tmp_path: Path) -> None:
@@ -212,7 +152,7 @@ def test_startingoffsets_name_sources_that_are_there(tmp_path: Path) -> None:
 
 
 def test_trouble_that_may_pass_is_nothing_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drivers, "RETRY", 0.0)
+    monkeypatch.setattr(troubles, "RETRY", 0.0)
     fill(tmp_path, "a", 5)
     one = driver(tmp_path)
     refresh, failures = one.view.refresh, [True] * 3
@@ -242,7 +182,7 @@ def test_a_planned_batch_waits_for_its_journal_and_not_for_ever(
     def mount(seconds: float) -> None:
         mounted.append((tmp_path / "away").rename(tmp_path / "journal"))
 
-    monkeypatch.setattr(drivers.time, "sleep", mount)
+    monkeypatch.setattr(troubles.time, "sleep", mount)
     assert one.plan(start, end) == [span(tmp_path / "journal", "a", 0, 5)]
     assert len(mounted) == 1
 
@@ -282,6 +222,23 @@ def test_damage_at_the_end_of_a_log_is_passed_over_if_that_is_wanted(tmp_path: P
     assert end is not None and end.positions == {"a": 10}
     assert one.plan(EARLIEST, end) == [span(tmp_path, "a", 0, 5)]
     assert one.advance(end, NO_LIMITS) is None
+
+
+def test_a_log_in_which_no_loss_can_be_recorded_stands_still(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for source in "ab":
+        fill(tmp_path, source, 5)
+    record = log_folder(tmp_path, "b") / "_gaps"
+    record.write_bytes(b"junk")
+    one = driver(tmp_path, failOnDataLoss="false")
+    end = one.advance(EARLIEST, NO_LIMITS)
+    assert numbers(end) == ({"a": 0, "b": 0}, {"a": 5, "b": 0})
+    assert end is not None and one.plan(EARLIEST, end) == [span(tmp_path, "a", 0, 5)]
+    assert one.advance(end, NO_LIMITS) is None
+    assert caplog.text.count("the query goes on without source 'b': ") == 1
+    with pytest.raises(JournalCorrupt, match="_gaps"):
+        driver(tmp_path, source="b", failOnDataLoss="false").advance(EARLIEST, NO_LIMITS)
+    record.unlink()
+    assert numbers(one.advance(end, NO_LIMITS)) == ({"a": 0, "b": 0}, {"a": 5, "b": 5})
 
 
 def test_a_bad_log_among_others_stands_still(tmp_path: Path) -> None:
@@ -365,6 +322,49 @@ def test_a_first_batch_that_a_crash_has_cut_off_goes_on(tmp_path: Path) -> None:
     assert again.plan(EARLIEST, end) == [span(tmp_path, "a", 0, 10)]
     again.commit(end)
     assert commits(log_folder(tmp_path, "a")) == {"r": 10}
+
+
+class Collecting:
+    """Stands in for the collector inside the query."""
+
+    runs = 0
+
+    def run(self) -> None:
+        self.runs += 1
+
+
+def test_a_query_that_collects_never_does_so_beside_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # THREATS 99: the disk of its checkpoint's journal is not mounted, or another one is in its place.
+    more = {"url": "rsocket+tcp://127.0.0.1:1", "route": "a"}
+    journal = tmp_path / "journal"
+    fill(journal, "a", 5)
+    start, end = at(journal, {"a": 0}, a=2), at(journal, {"a": 0}, a=5)
+    journal.rename(tmp_path / "away")
+    one = driver(journal, **more)
+    one._collector = collector = Collecting()  # type: ignore[assignment]
+    assert one.advance(end, NO_LIMITS) is None
+    (tmp_path / "away").rename(journal)
+    assert collector.runs == 0
+    assert one.advance(end, NO_LIMITS) is None
+    assert collector.runs == 1
+    journal.rename(tmp_path / "away")
+    for lacking in ("none", "another"):
+        if lacking == "another":
+            fill(journal, "a", 9)
+        again = driver(journal, journalTimeout="0", **more)
+        again._collector = collector = Collecting()  # type: ignore[assignment]
+        with pytest.raises((JournalMissing, JournalMismatch)):
+            again.advance(end, NO_LIMITS)
+        with pytest.raises((JournalMissing, JournalMismatch)):
+            again.plan(start, end)
+        assert collector.runs == 0
+
+
+def test_a_query_that_collects_does_so_from_the_first_look(tmp_path: Path) -> None:
+    one = driver(tmp_path / "journal", url="rsocket+tcp://127.0.0.1:1", route="a")
+    one._collector = collector = Collecting()  # type: ignore[assignment]
+    assert one.advance(EARLIEST, NO_LIMITS) is None
+    assert collector.runs == 1
 
 
 def test_a_query_that_collects_has_no_end(tmp_path: Path) -> None:

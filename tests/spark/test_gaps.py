@@ -14,12 +14,13 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructField, StructType
 
-from penstock import JournalMismatch, JournalMissing, LocalError
+from penstock import JournalCorrupt, JournalMismatch, JournalMissing, LocalError
 from penstock.journal import gaps
 from penstock.journal.gaps import Gap
 from penstock.journal.layout import log_folder, segment_name
 from penstock.journal.reader import JournalReader
 from penstock.journal.writer import JournalWriter
+from penstock.spark import troubles
 from penstock.spark.gaps import GAP_COLUMNS, GapOffset, GapStreamReader, Seen
 
 from .journals import Offset, datasource, fill, items, over_the_wire, run_task
@@ -180,6 +181,63 @@ def test_latest_begins_with_what_comes_after(tmp_path: Path) -> None:
     assert reasons(again, settled, advance(again, settled)) == ["after", "new"]
 
 
+@pytest.mark.parametrize("there", ["mounted", "unmounted"])
+def test_latest_begins_when_the_query_does(tmp_path: Path, there: str) -> None:
+    journal = tmp_path / "journal"
+    lose(tmp_path / "disk", "a", "before", rows=5)
+    find(tmp_path / "disk", 1, 2, "late, before")
+    if there == "mounted":
+        (tmp_path / "disk").rename(journal)
+    one = reader(journal, startingOffsets="latest")
+    start = one.initialOffset()
+    settled = advance(one, start)
+    assert settled != start and rows(one, start, settled) == []
+    if there == "unmounted":
+        (tmp_path / "disk").rename(journal)
+    lose(journal, "a", "after")
+    gaps.add(log_folder(journal, "a"), [Gap(3, datetime.now(UTC), "late, after", lost=(2, 3))])
+    again = reader(journal, startingOffsets="latest")
+    end = advance(again, settled)
+    assert reasons(again, settled, end) == reasons(reader(journal), settled, end) == ["after", "late, after"]
+
+
+def test_a_log_whose_gaps_are_damaged_hurts_only_itself_if_that_is_wanted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for source in "ab":
+        lose(tmp_path, source, f"{source}1", rows=5)
+    find(tmp_path, 1, 2, "late")
+    path = log_folder(tmp_path, "a") / "_gaps"
+    good = path.read_bytes()
+    path.write_bytes(b"junk")
+    strict, one = reader(tmp_path), reader(tmp_path, failOnDataLoss="false")
+    start = one.initialOffset()
+    with pytest.raises(JournalCorrupt, match="_gaps: is not what was written"):
+        advance(strict, start)
+    end = advance(one, start)
+    assert reasons(one, start, end) == ["b1"] and advance(one, end) == end
+    assert caplog.text.count("the query goes on without source 'a': ") == 1
+    source = datasource(tmp_path, rows="gaps", failOnDataLoss="false")
+    batch = source.reader(source.schema())
+    assert [row["reason"] for part in batch.partitions() for b in run_task(batch, part) for row in b.to_pylist()] == [
+        "b1"
+    ]
+    path.write_bytes(good)
+    assert reasons(one, end, advance(one, end)) == ["a1", "late"]
+
+
+def test_planned_gaps_wait_for_their_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lose(tmp_path / "journal", "a", "1")
+    one = reader(tmp_path / "journal")
+    start = one.initialOffset()
+    end = advance(one, start)
+    (tmp_path / "journal").rename(tmp_path / "away")
+    with pytest.raises(JournalMissing):
+        reader(tmp_path / "journal", journalTimeout="0").partitions(start, end)
+    monkeypatch.setattr(troubles.time, "sleep", lambda _: (tmp_path / "away").rename(tmp_path / "journal"))
+    assert reasons(reader(tmp_path / "journal"), start, end) == ["1"]
+
+
 def test_a_bounded_run_ends_with_what_there_was(tmp_path: Path) -> None:
     lose(tmp_path, "a", "1")
     one = reader(tmp_path)
@@ -241,6 +299,7 @@ def test_offsets_have_one_form(tmp_path: Path) -> None:
         {"v": 3},
         {"rows": "items"},
         {"from": 0},
+        {"from": "2026-01-02T12:00:00"},
         {"more": 1},
         {"sources": []},
         {"sources": {"a": [0, 0]}},
@@ -250,6 +309,7 @@ def test_offsets_have_one_form(tmp_path: Path) -> None:
         {"sources": {}},
         {"logs": {"a": 5}},
         {"logs": []},
+        {"sources": {"../a": [0, 0, 0]}, "logs": {"../a": "u"}},
     ],
 )
 def test_what_is_no_offset_is_refused(change: dict[str, Any]) -> None:

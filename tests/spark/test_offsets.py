@@ -8,6 +8,7 @@ import pytest
 from penstock import JournalMismatch, LocalError
 from penstock.spark.offsets import Offset, same_logs
 
+NOON = "2026-01-02T12:00:00+00:00"
 NEW = {"v": 2, "query": None, "from": "earliest", "sources": {}, "logs": {}}
 OLD = {"v": 2, "query": "q1", "from": {"a": 0}, "sources": {"a": 5}, "logs": {"a": "u"}}
 
@@ -19,9 +20,9 @@ def test_keys_and_sources_have_one_order() -> None:
     )
 
 
-@pytest.mark.parametrize("begun", ["earliest", "latest", {"a": 7}, {"a": "latest"}])
+@pytest.mark.parametrize("begun", ["earliest", "latest", {"a": 7}, {"a": "latest"}, {"a": NOON}])
 def test_goes_through_json_and_back(begun: Any) -> None:
-    for offset in (Offset(begun), Offset(begun, {"a": 9}, {"a": "u"}, "q1")):
+    for offset in (Offset(begun), Offset(begun, {"a": 9}, {"a": "u"}, "q1"), Offset(begun, query="q1", since=NOON)):
         assert Offset.parse(json.loads(json.dumps(offset.json()))) == offset
 
 
@@ -37,6 +38,13 @@ def test_goes_through_json_and_back(begun: Any) -> None:
         {**NEW, "from": "first"},
         {**NEW, "from": None},
         {**NEW, "from": {"a": -1}},
+        {**NEW, "from": {"a": "2026-01-02"}},
+        {**NEW, "from": NOON},
+        {**NEW, "from": []},
+        {**OLD, "since": None, "more": 1},
+        {**OLD, "since": "yesterday"},
+        {**OLD, "since": 1767355200},
+        {**OLD, "from": {"../a": 0}, "sources": {"../a": 5}, "logs": {"../a": "u"}},
         {**NEW, "sources": []},
         {**NEW, "query": 1},
         {**NEW, "query": ""},
@@ -72,6 +80,15 @@ def test_sources_that_came_later_begin_with_their_first_row() -> None:
     assert Offset({"a": 5}, {"a": 8}).place("b") == "earliest"
 
 
+def test_latest_becomes_the_time_at_which_the_query_began() -> None:
+    assert Offset("latest").opened(NOON) == Offset("latest", since=NOON)
+    assert Offset("earliest").opened(NOON) == Offset("earliest")
+    assert Offset({"a": "latest", "b": 3}).opened(NOON) == Offset({"a": NOON, "b": 3})
+    begun = Offset({"a": 5}, {"a": 8}, {"a": "u"}, "q1", NOON)
+    assert begun.opened("2027-01-02T12:00:00+00:00") == begun
+    assert (begun.place("a"), begun.origin("a"), begun.place("b"), begun.origin("b")) == (8, 5, NOON, NOON)
+
+
 def test_first_range_begins_where_the_end_says() -> None:
     start, end = Offset("latest"), Offset({"a": 5, "b": 0}, {"a": 9, "b": 0})
     assert start.ranges(end) == {"a": (5, 9)}
@@ -92,6 +109,15 @@ def test_the_end_of_another_query_is_refused() -> None:
     with pytest.raises(LocalError, match="begins in query q1 and ends in query q2"):
         Offset({"a": 0}, {"a": 9}, query="q1").ranges(Offset({"a": 0}, {"a": 10}, query="q2"))
     assert Offset("earliest").ranges(Offset({"a": 0}, {"a": 1}, query="q1")) == {"a": (0, 1)}
+
+
+@pytest.mark.parametrize("logs", [{}, {"b": "w"}, {"a": "v"}])
+def test_an_end_without_a_log_of_the_start_is_refused(logs: dict[str, str]) -> None:
+    # Else that log would be read again from where the query began.
+    start = Offset({"a": 0}, {"a": 5}, {"a": "u"}, "q1")
+    end = Offset({"a": 0, "b": 0}, {source: 9 for source in logs}, logs, "q1")
+    with pytest.raises(LocalError, match="ends without a log in which it begins; this checkpoint was changed by hand"):
+        start.ranges(end)
 
 
 def test_another_log_is_refused() -> None:

@@ -89,6 +89,7 @@ def test_embedded_collector_writes_to_the_source_of_its_route() -> None:
     ("options", "message"),
     [
         ({}, '"journal" is missing'),
+        ({"paths": '["a", "b"]'}, "one journal at a time"),
         ({"journal": " "}, "must not be empty"),
         ({**JOURNAL, "maxRowPerTrigger": "5"}, 'did you mean "maxRowsPerTrigger"'),
         ({**JOURNAL, "zzz": "5"}, "known are"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -132,6 +133,20 @@ def test_a_log_that_goes_while_it_is_looked_through_has_lost_nothing(
     with pytest.raises(JournalMissing):
         planned.plan({"a": (0, 30)}, batch)
     assert not (damaged / "away" / "_gaps").exists()
+
+
+def test_a_copy_that_ends_before_the_batch_has_lost_nothing(tmp_path: Path) -> None:
+    # THREATS 99: between two looks, an older copy of the same log has taken its place.
+    fill(tmp_path / "journal", "a", 10, segment_bytes=1)
+    shutil.copytree(tmp_path / "journal", tmp_path / "copy")
+    fill(tmp_path / "journal", "a", 20, segment_bytes=1)
+    planned = planner(tmp_path / "journal", failOnDataLoss="false")
+    batch = end(tmp_path / "journal", 20)
+    shutil.rmtree(tmp_path / "journal")
+    (tmp_path / "copy").rename(tmp_path / "journal")
+    with pytest.raises(DataLost, match="ends at position 10, before 20; restore"):
+        planned.plan({"a": (5, 20)}, batch)
+    assert lost(tmp_path / "journal") == []
 
 
 def test_a_gap_and_a_loss_are_the_same_to_who_wants_none(damaged: Path) -> None:

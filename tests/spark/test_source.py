@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark import cloudpickle
@@ -15,8 +17,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, Rea
 from pyspark.sql.types import StructType
 
 from penstock import DataLost, JournalCorrupt, JournalMissing, LocalError
+from penstock.journal import gaps
 from penstock.journal.layout import log_folder
 from penstock.journal.retention import commits
+from penstock.spark.gaps import GAP_COLUMNS
 from penstock.spark.schema import COLUMNS
 
 from .journals import (
@@ -219,6 +223,20 @@ def test_a_batch_read_goes_on_without_a_bad_log_if_that_is_wanted(tmp_path: Path
     assert set(table["source"].to_pylist()) == {"a"}
 
 
+@pytest.mark.parametrize("rows", ["items", "gaps"])
+def test_a_batch_read_leaves_no_trace(tmp_path: Path, rows: str) -> None:
+    # THREATS 99: nothing is trimmed, held back or recorded, even if it names a reader that is in use.
+    fill(tmp_path, "a", 10, 20, 30, segment_bytes=1)
+    owner = stream_reader(tmp_path, reader="r", retainBytes="0")
+    owner.partitions(owner.initialOffset(), advance(owner, owner.initialOffset()))
+    damage(segments(tmp_path, "a")[1], item(15))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    more = {"reader": "r", "retainBytes": "0"} if rows == "items" else {}
+    source = datasource(tmp_path, rows=rows, failOnDataLoss="false", **more)
+    assert read_batch(source.reader(source.schema())).num_rows == (20 if rows == "items" else 0)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
 def test_a_batch_is_the_same_in_a_reader_that_was_started_again(tmp_path: Path) -> None:
     # THREATS 79: damage that is passed over is passed over by the next driver, too.
     fill(tmp_path, "a", 10, 20, 30)
@@ -229,6 +247,69 @@ def test_a_batch_is_the_same_in_a_reader_that_was_started_again(tmp_path: Path) 
     first = read_between(reader, start, end)
     again = read_between(stream_reader(tmp_path, failOnDataLoss="false"), start, end)
     assert first == again == [item(n) for n in (*range(10), *range(20, 30))]
+
+
+def test_bad_logs_among_fifty_hurt_only_themselves(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    names = [f"feed-{number:02}" for number in range(50)]
+    for name in names:
+        fill(tmp_path, name, 10, 20, segment_bytes=1)
+    folders = {name: log_folder(tmp_path, name) for name in names}
+    good = {
+        name: (folders[name] / file).read_bytes() for name, file in (("feed-03", "_log.json"), ("feed-04", "_durable"))
+    }
+    (folders["feed-03"] / "_log.json").write_bytes(b"junk")
+    (folders["feed-04"] / "_durable").write_bytes(b"junk")
+    (folders["feed-05"] / "_gaps").write_bytes(b"junk")
+    (folders["feed-06"] / "_trimmed").write_bytes(b"junk")
+    segments(tmp_path, "feed-06")[0].unlink()
+    damage(segments(tmp_path, "feed-07")[0], item(5))
+    segments(tmp_path, "feed-08")[1].write_bytes(b"")
+    segments(tmp_path, "feed-09")[0].unlink()
+    reader = stream_reader(tmp_path, failOnDataLoss="false", reader="r")
+    start = reader.initialOffset()
+    seen: dict[str, list[int]] = {}
+
+    def read_on(at: dict[str, Any]) -> dict[str, Any]:
+        end = advance(reader, at)
+        for part in reader.partitions(at, end):
+            for batch in run_task(reader, part):
+                for source, position in zip(*(batch[name].to_pylist() for name in ("source", "position")), strict=True):
+                    seen.setdefault(source, []).append(position)
+        return end
+
+    at = read_on(start)
+    aside = {"feed-03", "feed-04", "feed-05", "feed-06"}
+    lossy = {"feed-07": range(10, 20), "feed-08": range(10), "feed-09": range(10, 20)}
+    assert seen == {name: list(lossy.get(name, range(20))) for name in names if name not in aside}
+    assert {name for name in names if f"without source '{name}'" in caplog.text} == aside
+    # Others come, and some are repaired.
+    fill(tmp_path, "feed-50", 5)
+    for name, file in (("feed-03", "_log.json"), ("feed-04", "_durable")):
+        (folders[name] / file).write_bytes(good[name])
+    (folders["feed-05"] / "_gaps").unlink()
+    (folders["feed-06"] / "_trimmed").unlink()
+    at = read_on(at)
+    assert seen.keys() == {*names, "feed-50"}
+    assert {name: seen[name] for name in sorted({*aside, "feed-50"})} == {
+        **{name: list(range(20)) for name in ("feed-03", "feed-04", "feed-05")},
+        "feed-06": list(range(10, 20)),
+        "feed-50": list(range(5)),
+    }
+    recorded = read_batch(datasource(tmp_path, rows="gaps").reader(GAP_COLUMNS)).to_pylist()
+    assert [(gap["source"], gap["lost_first"], gap["lost_end"]) for gap in recorded] == [
+        ("feed-06", 0, 10), ("feed-07", 0, 10), ("feed-08", 10, 20), ("feed-09", 0, 10),
+    ]  # fmt: skip
+    # One that is deleted on purpose has to be left out on purpose.
+    shutil.rmtree(folders["feed-11"])
+    with pytest.raises(JournalMissing, match=r"no source 'feed-11' .* name those that are left with the option source"):
+        advance(reader, at)
+    left = ",".join(name for name in (*names, "feed-50") if name != "feed-11")
+    reader.stop()
+    reader = stream_reader(tmp_path, failOnDataLoss="false", reader="r", source=left)
+    assert advance(reader, at) == at
+    fill(tmp_path, "feed-12", 25)
+    read_on(at)
+    assert seen["feed-12"] == list(range(25))
 
 
 def test_progress_shows_how_far_the_journal_goes(tmp_path: Path) -> None:
@@ -258,22 +339,54 @@ def test_making_a_reader_touches_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "journal").exists()
 
 
+def run_killed(tmp_path: Path, point: str, *, lossy: str = "strict") -> int:
+    """Copy a journal with a driver that is killed at position 4000; return its exit code."""
+    folders = (str(tmp_path / name) for name in ("journal", "c", "out"))
+    command = [sys.executable, "-m", "tests.spark.killed", point, "4000", *folders, lossy]
+    driver = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        return driver.wait(timeout=200)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+
+
+def copy_the_rest(spark: SparkSession, tmp_path: Path, checkpoint: str = "c", out: str = "out", **more: str) -> None:
+    rows = spark.readStream.format("penstock").options(**more).load(str(tmp_path / "journal"))
+    writer = rows.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / checkpoint))
+    assert writer.trigger(availableNow=True).start(str(tmp_path / out)).awaitTermination(100)
+
+
+def positions(spark: SparkSession, out: Path) -> list[int]:
+    return sorted(row.position for row in spark.read.parquet(str(out)).select("position").collect())
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["partitions", "task", "commit"])
 def test_after_a_kill_every_row_is_there_once(spark: SparkSession, tmp_path: Path, point: str) -> None:
     # THREATS 79
-    journal, checkpoint, out = (str(tmp_path / name) for name in ("journal", "c", "out"))
     fill(tmp_path / "journal", "a", *range(1_000, 10_001, 1_000), segment_bytes=1)
-    command = [sys.executable, "-m", "tests.spark.killed", point, "4000", journal, checkpoint, out]
-    driver = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        assert driver.wait(timeout=200) == -signal.SIGKILL
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(driver.pid, signal.SIGKILL)
+    assert run_killed(tmp_path, point) == -signal.SIGKILL
     fill(tmp_path / "journal", "a", 11_000)
-    rows = spark.readStream.format("penstock").options(reader="killed", maxRowsPerTrigger=3_000).load(journal)
-    writer = rows.writeStream.format("parquet").option("checkpointLocation", checkpoint).trigger(availableNow=True)
-    assert writer.start(out).awaitTermination(100)
-    assert sorted(row.position for row in spark.read.parquet(out).select("position").collect()) == list(range(11_000))
+    copy_the_rest(spark, tmp_path, reader="killed", maxRowsPerTrigger="3000")
+    assert positions(spark, tmp_path / "out") == list(range(11_000))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize(("point", "code"), [("planned", -signal.SIGKILL), ("reader", 1)])
+def test_a_loss_is_recorded_before_spark_commits(spark: SparkSession, tmp_path: Path, point: str, code: int) -> None:
+    # THREATS 79, 99: the driver dies when the batch is planned, and was not written.
+    fill(tmp_path / "journal", "a", *range(1_000, 10_001, 1_000), segment_bytes=1)
+    damage(segments(tmp_path / "journal", "a")[4], item(4_500))
+    assert run_killed(tmp_path, point, lossy="lossy") == code
+    assert positions(spark, tmp_path / "out") == list(range(4_000))
+    assert [gap.lost for gap in gaps.load(log_folder(tmp_path / "journal", "a"))] == [(4_000, 5_000)]
+    damage(segments(tmp_path / "journal", "a")[7], item(7_500))
+    for _ in range(2):
+        copy_the_rest(spark, tmp_path, reader="killed", maxRowsPerTrigger="3000", failOnDataLoss="false")
+        copy_the_rest(spark, tmp_path, "c-gaps", "gaps", rows="gaps")
+    assert positions(spark, tmp_path / "out") == [*range(4_000), *range(5_000, 7_000), *range(8_000, 10_000)]
+    rows = spark.read.parquet(str(tmp_path / "gaps")).collect()
+    assert sorted((row.lost_first, row.lost_end) for row in rows) == [(4_000, 5_000), (7_000, 8_000)]

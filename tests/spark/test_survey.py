@@ -79,6 +79,17 @@ def test_what_is_recorded_is_durable_and_the_query_s_own(tmp_path: Path) -> None
     assert [gap.previous for gap in kept][:2] == [None, row["time"][0].as_py()]
 
 
+def test_what_a_former_driver_has_recorded_is_not_recorded_again(tmp_path: Path) -> None:
+    # It was not dead yet when its successor had looked: a stream of gaps has each once.
+    fill(tmp_path, "a", 10, 20)
+    reader = JournalReader(tmp_path, "a")
+    for found in ([Loss(0, 3, "trimmed")], [Loss(0, 3, "trimmed"), Loss(10, 20, "damaged")]):
+        record(str(tmp_path), reader, found, "q1", "q1")
+    record(str(tmp_path), reader, [Loss(0, 3, "trimmed")], "q2", "q2")
+    kept = gaps.load(log_folder(tmp_path, "a"))
+    assert [(gap.lost, gap.query) for gap in kept] == [((0, 3), "q1"), ((0, 3), "q2"), ((10, 20), "q1")]
+
+
 def test_nothing_is_recorded_in_a_log_that_has_gone(tmp_path: Path) -> None:
     fill(tmp_path, "a", 10)
     reader = JournalReader(tmp_path, "a")

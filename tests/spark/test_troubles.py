@@ -7,10 +7,11 @@ import pytest
 
 from penstock import JournalCorrupt, JournalError, JournalMissing
 from penstock.journal.layout import log_folder
+from penstock.journal.reader import JournalReader
 from penstock.spark.troubles import Troubles
 from penstock.spark.view import JournalView
 
-from .journals import fill, options
+from .journals import fill, options, quiet_collector
 
 
 class Clock:
@@ -127,6 +128,119 @@ def test_a_bad_log_hurts_only_itself_if_that_is_wanted(
     assert view.ends() == {"a": 5, "b": 5}
 
 
+@pytest.mark.parametrize("more", [{}, {"source": "a,b"}])
+@pytest.mark.parametrize("lossy", ["true", "false"])
+def test_a_log_that_goes_is_never_gone_on_without(
+    tmp_path: Path, clock: Clock, lossy: str, more: dict[str, str]
+) -> None:
+    # THREATS 99: its disk is not mounted any more, although the others are.
+    for source in "ab":
+        fill(tmp_path, source, 5)
+    watch, view = troubles(tmp_path, clock, failOnDataLoss=lossy, **more)
+    watch.look()
+    log_folder(tmp_path, "b").rename(tmp_path / "away")
+    with pytest.raises(JournalMissing, match=r"no source .b. .* name those that are left with the option source"):
+        watch.look()
+    assert troubles(tmp_path, clock, source="a")[0].look(bounded=True)
+    expecting, view = troubles(tmp_path, clock, failOnDataLoss=lossy, journalTimeout="5")
+    view.expected = ["a", "b"]
+    assert expecting.look() and view.ends() == {"a": 5}
+    clock.now += 5
+    with pytest.raises(JournalMissing, match="source 'b'"):
+        expecting.look()
+
+
+@pytest.mark.parametrize("trouble", ["missing", "empty", "unreadable"])
+def test_a_bounded_read_never_goes_on_without_what_it_cannot_see(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    # THREATS 99
+    fill(tmp_path, "a", 5)
+    more = {"source": "a,b"} if trouble == "missing" else {}
+    if trouble == "empty":
+        log_folder(tmp_path, "b").mkdir()
+    watch, view = troubles(tmp_path, clock, failOnDataLoss="false", **more)
+    if trouble == "unreadable":
+        fill(tmp_path, "b", 5)
+        readers = view._journal.reader
+
+        def reader(source: str) -> JournalReader:
+            if source == "b":
+                raise JournalError("b cannot be read (permission denied)")
+            return readers(source)
+
+        monkeypatch.setattr(view._journal, "reader", reader)
+    with pytest.raises(JournalError, match="b"):
+        watch.look(bounded=True)
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_a_collector_that_has_no_row_yet_hurts_no_query(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture, bounded: bool
+) -> None:
+    fill(tmp_path, "a", 5)
+    watch, view = troubles(tmp_path, clock, journalTimeout="5")
+    with quiet_collector(tmp_path, "b"):
+        for _ in range(3):
+            assert watch.look(bounded=bounded)
+            clock.now += 10
+        assert (view.ends(), view.troubles, view.coming) == ({"a": 5}, {}, {"b"})
+        assert caplog.text == ""
+    fill(tmp_path, "b", 3)
+    assert watch.look(bounded=bounded)
+    assert (view.ends(), view.coming) == ({"a": 5, "b": 3}, set())
+
+
+@pytest.mark.parametrize("more", [{}, {"source": "b"}])
+def test_a_first_row_is_waited_for_as_long_as_it_takes(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture, more: dict[str, str]
+) -> None:
+    watch, view = troubles(tmp_path, clock, journalTimeout="5", **more)
+    with quiet_collector(tmp_path, "b"):
+        for _ in range(3):
+            assert watch.look()
+            clock.now += 10
+        assert caplog.text.count("has no rows of b yet: the collector has received none; the query waits") == 1
+        with pytest.raises(JournalMissing, match="no rows of b yet"):
+            watch.look(bounded=True)
+    fill(tmp_path, "b", 3)
+    assert watch.look() and view.ends() == {"b": 3}
+
+
+def test_a_log_of_which_only_the_lock_is_left_is_missed(tmp_path: Path, clock: Clock) -> None:
+    # It was there: its rows are gone, and not to come.
+    fill(tmp_path, "a", 5)
+    watch, _ = troubles(tmp_path, clock)
+    watch.look()
+    for path in log_folder(tmp_path, "a").iterdir():
+        if path.name != "_lock":
+            path.unlink()
+    with pytest.raises(JournalMissing):
+        watch.look()
+
+
+def test_gaps_that_cannot_be_read_are_judged_alike(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for source in "ab":
+        fill(tmp_path, source, 5)
+    strict, lossy = troubles(tmp_path, clock)[0], troubles(tmp_path, clock, failOnDataLoss="false")[0]
+    unreachable, damaged, missing = JournalError("no answer"), JournalCorrupt("junk"), JournalMissing("gone")
+    for one in (strict, lossy):
+        one.look()
+        one.do_without_gaps("a", unreachable)
+        for error, bounded in ((unreachable, True), (missing, False)):
+            with pytest.raises(type(error)):
+                one.do_without_gaps("a", error, bounded=bounded)
+    with pytest.raises(JournalCorrupt):
+        strict.do_without_gaps("a", damaged)
+    caplog.clear()
+    for _ in range(3):
+        lossy.look()
+        lossy.do_without_gaps("a", damaged, bounded=True)
+    assert caplog.text.count("the query goes on without source 'a': junk") == 1
+
+
 def test_bad_logs_alone_end_the_query(tmp_path: Path, clock: Clock) -> None:
     fill(tmp_path, "a", 5)
     spoil(tmp_path, "a")
@@ -153,6 +267,11 @@ def test_trouble_that_may_pass_is_waited_for(
         watch.look()
         assert view.ends() == {}
         assert caplog.text.count("the disk does not answer; the query waits") == 1
+        patch.undo()
+        watch.look()
+        patch.setattr(view, "_names" if what == "journal" else "_refreshed", fail)
+        watch.look()
+        assert caplog.text.count("the disk does not answer; the query waits") == 2
         with pytest.raises(JournalError, match="does not answer"):
             watch.look(bounded=True)
     assert watch.look()

@@ -2,8 +2,9 @@
 
 A query has a name in the journal: the option `reader`. The name belongs to the query that used it first, by the id in
 the query's checkpoint, until somebody drops the reader. A query that has no first batch yet owns nothing; until
-another one does, it may join a name. That is how a self-join, whose two sources cannot know of each other, has one
-name: each source has a cursor of its own, and what either of them needs stays.
+another one does, it may join a name that is used by the same driver. That is how a self-join, whose two sources cannot
+know of each other, has one name: each source has a cursor of its own, and what either of them needs stays. Its sources
+are processes with the same parent, the JVM; those of another driver are refused.
 
 One process at a time has a cursor, by a lock in ``_readers`` that the kernel takes back when the process dies. So
 what is left of a driver that was killed, and the source of its successor, never commit at the same time.
@@ -11,6 +12,9 @@ what is left of a driver that was killed, and the source of its successor, never
 
 from __future__ import annotations
 
+import logging
+import os
+import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +29,8 @@ from ..journal.layout import log_folder
 from ..journal.lock import Lock, Owner
 
 __all__ = ["Cursor"]
+
+logger = logging.getLogger("penstock.spark")
 
 FOLDER: Final = "_readers"
 PATIENCE: Final = 10.0
@@ -97,16 +103,28 @@ class Cursor:
     def commit(self, positions: Mapping[str, int]) -> None:
         """Let the journal delete what lies before these positions, where the name is ours.
 
+        A log that cannot be told keeps no other from being told.
+
         Raises:
-            JournalError: The disk refused, or the log is not there; call again.
+            JournalError: The disk refused, or a log is not there; call again.
 
         """
+        errors = []
         for source, position in positions.items():
             if self._query is not None and position > self._standing.get(source, position):
-                folder = log_folder(self._journal, source)
-                retention.trim(folder, position, reader=self._name, query=self._query, retain_bytes=self._retain_bytes)
-                self._standing[source] = position
-                self._drop_orphan(folder)
+                try:
+                    self._commit(log_folder(self._journal, source), source, position)
+                except JournalError as error:
+                    errors.append(error)
+        if len(errors) > 1:
+            raise JournalError(f"{errors[0]} (and {len(errors) - 1} more)") from errors[0]
+        if errors:
+            raise errors[0]
+
+    def _commit(self, folder: Path, source: str, position: int) -> None:
+        retention.trim(folder, position, reader=self._name, query=self._query, retain_bytes=self._retain_bytes)
+        self._standing[source] = position
+        self._drop_orphan(folder)
 
     def release(self) -> None:
         """Give the lock back. The name stays with the query."""
@@ -118,6 +136,36 @@ class Cursor:
     def _acquire(self, query: str, positions: Mapping[str, int], first: bool, settled: bool) -> None:
         """Find out which cursor is this source's, and lock it."""
         folders = [log_folder(self._journal, source) for source in positions]
+        make_folder(Path(self._journal, FOLDER))
+        self._leave_former_names(folders, query)
+        part = f"{self._reader}@{query}"
+        deadline = time.monotonic() + PATIENCE
+        while self._lock is None:
+            owners = self._owners(folders, query, first, settled)
+            mine = owners.get(self._reader)
+            if mine == query:
+                self._lock = self._wait_for(self._reader)
+            elif mine is not None or part in owners:
+                self._join(part)
+            else:
+                self._lock = self._try(self._reader)
+                if self._lock is None and self._is_sibling(self._reader):
+                    self._join(part)
+                elif self._lock is None and time.monotonic() > deadline:
+                    raise JournalLocked(
+                        f"journal {self._journal}: {self._owner(self._reader)} reads it as {self._reader!r} for "
+                        "another driver; stop it, or give this query a reader name of its own"
+                    )
+                elif self._lock is None:
+                    time.sleep(RETRY)
+
+    def _owners(self, folders: list[Path], query: str, first: bool, settled: bool) -> dict[str, str]:
+        """Return the queries that own the name, by cursor.
+
+        Raises:
+            JournalMismatch: This one is not among them, and cannot join them.
+
+        """
         owners = {
             name: cursor.query
             for folder in folders
@@ -130,16 +178,28 @@ class Cursor:
                 f"({next(iter(owners.values()))}), or this checkpoint is not the one that it had; choose another name "
                 f"with the option reader, or run `penstock journal forget` if that query will not come back"
             )
-        make_folder(Path(self._journal, FOLDER))
-        part = f"{self._reader}@{query}"
-        mine = owners.get(self._reader)
-        if mine == query:
-            self._lock = self._wait_for(self._reader)
-        elif mine is None and part not in owners:
-            self._lock = self._try(self._reader)
-        if self._lock is None:
-            self._lock = self._wait_for(part)
-            self._name = part
+        return owners
+
+    def _join(self, part: str) -> None:
+        self._lock = self._wait_for(part)
+        self._name = part
+
+    def _leave_former_names(self, folders: list[Path], query: str) -> None:
+        """Make sure that nobody reads from this checkpoint under another name, and tell about names that it had."""
+        former = {
+            name
+            for folder in folders
+            for name, cursor in retention.cursors(folder).items()
+            if cursor.query == query and retention.reader_of(name) != self._reader
+        }
+        for name in sorted(former):
+            self._wait_for(name).close()
+            logger.warning(
+                "journal %s: this query had the reader name %r before, which still holds back rows; drop that name "
+                "with `penstock journal forget`",
+                self._journal,
+                retention.reader_of(name),
+            )
 
     def _drop_orphan(self, folder: Path) -> None:
         """Drop what a source that died before its query's first batch has left; it would hold up this one for ever."""
@@ -160,18 +220,36 @@ class Cursor:
         deadline = time.monotonic() + PATIENCE
         while (lock := self._try(name)) is None:
             if time.monotonic() > deadline:
-                raise JournalLocked(
-                    f"journal {self._journal}: {self._owner(name)} reads it as {self._reader!r} from the same "
-                    "checkpoint; stop it, or give this query a checkpoint and a reader name of its own"
-                )
+                raise self._in_use(name)
             time.sleep(RETRY)
         return lock
 
-    def _owner(self, name: str) -> str:
+    def _in_use(self, name: str) -> JournalLocked:
+        return JournalLocked(
+            f"journal {self._journal}: {self._owner(name) or 'another process'} reads it as "
+            f"{retention.reader_of(name)!r} from the same checkpoint; stop it, or give this query a checkpoint and a "
+            "reader name of its own"
+        )
+
+    def _owner(self, name: str) -> Owner | None:
+        """Return who holds a lock, if that can be read."""
         try:
-            return str(msgspec.json.decode(Path(self._journal, FOLDER, name).read_bytes(), type=Owner))
+            return msgspec.json.decode(Path(self._journal, FOLDER, name).read_bytes(), type=Owner)
         except (OSError, msgspec.DecodeError):
-            return "another process"
+            return None
+
+    def _is_sibling(self, name: str) -> bool:
+        """Return whether who holds a lock belongs to the same driver as this process, as the sources of a query do."""
+        owner = self._owner(name)
+        if owner is None or owner.host != socket.gethostname():
+            return False
+        try:
+            status = Path(f"/proc/{owner.pid}/stat").read_text()
+        except OSError:
+            # Where nobody tells, it may be one.
+            return not Path("/proc/self/stat").exists()
+        # The name of its program, in parentheses, may contain anything.
+        return int(status.rpartition(")")[2].split()[1]) == os.getppid()
 
     def _stand(self, source: str, position: int) -> None:
         # A query that was taken back: where it stood before would let rows go that it has still to read.

@@ -8,6 +8,7 @@ from pyspark.sql.types import StructType
 from .gaps import GAP_COLUMNS, GapBatchReader, GapStreamReader
 from .options import FORMAT, SinkOptions, SourceOptions
 from .schema import COLUMNS, Projection
+from .shown import plain_errors
 from .sink import BatchSink, StreamSink
 from .source import JournalBatchReader, JournalStreamReader
 
@@ -30,6 +31,7 @@ class PenstockSource(DataSource):
         """Return the format's name."""
         return FORMAT
 
+    @plain_errors()
     def schema(self) -> StructType:
         """Return all columns of a journal, or of its gaps.
 
@@ -38,20 +40,24 @@ class PenstockSource(DataSource):
         # Mistakes in options come up at load(), not when the query runs.
         return GAP_COLUMNS if SourceOptions.parse(self.options).gaps else COLUMNS
 
+    @plain_errors()
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return what reads a journal once."""
         options = SourceOptions.parse(self.options)
         return GapBatchReader(options, schema) if options.gaps else JournalBatchReader(options, Projection(schema))
 
+    @plain_errors()
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return what reads a journal as it grows."""
         options = SourceOptions.parse(self.options)
         return GapStreamReader(options, schema) if options.gaps else JournalStreamReader(options, Projection(schema))
 
+    @plain_errors()
     def writer(self, schema: StructType, overwrite: bool) -> BatchSink:
         """Return what sends the rows of a DataFrame."""
         return BatchSink(SinkOptions.parse(self.options), schema)
 
+    @plain_errors()
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
         """Return what sends the rows of a streaming query."""
         return StreamSink(SinkOptions.parse(self.options), schema)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import time
 import uuid
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 from itertools import chain
-from typing import Final
 
-from ..errors import JournalError, JournalMissing, LocalError
+from ..errors import JournalError, LocalError
+from ..journal.gaps import load
 from ..journal.layout import log_folder
 from ..journal.retention import cursors
 from .cursor import Cursor
@@ -28,9 +28,6 @@ logger = logging.getLogger("penstock.spark")
 
 Limits = tuple[int | None, int | None]
 """Rows and bytes."""
-
-RETRY: Final = 0.2
-"""Seconds between looks at a log that a planned micro-batch needs."""
 
 
 class SourceDriver:
@@ -77,16 +74,6 @@ class SourceDriver:
         self._troubles.look(bounded=True)
         self._targets = self.view.ends()
 
-    def run(self) -> None:
-        """Start the collector inside the query, if there is one; else make sure that it goes well.
-
-        Raises:
-            PenstockError: It has given up.
-
-        """
-        if self._collector is not None:
-            self._collector.run()
-
     def advance(self, start: Offset, limits: Limits) -> Offset | None:
         """Return where the next micro-batch ends; None if there is nothing to read, or no way to know.
 
@@ -95,27 +82,53 @@ class SourceDriver:
         Raises:
             JournalMismatch: The checkpoint belongs to another journal, or the reader's name to another query.
             JournalError: Rows are damaged or gone, and that ends the query.
+            PenstockError: The collector inside the query has given up.
             LocalError: Options name sources that are not there.
 
         """
-        if not self._look(start.positions):
-            return None
-        same_logs(self._options.journal, start.logs, self.view.logs())
+        opened = start.opened(datetime.now(UTC).isoformat())
+        looked = self._look(start.positions)
         first = start.query is None
-        if first and self._collector is None and (self.view.readers or self.view.troubles):
+        self._collect(start)
+        if not looked or not self.view.readers:
+            # What "latest" means must not depend on when the journal comes: Spark keeps that the query has begun.
+            return self._end(opened, {}, {}) if first and _begins_latest(start) else None
+        if not start.positions and self._collector is None:
             self.view.require_sources(startingOffsets=start.begun)
-        if first and not self.view.readers and start.begun != "latest":
+        begun = self._begin(start)
+        if begun is None:
             return None
-        begun = {source: self.view.position(source, start.place(source)) for source in self._sources()}
         self._claim(start.query or self._id, begun, first=first, settled=not first)
         self.commit(start)
         ends = self.view.ends() if self._targets is None else self._targets
         ranges = {source: (at, max(at, ends[source])) for source, at in sorted(begun.items())}
         ranges = self._limited(ranges, limits)
+        if not self._options.fail_on_data_loss and not self._options.remote:
+            ranges = {source: self._recordable(source, span) for source, span in ranges.items()}
         if self._options.fail_on_gap:
             ranges = self._planner.before_gaps(ranges, {**begun, **self._origins(start)})
-        end = self._end(start, begun, ranges)
+        end = self._end(opened, begun, ranges)
         return None if end == start else end
+
+    def _recordable(self, source: str, span: tuple[int, int]) -> tuple[int, int]:
+        """Return a range; nothing of it if losses in it could not be recorded."""
+        if span[0] < span[1]:
+            try:
+                load(log_folder(self._options.journal, source))
+            except JournalError as error:
+                self._troubles.do_without_gaps(source, error, bounded=self._targets is not None)
+                return span[0], span[0]
+        return span
+
+    def _begin(self, start: Offset) -> dict[str, int] | None:
+        """Return the next position in each source that can be read; None if a disk does not answer."""
+        try:
+            return {source: self.view.position(source, start.place(source)) for source in self._sources()}
+        except JournalError as error:
+            if type(error) is not JournalError:
+                raise
+            self._troubles.wait_for(error)
+            return None
 
     def plan(self, start: Offset, end: Offset) -> list[Range]:
         """Return the rows between two offsets, without those that are passed over.
@@ -127,8 +140,9 @@ class SourceDriver:
 
         """
         ranges = start.ranges(end)
-        self._wait_for(ranges, end.positions)
-        same_logs(self._options.journal, end.logs, self.view.logs())
+        self.view.expected = end.positions
+        self._troubles.wait_until_there(ranges)
+        self._collect(end)
         places = {source: start.positions.get(source, end.origin(source)) for source in end.positions}
         standing = {source: int(at) for source, at in places.items() if source in self.view.readers}
         if end.query is not None:
@@ -162,21 +176,14 @@ class SourceDriver:
             self._tell_who_frees_the_budget()
         return looked
 
-    def _wait_for(self, sources: Collection[str], expected: Collection[str]) -> None:
-        """Look at the journal until all sources of a planned micro-batch can be read."""
-        if not sources:
-            self._look(expected)
-            return
-        deadline = time.monotonic() + self._options.journal_timeout
-        while not self._look(expected) or not self.view.readers.keys() >= set(sources):
-            try:
-                for source in sorted(sources):
-                    self.view.reader(source)
-            except JournalError as error:
-                lasting = type(error) not in (JournalError, JournalMissing)
-                if lasting or time.monotonic() >= deadline:
-                    raise
-            time.sleep(RETRY)
+    def _collect(self, known: Offset) -> None:
+        """Make sure that the logs are those of the checkpoint, and that the collector inside the query runs.
+
+        It does not run beside a log that the checkpoint knows and that cannot be seen: it would make another one.
+        """
+        same_logs(self._options.journal, known.logs, self.view.logs())
+        if self._collector is not None and known.logs.keys() <= self.view.readers.keys():
+            self._collector.run()
 
     def _claim(self, query: str, positions: Mapping[str, int], *, first: bool, settled: bool) -> None:
         if self._cursor is not None:
@@ -185,15 +192,15 @@ class SourceDriver:
     def _end(self, start: Offset, begun: Mapping[str, int], ranges: Mapping[str, tuple[int, int]]) -> Offset:
         """Return the end of a micro-batch: what "latest" has come to must not be looked up again after a crash."""
         resolved = {source: at for source, at in begun.items() if source not in start.positions}
-        # A log that is there and cannot be read yet keeps the place that the option gave it.
-        damaged = (source for source, error in self.view.troubles.items() if not isinstance(error, JournalMissing))
-        open_places = {source: start.origin(source) for source in damaged if source not in start.positions}
+        # A log that cannot be read yet keeps the place that the option gave it.
+        places = start.begun if isinstance(start.begun, dict) else {}
         logs = {source: self.view.readers[source].uuid for source in begun}
         return Offset(
-            {**open_places, **self._origins(start), **resolved},
+            {**places, **self._origins(start), **resolved},
             {**start.positions, **{source: end for source, (_, end) in ranges.items()}},
             {**start.logs, **logs},
             start.query or self._id,
+            start.since,
         )
 
     def _origins(self, start: Offset) -> dict[str, int | str]:
@@ -227,3 +234,7 @@ class SourceDriver:
                 'its budget is used up; name this query with the option "reader"',
                 self._options.journal,
             )
+
+
+def _begins_latest(start: Offset) -> bool:
+    return "latest" in ([start.begun] if isinstance(start.begun, str) else start.begun.values())

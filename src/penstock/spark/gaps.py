@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -16,10 +18,13 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType, TimestampType
 
+from ..errors import JournalError
 from ..journal.gaps import Gap
-from .offsets import VERSION, foreign, same_logs
+from .offsets import VERSION, foreign, is_source, same_logs
 from .options import SourceOptions
 from .schema import arrow_schema
+from .shown import plain_errors
+from .since import is_time
 from .troubles import Troubles
 from .view import JournalView
 
@@ -67,6 +72,15 @@ class Seen(NamedTuple):
     number: int
 
     @classmethod
+    def before(cls, gaps: Sequence[Gap], time: datetime) -> Seen:
+        """Return the end of those gaps of a log that were recorded before one at or after a time was."""
+        numbered = sorted((gap for gap in gaps if gap.number), key=lambda gap: gap.number)
+        others = (gap for gap in gaps if not gap.number)
+        return cls.all_of(
+            [gap for group in (others, numbered) for gap in takewhile(lambda gap: gap.time < time, group)]
+        )
+
+    @classmethod
     def all_of(cls, gaps: Sequence[Gap]) -> Seen:
         """Return the end of all gaps that a log has now."""
         ends = ((gap.position, index + 1) for gap, index in _indexed(gaps))
@@ -100,7 +114,8 @@ class GapOffset:
     """How far a query of gaps is.
 
     Attributes:
-        begun: Where it is to begin in sources that it has not seen: "earliest" or "latest".
+        begun: Where it is to begin in sources that it has not seen: "earliest", "latest", or the time at which a query
+            began that was to begin with the latest ones.
         seen: What it has read of each source.
         logs: The UUID of the log of each of these.
 
@@ -122,13 +137,21 @@ class GapOffset:
         if not isinstance(value, dict) or value.get("v") != VERSION or set(value) != _KEYS:
             raise foreign(value)
         seen, logs = value["sources"], value["logs"]
-        if value["rows"] != "gaps" or value["from"] not in ("earliest", "latest"):
+        begun = value["from"]
+        if value["rows"] != "gaps" or not isinstance(begun, str):
             raise foreign(value)
-        if not isinstance(seen, dict) or not isinstance(logs, dict) or seen.keys() != logs.keys():
+        if begun not in ("earliest", "latest") and not is_time(begun):
+            raise foreign(value)
+        if (
+            not isinstance(seen, dict)
+            or not isinstance(logs, dict)
+            or seen.keys() != logs.keys()
+            or not all(map(is_source, logs))
+        ):
             raise foreign(value)
         if not all(map(_is_seen, seen.values())) or not all(isinstance(uuid, str) for uuid in logs.values()):
             raise foreign(value)
-        return cls(value["from"], {source: Seen(*numbers) for source, numbers in seen.items()}, logs)
+        return cls(begun, {source: Seen(*numbers) for source, numbers in seen.items()}, logs)
 
     def json(self) -> dict[str, Any]:
         """Return the offset as Spark keeps it."""
@@ -185,6 +208,7 @@ class _GapReader:
 class GapBatchReader(_GapReader, DataSourceReader):
     """Reads all gaps of a journal, once."""
 
+    @plain_errors()
     def partitions(self) -> list[InputPartition]:
         """Return the gaps.
 
@@ -193,9 +217,10 @@ class GapBatchReader(_GapReader, DataSourceReader):
 
         """
         view = JournalView(self._options)
-        Troubles(self._options, view).look(bounded=True)
-        readers = sorted(view.readers.items())
-        return [GapPartition([_row(source, gap) for source, reader in readers for gap in reader.gaps()])]
+        troubles = Troubles(self._options, view)
+        troubles.look(bounded=True)
+        found = sorted(_gaps(view, troubles, bounded=True))
+        return [GapPartition([_row(source, gap) for source, gaps in found for gap in gaps])]
 
 
 class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -215,44 +240,68 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
         assert isinstance(self._options.starting, str)
         return GapOffset(self._options.starting, {}, {}).json()
 
+    @plain_errors()
     def prepareForTriggerAvailableNow(self) -> None:
         """Read no further than what is there now."""
-        view, _ = self._looked((), bounded=True)
-        self._targets = {source: Seen.all_of(reader.gaps()) for source, reader in view.readers.items()}
+        view, troubles = self._beside_driver(())
+        troubles.look(bounded=True)
+        self._targets = {source: Seen.all_of(gaps) for source, gaps in _gaps(view, troubles, bounded=True)}
 
+    @plain_errors()
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Return the end of the gaps that there are; `start` if there are no more."""
         before = GapOffset.parse(start)
-        view, looked = self._looked(before.seen, bounded=self._targets is not None)
-        if not looked or (not view.readers and before.begun == "earliest"):
-            return start
+        begun = datetime.now(UTC).isoformat() if before.begun == "latest" else before.begun
+        view, troubles = self._beside_driver(before.seen)
+        looked = troubles.look(bounded=self._targets is not None)
         same_logs(self._options.journal, before.logs, view.logs())
-        if self._targets is None:
-            found = {source: Seen.all_of(reader.gaps()) for source, reader in view.readers.items()}
-        else:
+        found = {}
+        if self._targets is not None:
             found = self._targets
+        elif looked:
+            found = {source: Seen.all_of(gaps) for source, gaps in _gaps(view, troubles, bounded=False)}
         found = {source: before.seen.get(source, NONE).or_later(seen) for source, seen in found.items()}
         logs = {source: uuid for source, uuid in view.logs().items() if source in found}
-        # A log that comes later is read from its beginning, whatever the query began with.
-        end = GapOffset("earliest", {**before.seen, **found}, {**before.logs, **logs}).json()
+        end = GapOffset(begun, {**before.seen, **found}, {**before.logs, **logs}).json()
         return start if end == start else end
 
+    @plain_errors()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return the gaps between two offsets."""
         before, behind = GapOffset.parse(start), GapOffset.parse(end)
-        view, _ = self._looked(behind.seen, bounded=True)
+        changed = [source for source, seen in behind.seen.items() if before.seen.get(source) != seen]
+        view, troubles = self._beside_driver(behind.seen)
+        troubles.wait_until_there(changed)
         same_logs(self._options.journal, behind.logs, view.logs())
         rows = []
-        for source, seen in sorted(behind.seen.items()):
-            since = before.seen.get(source, seen if before.begun == "latest" else NONE)
-            if since != seen:
-                rows += [_row(source, gap) for gap in since.between(seen, view.reader(source).gaps())]
+        for source in sorted(changed):
+            gaps, seen = view.reader(source).gaps(), behind.seen[source]
+            since = before.seen.get(source) or _beginning(before.begun, gaps, seen)
+            rows += [_row(source, gap) for gap in since.between(seen, gaps)]
         return [GapPartition(rows)] if rows else []
 
-    def _looked(self, expected: Collection[str], bounded: bool) -> tuple[JournalView, bool]:
-        """Return the journal, and whether it could be looked at."""
+    def _beside_driver(self, expected: Collection[str]) -> tuple[JournalView, Troubles]:
         if self._view is None or self._troubles is None:
             self._view = JournalView(self._options)
             self._troubles = Troubles(self._options, self._view)
         self._view.expected = expected
-        return self._view, self._troubles.look(bounded=bounded)
+        return self._view, self._troubles
+
+
+def _gaps(view: JournalView, troubles: Troubles, *, bounded: bool) -> Iterator[tuple[str, list[Gap]]]:
+    """Yield the gaps of each source that can be read."""
+    for source, reader in view.readers.items():
+        try:
+            gaps = reader.gaps()
+        except JournalError as error:
+            troubles.do_without_gaps(source, error, bounded=bounded)
+        else:
+            yield source, gaps
+
+
+def _beginning(begun: str, gaps: Sequence[Gap], end: Seen) -> Seen:
+    """Return where a query begins in a source that it has not seen before."""
+    if begun == "earliest":
+        return NONE
+    # "latest" is what there was at the first look.
+    return end if begun == "latest" else Seen.before(gaps, datetime.fromisoformat(begun))

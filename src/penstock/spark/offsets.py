@@ -5,18 +5,23 @@ strings, so the order of keys never changes: sources are sorted. `from` says whe
 Before its first batch that is the option `startingOffsets` as it was given, because Spark does not keep the first
 offset: if "latest" were looked up again after a crash, rows would be lost. So the end of the first batch holds the
 resolved start, and with it the query's id: an id in the first offset would be another one after a crash.
+
+A source that could not be seen when the query began has no latest position yet. What "latest" means there is the time
+at which the query began, in ISO 8601: in `from`, or under the key `since` for all sources that are not named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ..errors import JournalMismatch, LocalError
+from ..journal.layout import source_of
 from .options import Start
+from .since import is_time
 
-__all__ = ["VERSION", "Offset", "foreign", "same_logs"]
+__all__ = ["VERSION", "Offset", "foreign", "is_source", "same_logs"]
 
 VERSION: Final = 2
 _KEYS: Final = {"v", "query", "from", "sources", "logs"}
@@ -31,6 +36,7 @@ class Offset:
         positions: The next row of each source that it has begun to read.
         logs: The UUID of the log of each of these sources.
         query: The query's id: of one source in one query. None before its first batch.
+        since: When it began at "latest"; None if it began elsewhere, or has no first batch yet.
 
     """
 
@@ -38,6 +44,7 @@ class Offset:
     positions: Mapping[str, int] = field(default_factory=dict)
     logs: Mapping[str, str] = field(default_factory=dict)
     query: str | None = None
+    since: str | None = None
 
     @classmethod
     def parse(cls, value: Any) -> Offset:
@@ -48,21 +55,25 @@ class Offset:
 
         """
         # THREATS 82: whatever a checkpoint holds, it is data.
-        if not isinstance(value, dict) or value.get("v") != VERSION or set(value) != _KEYS:
+        if not isinstance(value, dict) or value.get("v") != VERSION or value.keys() - {"since"} != _KEYS:
             raise foreign(value)
         query, begun, positions, logs = value["query"], value["from"], value["sources"], value["logs"]
-        places = begun.values() if isinstance(begun, dict) else [begun] if isinstance(begun, str) else [None]
-        if not all(place in ("earliest", "latest") or _is_position(place) for place in places):
+        since = value.get("since")
+        if not isinstance(begun, dict) and begun not in ("earliest", "latest"):
+            raise foreign(value)
+        if isinstance(begun, dict) and not all(map(_is_place, begun.values())):
+            raise foreign(value)
+        if since is not None and not (isinstance(since, str) and is_time(since)):
             raise foreign(value)
         if not isinstance(positions, dict) or not all(map(_is_position, positions.values())):
             raise foreign(value)
-        if not isinstance(logs, dict) or logs.keys() != positions.keys():
+        if not isinstance(logs, dict) or logs.keys() != positions.keys() or not all(map(is_source, logs)):
             raise foreign(value)
         if not all(isinstance(uuid, str) for uuid in logs.values()):
             raise foreign(value)
         if not (query is None and not positions) and not (isinstance(query, str) and query.isalnum()):
             raise foreign(value)
-        return cls(begun, positions, logs, query)
+        return cls(begun, positions, logs, query, since)
 
     def json(self) -> dict[str, Any]:
         """Return the offset as Spark keeps it."""
@@ -73,18 +84,24 @@ class Offset:
             "from": begun,
             "sources": dict(sorted(self.positions.items())),
             "logs": dict(sorted(self.logs.items())),
+            **({} if self.since is None else {"since": self.since}),
         }
 
-    def place(self, source: str) -> int | str:
-        """Return where to read on in a source: a position, "earliest" or "latest".
+    def opened(self, now: str) -> Offset:
+        """Return the offset of a query that begins now, in which "latest" is this time where it is not a position."""
+        if self.query is not None:
+            return self
+        if isinstance(self.begun, str):
+            return replace(self, since=now if self.begun == "latest" else None)
+        return replace(self, begun={name: now if place == "latest" else place for name, place in self.begun.items()})
 
-        A source that came after the query began is read from its first row, whatever the query began with.
-        """
+    def place(self, source: str) -> int | str:
+        """Return where to read on in a source: a position, "earliest", "latest" or a time."""
         return self.positions[source] if source in self.positions else self.origin(source)
 
     def origin(self, source: str) -> int | str:
-        """Return where the query began in a source; "earliest" or "latest" while that is not decided."""
-        return self.begun if isinstance(self.begun, str) else self.begun.get(source, "earliest")
+        """Return where the query began in a source; "earliest", "latest" or a time while that is not decided."""
+        return self.begun if isinstance(self.begun, str) else self.begun.get(source, self.since or "earliest")
 
     def ranges(self, end: Offset) -> dict[str, tuple[int, int]]:
         """Return first and end position of the rows of each source between this offset and a later one.
@@ -97,6 +114,11 @@ class Offset:
             raise LocalError(
                 f"the batch begins in query {self.query} and ends in query {end.query}; this checkpoint was changed by "
                 "hand, or is that of another query"
+            )
+        if not self.logs.items() <= end.logs.items():
+            raise LocalError(
+                "the batch ends without a log in which it begins; this checkpoint was changed by hand, or is that of "
+                "another query"
             )
         ranges = {}
         for source, behind in sorted(end.positions.items()):
@@ -145,6 +167,15 @@ def foreign(value: Any) -> LocalError:
         f"the checkpoint holds the offset {str(value)[:200]}, which is none of this source in version {VERSION}; "
         "give the query the checkpoint that it had, or a new one"
     )
+
+
+def is_source(name: str) -> bool:
+    """Return whether a source can have this name: others would lead out of the journal."""
+    return source_of(f"source={name}") == name
+
+
+def _is_place(value: Any) -> bool:
+    return value in ("earliest", "latest") or (isinstance(value, str) and is_time(value)) or _is_position(value)
 
 
 def _is_position(value: Any) -> bool:

@@ -96,6 +96,8 @@ class SourceOptions:
             LocalError: One is unknown, missing, or has a value that it cannot have.
 
         """
+        if "paths" in options:
+            raise LocalError("a query reads one journal at a time; load each of several by itself, and use union()")
         given = _Given(options, _SOURCE_OPTIONS)
         journal = given.get("journal", _text, given.get("path", _text, ""))
         if not journal:

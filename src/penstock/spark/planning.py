@@ -14,7 +14,7 @@ from .offsets import Offset, same_logs
 from .options import SourceOptions
 from .partitions import Range
 from .survey import Loss, Span, left, losses, record, recorded
-from .view import JournalView
+from .view import JournalView, reaches
 
 __all__ = ["Planner"]
 
@@ -100,14 +100,21 @@ class Planner:
         journal = self._options.journal
         passed_over = [] if self._options.remote else recorded(gaps.load(log_folder(journal, source)), end.query)
         # Not the view's reader, which may remember what a worker does not find any more.
-        reader = JournalReader(journal, source)
+        reader = self._same_log(source, span, end)
         found = [loss for part in left(*span, passed_over) for loss in losses(reader, *part)]
         if found:
             # THREATS 99: a log that went away meanwhile has lost nothing.
-            same_logs(journal, {source: end.logs[source]}, {source: JournalReader(journal, source).uuid})
+            self._same_log(source, span, end)
             self._record(reader, found, end.query)
             self._report_losses(source, found)
         return list(left(*span, sorted([*passed_over, *((loss.first, loss.end) for loss in found)])))
+
+    def _same_log(self, source: str, span: Span, end: Offset) -> JournalReader:
+        """Return a reader of what is there now, if that is the log of the batch, and goes as far."""
+        reader = JournalReader(self._options.journal, source)
+        same_logs(self._options.journal, {source: end.logs[source]}, {source: reader.uuid})
+        reaches(self._options.journal, reader, span[1])
+        return reader
 
     def _record(self, reader: JournalReader, found: list[Loss], query: str) -> None:
         loss = found[0]

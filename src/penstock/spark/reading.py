@@ -12,6 +12,7 @@ from ..journal.reader import JournalReader
 from .options import SourceOptions
 from .partitions import JournalPartition, Range
 from .schema import Projection
+from .shown import plain_errors
 
 __all__ = ["read"]
 
@@ -32,9 +33,10 @@ def read(options: SourceOptions, projection: Projection, partition: JournalParti
         JournalCorrupt: Rows are damaged.
 
     """
-    for part in partition.ranges:
-        for batch in _rows(options.journal, part):
-            yield projection.apply(batch, part.source)
+    with plain_errors():
+        for part in partition.ranges:
+            for batch in _rows(options.journal, part):
+                yield projection.apply(batch, part.source)
 
 
 @lru_cache(MAX_READERS)

@@ -19,6 +19,7 @@ from ..errors import LocalError
 from .items import Origin, Packer
 from .options import SinkOptions
 from .publish import publish
+from .shown import plain_errors
 
 __all__ = ["BatchSink", "Sent", "StreamSink"]
 
@@ -44,6 +45,7 @@ class BatchSink(DataSourceArrowWriter):
         # Made once, where the write is planned: a task that is tried again sends the same.
         self._query = uuid.uuid4().hex
 
+    @plain_errors()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
         """Send the rows of one task."""
         partition = _task().partitionId()
@@ -58,6 +60,7 @@ class StreamSink(DataSourceStreamArrowWriter):
         self._options = options
         self._packer = Packer.of(options, schema)
 
+    @plain_errors()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
         """Send the rows of one task of a micro-batch."""
         task = _task()

@@ -29,6 +29,7 @@ from .partitions import JournalPartition, split
 from .planning import Planner
 from .reading import read
 from .schema import Projection
+from .shown import plain_errors
 from .troubles import Troubles
 from .view import JournalView
 
@@ -44,6 +45,7 @@ class JournalBatchReader(DataSourceReader):
         self._options = options
         self._projection = projection
 
+    @plain_errors()
     def partitions(self) -> list[InputPartition]:
         """Return what each task is to read. The places are looked up here, once for a query.
 
@@ -96,17 +98,18 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return ReadMaxRows(self._options.max_rows)
         return ReadMaxBytes(self._options.max_bytes)
 
+    @plain_errors()
     def prepareForTriggerAvailableNow(self) -> None:
         """Read no further than what is there now."""
         self._beside_driver().stop_here()
 
+    @plain_errors()
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Return where the next micro-batch ends; `start` if there is nothing to read, or no way to know.
 
         What lies before `start` is committed: Spark has it in its commit log before it asks.
         """
         driver = self._beside_driver()
-        driver.run()
         end = driver.advance(Offset.parse(start), self._limits(limit))
         return start if end is None else end.json()
 
@@ -115,10 +118,10 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         view = self._beside_driver().view
         return Offset("earliest", view.ends(), view.logs()).json() if view.readers else None
 
+    @plain_errors()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return what each task is to read between two offsets."""
         driver = self._beside_driver()
-        driver.run()
         ranges = driver.plan(Offset.parse(start), Offset.parse(end))
         return [*split(ranges, self._options.partitions, self._options.rows_per_partition)]
 
@@ -127,6 +130,7 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert isinstance(partition, JournalPartition)
         return read(self._options, self._projection, partition)
 
+    @plain_errors()
     def commit(self, end: dict[str, Any]) -> None:
         """Let go of what a finished micro-batch has read: the second way to learn it, and the later one."""
         self._beside_driver().commit(Offset.parse(end))

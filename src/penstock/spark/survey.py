@@ -96,7 +96,7 @@ def recorded(folder_gaps: Iterable[gaps.Gap], query: str) -> list[Span]:
 
 
 def record(journal: str, reader: JournalReader, found: Iterable[Loss], query: str, name: str) -> None:
-    """Record what a query passes over; it is durable when this returns.
+    """Record what a query passes over, once; it is durable when this returns.
 
     Args:
         journal: The journal's folder.
@@ -109,6 +109,9 @@ def record(journal: str, reader: JournalReader, found: Iterable[Loss], query: st
         JournalError: The disk refused: then nothing may be passed over.
 
     """
+    folder = log_folder(journal, reader.source)
+    # What is left of a driver that was killed may have planned the same batch meanwhile.
+    known = recorded(gaps.load(folder), query)
     now = datetime.now(UTC)
     new = [
         gaps.Gap(
@@ -120,8 +123,9 @@ def record(journal: str, reader: JournalReader, found: Iterable[Loss], query: st
             query=query,
         )
         for loss in found
+        if (loss.first, loss.end) not in known
     ]
-    gaps.add(log_folder(journal, reader.source), new)
+    gaps.add(folder, new)
 
 
 def left(first: int, end: int, passed_over: Iterable[Span]) -> Iterator[Span]:

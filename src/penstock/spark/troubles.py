@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from ..errors import DataLost, JournalCorrupt, JournalError, JournalMismatch, JournalMissing
@@ -16,6 +16,9 @@ __all__ = ["Troubles"]
 logger = logging.getLogger("penstock.spark")
 
 _LASTING: Final = (JournalCorrupt, JournalMismatch, DataLost)
+_DAMAGE: Final = (JournalCorrupt, DataLost)
+RETRY: Final = 0.2
+"""Seconds between looks at a log that a planned micro-batch needs."""
 _JOURNAL: Final = ""
 """Stands for the journal itself, where the others are names of sources."""
 
@@ -25,9 +28,11 @@ class Troubles:
 
     * A disk or network that does not answer is waited for.
     * A journal or source that is not there is waited for as long as `journalTimeout` says, because it may be mounted
-      or collected soon; one that was there before, never. With the option `url` the query's own collector makes it.
-    * What is damaged, and what has waited too long, ends the query. With ``failOnDataLoss=false`` it goes on with the
-      other sources, as long as there are any.
+      or collected soon; one that was there before, never. With the option `url` the query's own collector makes it,
+      unless the checkpoint knows it.
+    * A source whose collector has no row yet is waited for, however long that takes.
+    * What is damaged, and what has waited too long, ends the query. With ``failOnDataLoss=false`` it goes on without
+      logs that are damaged, as long as there are others; never without those that cannot be seen.
 
     Each trouble is logged once.
 
@@ -65,14 +70,66 @@ class Troubles:
             if self._fatal(_JOURNAL, error, bounded, seen=False):
                 raise
             return False
+        self._since.pop(_JOURNAL, None)
         troubles = self._view.troubles
-        for name in (self._told.keys() | self._since.keys()) - troubles.keys():
+        for name in (self._told.keys() | self._since.keys()) & self._view.readers.keys():
             self._told.pop(name, None)
             self._since.pop(name, None)
         for source, trouble in troubles.items():
             if self._fatal(source, trouble, bounded, seen=source in self._view.seen):
                 self._go_on_without(source, trouble)
+        self._await_first_rows(bounded)
         return True
+
+    def wait_until_there(self, sources: Collection[str]) -> None:
+        """Look at the journal until all sources of a planned micro-batch can be read, or it has taken too long.
+
+        Raises:
+            JournalError: This ends the query.
+
+        """
+        deadline = self._clock() + self._options.journal_timeout
+        while (not self.look() and sources) or not self._view.readers.keys() >= set(sources):
+            try:
+                for source in sorted(sources):
+                    self._view.reader(source)
+            except JournalError as error:
+                lasting = type(error) not in (JournalError, JournalMissing)
+                if lasting or self._clock() >= deadline:
+                    raise
+            time.sleep(RETRY)
+
+    def _await_first_rows(self, bounded: bool) -> None:
+        """Tell about sources that have no row yet, where somebody might wait for them."""
+        named = self._options.sources is not None
+        if not self._view.coming or (self._view.readers and not named) or self._options.url is not None:
+            self._told.pop(_JOURNAL, None)
+            return
+        text = (
+            f"journal {self._options.journal} has no rows of {', '.join(sorted(self._view.coming))} yet: the collector "
+            "has received none"
+        )
+        if bounded:
+            raise JournalMissing(f"{text}; try again when it has, or look at its log")
+        self._tell(_JOURNAL, f"{text}; the query waits")
+
+    def wait_for(self, error: JournalError) -> None:
+        """Tell once that the query waits because of a disk or network."""
+        self._tell("/", f"{error}; the query waits")
+
+    def do_without_gaps(self, source: str, error: JournalError, *, bounded: bool = False) -> None:
+        """Judge why the gaps of a source cannot be read; tell once if the query does without it until they can.
+
+        Raises:
+            JournalError: This ends the query.
+
+        """
+        passes = type(error) is JournalError and not bounded
+        skipped = isinstance(error, _DAMAGE) and not self._options.fail_on_data_loss and len(self._view.readers) > 1
+        if not passes and not skipped:
+            raise error
+        # No source has this name: what is told is told until the query ends.
+        self._tell(f"{source}/gaps", f"the query goes on without source {source!r}: {error}")
 
     def _fatal(self, name: str, error: JournalError, bounded: bool, seen: bool) -> bool:
         """Return whether a trouble cannot be waited for, or has been for too long."""
@@ -83,7 +140,7 @@ class Troubles:
             return False
         if seen:
             return True
-        if self._options.url is not None:
+        if self._options.url is not None and not self._view.expected:
             return False
         now, timeout = self._clock(), self._options.journal_timeout
         if now - self._since.setdefault(name, now) >= timeout:
@@ -92,7 +149,8 @@ class Troubles:
         return False
 
     def _go_on_without(self, source: str, error: JournalError) -> None:
-        if self._options.fail_on_data_loss or not self._view.readers:
+        # THREATS 99: what cannot be seen from here is not lost.
+        if self._options.fail_on_data_loss or not self._view.readers or not isinstance(error, _DAMAGE):
             raise error
         self._tell(source, f"the query goes on without source {source!r}: {error}")
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+from pathlib import Path
 
 from ..errors import DataLost, JournalError, JournalMissing, LocalError
 from ..journal.journal import Journal
-from ..journal.layout import IDENTITY, source_folder
+from ..journal.layout import IDENTITY, LOCK, log_folder, source_folder
 from ..journal.reader import JournalReader
 from .options import SourceOptions, Start
+from .since import first_since
 
-__all__ = ["JournalView"]
+__all__ = ["JournalView", "reaches"]
 
 REMOTE_SECONDS = 1.0
 """Between looks at a journal that is not on this machine: Spark asks some eighty times a second."""
@@ -30,6 +33,7 @@ class JournalView:
     Attributes:
         readers: A reader for each source that could be read at the last look, by name.
         troubles: Why the other sources could not be read, by name.
+        coming: The sources whose collector has no row yet, so that there is no log: nobody has read from them.
         seen: The sources that this view could read once.
         expected: More sources to look for, beside those that are there.
 
@@ -38,6 +42,7 @@ class JournalView:
     def __init__(self, options: SourceOptions, clock: Callable[[], float] = time.monotonic) -> None:
         self.readers: dict[str, JournalReader] = {}
         self.troubles: dict[str, JournalError] = {}
+        self.coming: set[str] = set()
         self.seen: set[str] = set()
         self.expected: Collection[str] = ()
         self._options = options
@@ -59,15 +64,18 @@ class JournalView:
         try:
             names = self._names()
         except JournalError:
-            self.readers, self.troubles = {}, {}
+            self.readers, self.troubles, self.coming = {}, {}, set()
             raise
         readers: dict[str, JournalReader] = {}
-        self.troubles = {}
+        self.troubles, self.coming = {}, set()
         for source in names:
             try:
                 readers[source] = self._refreshed(source)
             except JournalMissing:
-                self.troubles[source] = self._missing(source)
+                if self._is_coming(source):
+                    self.coming.add(source)
+                else:
+                    self.troubles[source] = self._missing(source)
             except JournalError as error:
                 self.troubles[source] = error
         self.readers = readers
@@ -99,6 +107,12 @@ class JournalView:
             reader.refresh()
         return reader
 
+    def _is_coming(self, source: str) -> bool:
+        """Return whether a source's collector is there, or was, and waits for the first row."""
+        if source in self.seen or source in self.expected or self._options.remote:
+            return False
+        return Path(log_folder(self._options.journal, source), LOCK).exists()
+
     def _missing(self, source: str) -> JournalMissing:
         try:
             present = [name for name in self._journal.sources() if name != source]
@@ -107,9 +121,15 @@ class JournalView:
         except JournalError:
             present = []
         there = f"; there are {', '.join(present)}" if present else ""
+        known = source in self.seen or source in self.expected
+        remedy = (
+            "; if it was removed for good, name those that are left with the option source"
+            if known
+            else ", or run `penstock collect` first"
+        )
         return JournalMissing(
-            f"journal {self._options.journal} has no source {source!r} in it{there}: check the path and the mount, or "
-            "run `penstock collect` first"
+            f"journal {self._options.journal} has no source {source!r} in it{there}: check the path and the mount"
+            f"{remedy}"
         )
 
     def _identity_file(self, source: str) -> tuple[int, int]:
@@ -142,8 +162,13 @@ class JournalView:
     def position(self, source: str, place: int | str) -> int:
         """Return the position that a place in a source means now.
 
+        Args:
+            source: One that can be read.
+            place: A position; "earliest", "latest", or a time, for the first row that was received since.
+
         Raises:
             DataLost: The source ends before it.
+            JournalError: The rows around that time cannot be reached.
 
         """
         reader = self.readers[source]
@@ -151,8 +176,10 @@ class JournalView:
             return reader.first
         if place == "latest":
             return reader.end
-        self.require_end(source, int(place))
-        return int(place)
+        if isinstance(place, str):
+            return first_since(reader, datetime.fromisoformat(place))
+        self.require_end(source, place)
+        return place
 
     def require_end(self, source: str, position: int) -> None:
         """Make sure that a source goes as far as a position.
@@ -161,12 +188,7 @@ class JournalView:
             DataLost: It ends before it.
 
         """
-        end = self.readers[source].end
-        if position > end:
-            raise DataLost(
-                f"source {source!r} of journal {self._options.journal} ends at position {end}, before {position}; "
-                "restore the journal, or begin anew: with another checkpoint, or other startingOffsets"
-            )
+        reaches(self._options.journal, self.readers[source], position)
 
     def ends(self) -> dict[str, int]:
         """Return the position behind the last row of each source."""
@@ -186,7 +208,7 @@ class JournalView:
             LocalError: A source is not there.
 
         """
-        present = {*self.readers, *self.troubles}
+        present = {*self.readers, *self.troubles, *self.coming}
         for option, value in places.items():
             unknown = sorted(value.keys() - present) if isinstance(value, Mapping) else []
             if unknown:
@@ -194,3 +216,17 @@ class JournalView:
                     f'option "{option}" names source {unknown[0]!r}, which journal {self._options.journal} does not '
                     f"have; there are {', '.join(sorted(present))}"
                 )
+
+
+def reaches(journal: str, reader: JournalReader, position: int) -> None:
+    """Make sure that a log goes as far as a position.
+
+    Raises:
+        DataLost: It ends before it.
+
+    """
+    if position > reader.end:
+        raise DataLost(
+            f"source {reader.source!r} of journal {journal} ends at position {reader.end}, before {position}; "
+            "restore the journal, or begin anew: with another checkpoint, or other startingOffsets"
+        )

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from penstock import JournalError, LocalError
+from penstock.journal.layout import log_folder
+from penstock.journal.reader import JournalReader
+from penstock.journal.writer import JournalWriter
+from penstock.spark.offsets import Offset
+from penstock.spark.options import Start
+from penstock.spark.since import first_since, is_time
+
+from .journals import (
+    LATEST,
+    NO_LIMITS,
+    damage,
+    driver,
+    fill,
+    item,
+    items,
+    numbers,
+    quiet_collector,
+    segments,
+    span,
+)
+
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+
+
+def second(number: float) -> datetime:
+    return NOON + timedelta(seconds=number)
+
+
+def collect(journal: Path, *seconds: float, rows: int = 10, segment_bytes: int = 1) -> JournalReader:
+    """Append some rows at each of these seconds after noon."""
+    now = NOON
+    with JournalWriter.open(
+        journal, "a", segment_bytes=segment_bytes, fsync=False, clock=lambda: now.timestamp()
+    ) as writer:
+        for number in seconds:
+            now = second(number)
+            writer.append(items(writer.position, writer.position + rows), "flights")
+    return JournalReader(journal, "a")
+
+
+@pytest.mark.parametrize("segment_bytes", [1, 1 << 26])
+def test_first_row_since_a_time_is_found(tmp_path: Path, segment_bytes: int) -> None:
+    reader = collect(tmp_path, *range(1, 8), segment_bytes=segment_bytes)
+    assert len(segments(tmp_path, "a")) == (7 if segment_bytes == 1 else 1)
+    for number in range(1, 8):
+        assert first_since(reader, second(number)) == 10 * (number - 1)
+        assert first_since(reader, second(number - 0.5)) == 10 * (number - 1)
+    assert first_since(reader, second(8)) == reader.end == 70
+
+
+def test_an_empty_log_begins_at_its_end(tmp_path: Path) -> None:
+    assert first_since(collect(tmp_path), NOON) == 0
+
+
+def test_damage_counts_as_received_since(tmp_path: Path) -> None:
+    # Rows that came since may be in it, so the query must meet it.
+    reader = collect(tmp_path, 1, 2, 3, 4, rows=10_000, segment_bytes=1 << 26)
+    damage(segments(tmp_path, "a")[0], item(15_000))
+    assert first_since(reader, second(3)) == 10_000
+    assert first_since(reader, second(1)) == 0
+
+
+def test_damaged_segments_count_as_received_since(tmp_path: Path) -> None:
+    reader = collect(tmp_path, 1, 2, 3, 4)
+    for path in segments(tmp_path, "a")[1:3]:
+        damage(path, b"item")
+    assert first_since(reader, second(2)) == 10
+    assert first_since(reader, second(4)) == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [("2026-01-02T12:00:00+00:00", True), ("2026-01-02T12:00:00", False), ("latest", False), ("", False)],
+)
+def test_times_have_a_zone(text: str, is_one: bool) -> None:
+    assert is_time(text) == is_one
+
+
+# Queries that begin at "latest".
+
+
+@pytest.mark.parametrize("begun", ["latest", {"a": "latest"}])
+def test_latest_is_settled_at_once_even_if_there_is_nothing_to_read(tmp_path: Path, begun: Start) -> None:
+    fill(tmp_path, "a", 5)
+    one = driver(tmp_path)
+    settled = one.advance(Offset(begun), NO_LIMITS)
+    assert settled is not None and numbers(settled) == ({"a": 5}, {"a": 5})
+    assert one.advance(settled, NO_LIMITS) is None
+    fill(tmp_path, "a", 8)
+    assert numbers(driver(tmp_path).advance(settled, NO_LIMITS)) == ({"a": 5}, {"a": 8})
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_latest_of_an_empty_journal_is_its_beginning(tmp_path: Path, there: bool) -> None:
+    journal = tmp_path if there else tmp_path / "journal"
+    settled = driver(journal).advance(LATEST, NO_LIMITS)
+    assert settled is not None and numbers(settled) == ({}, {})
+    fill(journal, "a", 5)
+    assert numbers(driver(journal).advance(settled, NO_LIMITS)) == ({"a": 0}, {"a": 5})
+
+
+def test_sources_that_come_later_are_read_from_their_beginning(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    one = driver(tmp_path)
+    first = one.advance(LATEST, NO_LIMITS)
+    assert first is not None
+    fill(tmp_path, "b", 3)
+    second = one.advance(first, NO_LIMITS)
+    assert second is not None and numbers(second) == ({"a": 5, "b": 0}, {"a": 5, "b": 3})
+    assert first.ranges(second) == {"b": (0, 3)}
+
+
+def test_latest_of_a_log_that_cannot_be_read_yet_is_when_the_query_began(tmp_path: Path) -> None:
+    for source in "ab":
+        fill(tmp_path, source, 5)
+    identity = log_folder(tmp_path, "b") / "_log.json"
+    good = identity.read_bytes()
+    identity.write_bytes(b"junk")
+    settled = driver(tmp_path, failOnDataLoss="false").advance(LATEST, NO_LIMITS)
+    assert settled is not None and numbers(settled) == ({"a": 5}, {"a": 5})
+    assert driver(tmp_path, failOnDataLoss="false").advance(settled, NO_LIMITS) is None
+    identity.write_bytes(good)
+    fill(tmp_path, "b", 8)
+    assert numbers(driver(tmp_path).advance(settled, NO_LIMITS)) == ({"a": 5, "b": 5}, {"a": 5, "b": 8})
+
+
+@pytest.mark.parametrize("begun", ["latest", {"a": "latest"}])
+@pytest.mark.parametrize("there", [True, False])
+def test_latest_of_a_journal_that_is_not_mounted_is_when_the_query_began(
+    tmp_path: Path, begun: Start, there: bool
+) -> None:
+    # THREATS 99: neither rows from before, as with "earliest", nor later ones left out.
+    fill(tmp_path / "disk", "a", 5)
+    journal = tmp_path / "journal"
+    if there:
+        journal.mkdir()
+    settled = driver(journal).advance(Offset(begun), NO_LIMITS)
+    assert settled is not None and settled.positions == {}
+    fill(tmp_path / "disk", "a", 8)
+    if there:
+        journal.rmdir()
+    (tmp_path / "disk").rename(journal)
+    again = driver(journal)
+    end = again.advance(Offset.parse(json.loads(json.dumps(settled.json()))), NO_LIMITS)
+    assert numbers(end) == ({"a": 5}, {"a": 8})
+    assert end is not None and again.plan(settled, end) == [span(journal, "a", 5, 8)]
+
+
+def test_latest_of_a_source_that_is_mounted_later_is_when_the_query_began(tmp_path: Path) -> None:
+    for source in "ab":
+        fill(tmp_path, source, 5)
+    log_folder(tmp_path, "b").rename(tmp_path / "away")
+    settled = driver(tmp_path).advance(LATEST, NO_LIMITS)
+    assert numbers(settled) == ({"a": 5}, {"a": 5})
+    (tmp_path / "away").rename(log_folder(tmp_path, "b"))
+    fill(tmp_path, "b", 7)
+    fill(tmp_path, "c", 3)
+    end = driver(tmp_path).advance(settled or LATEST, NO_LIMITS)
+    assert numbers(end) == ({"a": 5, "b": 5, "c": 0}, {"a": 5, "b": 7, "c": 3})
+
+
+def test_latest_of_a_journal_that_does_not_answer_is_when_the_query_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path, "a", 5)
+    one = driver(tmp_path)
+
+    def fail() -> None:
+        raise JournalError("the disk does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(one.view, "refresh", fail)
+        settled = one.advance(LATEST, NO_LIMITS)
+    assert settled is not None and numbers(settled) == ({}, {})
+    fill(tmp_path, "a", 8)
+    assert numbers(one.advance(settled, NO_LIMITS)) == ({"a": 5}, {"a": 8})
+
+
+def test_a_name_that_is_mistyped_is_refused_when_the_journal_is_mounted(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    settled = driver(journal).advance(Offset({"cuont": "latest"}), NO_LIMITS)
+    fill(journal, "count", 5)
+    with pytest.raises(LocalError, match=r".startingOffsets. names source 'cuont', .*; there are count"):
+        driver(journal).advance(settled or LATEST, NO_LIMITS)
+
+
+def test_places_of_sources_that_have_no_rows_yet_are_kept(tmp_path: Path) -> None:
+    fill(tmp_path, "a", 5)
+    with quiet_collector(tmp_path, "b"):
+        first = driver(tmp_path).advance(Offset({"a": 2, "b": 1}), NO_LIMITS)
+    assert numbers(first) == ({"a": 2, "b": 1}, {"a": 5})
+    fill(tmp_path, "b", 3)
+    assert numbers(driver(tmp_path).advance(first or LATEST, NO_LIMITS)) == ({"a": 2, "b": 1}, {"a": 5, "b": 3})
