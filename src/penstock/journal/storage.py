@@ -46,9 +46,20 @@ def resolve(path: str | os.PathLike[str]) -> tuple[pyarrow.fs.FileSystem, str]:
 
 
 def list_sources(filesystem: pyarrow.fs.FileSystem, path: str) -> list[str]:
-    """Return the names of the logs in a journal, in order; none if it is not there."""
+    """Return the names of the logs in a journal, in order.
+
+    Raises:
+        JournalMissing: There is no such folder, or it cannot be seen from here.
+        JournalError: It cannot be listed.
+
+    """
     with _errors(path):
         infos = filesystem.get_file_info(pyarrow.fs.FileSelector(path, allow_not_found=True))
+        if not infos and filesystem.get_file_info(path).type == pyarrow.fs.FileType.NotFound:
+            raise JournalMissing(
+                f"{path}: there is no such journal, or it cannot be seen from here; check the path and the mount, or "
+                "run `penstock collect` first"
+            )
     names = (source_of(info.base_name) for info in infos if info.type == pyarrow.fs.FileType.Directory)
     return sorted(name for name in names if name is not None)
 
