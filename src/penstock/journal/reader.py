@@ -114,7 +114,7 @@ class JournalReader:
     def _beginning(self, first: int) -> list[Index]:
         """Return the index of what is missing before the first segment, and was not trimmed."""
         if first > self._trimmed:
-            self._trimmed = self._log.trimmed()
+            self._trimmed = self._log.trimmed(self.uuid)
         return missing_beginning(self._log, self.uuid, first, self._trimmed)
 
     def _look(self) -> tuple[Mark | None, list[tuple[int, int]]]:
