@@ -245,8 +245,8 @@ def _is_contradicted(log: LogFolder, uuid: str) -> bool:
         mark = log.mark()
         if mark is not None and mark.head != genesis(uuid) and not _has(log, mark):
             tail = recover(log, uuid, None)
-            goes_on = (tail.first, tail.size) > (mark.segment, mark.offset)
-            return goes_on and mark.end <= tail.position and not tail.damage
+            longer = (tail.position, tail.first, tail.size) > (mark.end, mark.segment, mark.offset)
+            return longer and not tail.damage
     return False
 
 
