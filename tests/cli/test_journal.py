@@ -104,12 +104,16 @@ def test_one_bad_log_leaves_the_others_listed(penstock: Penstock, tmp_path: Path
     spoil(tmp_path)
     result = penstock("journal", "ls", str(tmp_path))
     first, third = result.out.decode().splitlines()
-    assert result.code == 0
+    assert result.code == 1
     assert first.startswith("a: positions 0 to 5, ")
     assert third.startswith("c: positions 0 to 5, ")
     assert third.endswith("0 gaps, 3 to 4 damaged")
-    assert "b: " in result.err
-    assert_one_line(result)
+    second, fourth = result.err.splitlines()
+    assert second.startswith("penstock: b: ")
+    assert fourth.startswith("penstock: c: rows are damaged")
+    assert penstock("journal", "ls", str(tmp_path), "--source", "a").code == 0
+    # Damage alone is bad enough.
+    assert penstock("journal", "ls", str(tmp_path), "--source", "c").code == 1
     one, two, three = penstock("journal", "ls", str(tmp_path), "--json").objects
     assert (one["source"], one["end"], one["damaged"]) == ("a", 5, [])
     assert "no _log.json" in two["error"]

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from penstock import ApplicationError, ConnectError, Payload, Settings
 from penstock.aio.dialer import Dialer
 from penstock.aio.driver import Driver
 from penstock.checkpoints import join
-from penstock.errors import JournalCorrupt, JournalLocked, SetupRejected
+from penstock.errors import DiskFull, JournalCorrupt, JournalLocked, SetupRejected
 from penstock.events import ItemReceived
 from penstock.journal import Journal, JournalWriter, collect
 from penstock.journal.collect import Collector, State
@@ -127,6 +129,32 @@ async def test_who_cancels_it_waits_for_the_batch_that_is_being_written(
             await task
     assert rows(tmp_path) == numbered(0, 3)
     JournalWriter.open(tmp_path, ROUTE).close()
+
+
+async def test_a_write_that_fails_while_it_is_canceled_is_one_line_of_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    loop, begun, full = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    noise: list[str] = []
+    loop.set_exception_handler(lambda _, context: noise.append(str(context["message"])))
+
+    def write() -> None:
+        loop.call_soon_threadsafe(begun.set)
+        full.wait()
+        raise DiskFull("no room on the disk")
+
+    task = asyncio.create_task(Collector(URL, ROUTE, tmp_path)._write(write))
+    await begun.wait()
+    task.cancel()
+    await turns(3)
+    full.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    del task
+    gc.collect()
+    await turns(3)
+    assert noise == []
+    assert [line.getMessage() for line in caplog.records if "its last write failed: no room" in line.getMessage()]
 
 
 # Pace.

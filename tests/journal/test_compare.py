@@ -3,6 +3,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from penstock import JournalMissing
@@ -95,3 +96,16 @@ def test_verify_compares(paths: tuple[Path, Path]) -> None:
     report = Journal(paths[0]).verify(against=paths[1])[SOURCE]
     assert not report.sound
     assert report.problems == [report.compared]
+
+
+def test_one_may_be_trimmed_meanwhile(paths: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    content = LogFolder.content
+    one = log_folder(paths[0], SOURCE)
+
+    def trimmed(log: LogFolder, first: int) -> pa.Buffer | None:
+        # The first was looked at before it went, with the second.
+        return None if (log.path, first) == (str(one), 3) else content(log, first)
+
+    monkeypatch.setattr(LogFolder, "content", trimmed)
+    found = compared(paths)
+    assert (found.agree, found.end) == (True, 9)

@@ -258,6 +258,64 @@ def test_a_killed_creation_is_gone_on_with(
     assert (log.exists, log.opening, log.state, log.token) == (True, True, state, b"token")
 
 
+@pytest.mark.parametrize("checkpoint", [None, b"checkpoint"], ids=["resumes nothing", "resumes"])
+@pytest.mark.parametrize("rows", [0, 3])
+def test_a_gap_is_recorded_once_though_a_kill_follows_it(
+    tmp_path: Path,
+    opened: Callable[..., FeedLog],
+    monkeypatch: pytest.MonkeyPatch,
+    checkpoint: bytes | None,
+    rows: int,
+) -> None:
+    log = opened()
+    if rows:
+        log.append(items(0, rows), "route", opening(log))
+        log.append(items(rows, 0), "route", State(None, True, True, 0, log.state.session))
+        log.anew()
+    # The stream is being opened twice: the first time nobody knows what came of it.
+    log.begin(b"")
+    log = opened()
+    log.append_gap(log.loss)
+    state = opening(log, checkpoint)
+
+    def killed(*arguments: object) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(JournalWriter, "append", killed)
+        log.append(items(rows, 3), "route", state)
+    assert recorded(tmp_path) == [(rows, NOT_RESUMED)]
+    log = opened()
+    assert log.loss == ("" if checkpoint else NOT_RESUMED)
+    # With a checkpoint, its publisher has forgotten the session.
+    log.append_gap(log.loss or "refused")
+    assert log.gaps == 0
+    log.append(items(rows, 3), "route", opening(log))
+    assert recorded(tmp_path) == [(rows, NOT_RESUMED)]
+    log.append_gap("another")
+    assert recorded(tmp_path) == [(rows, NOT_RESUMED), (rows + 3, "another")]
+
+
+def test_a_session_whose_gap_is_recorded_is_resumed_after_a_kill(
+    tmp_path: Path, opened: Callable[..., FeedLog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened().begin(b"")
+    log = opened()
+    log.append_gap(log.loss)
+    state = opening(log)
+
+    def killed(*arguments: object) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(JournalWriter, "append", killed)
+        log.append(items(0, 3), "route", state)
+    log = opened()
+    assert (log.state.checkpoint, log.state.outstanding, log.token, log.loss) == (b"checkpoint", 5, b"token", "")
+    log.append(items(0, 3), "route", state)
+    assert recorded(tmp_path) == [(0, NOT_RESUMED)]
+
+
 def test_a_second_collector_is_kept_out_before_there_is_a_log(tmp_path: Path, opened: Callable[..., FeedLog]) -> None:
     opening(opened())
     with pytest.raises(JournalLocked):

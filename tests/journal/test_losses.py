@@ -8,6 +8,8 @@ from penstock import JournalCorrupt
 from penstock.journal.damage import Damage
 from penstock.journal.gaps import load
 from penstock.journal.losses import accept, examine, is_accepted, set_aside
+from penstock.journal.retention import last_commit
+from penstock.journal.storage import LogFolder
 from tests.journal.logs import segment, uuid, write
 
 
@@ -18,18 +20,18 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_sound_log_has_lost_nothing(folder: Path) -> None:
-    condition = examine(folder, uuid(folder))
+    condition = examine(LogFolder.local(folder), uuid(folder), last_commit(folder, uuid(folder)))
     assert (condition.lost, condition.error, condition.mark_is_damaged, condition.tail.position) == ([], None, False, 5)
 
 
 def test_what_is_lost_is_an_error_until_it_is_accepted(folder: Path) -> None:
     with open(segment(folder), "r+b") as file:
         file.truncate(segment(folder).stat().st_size - 1)
-    condition = examine(folder, uuid(folder))
+    condition = examine(LogFolder.local(folder), uuid(folder), last_commit(folder, uuid(folder)))
     assert [(name, damage.first, damage.end) for name, damage in condition.lost] == [(str(segment(folder)), 3, 5)]
     assert isinstance(condition.error, JournalCorrupt)
     accept(folder, condition.lost, 1.5, condition.tail)
-    condition = examine(folder, uuid(folder))
+    condition = examine(LogFolder.local(folder), uuid(folder), last_commit(folder, uuid(folder)))
     assert (condition.lost, condition.error, condition.tail.position) == ([], None, 5)
 
 

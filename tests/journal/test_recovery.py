@@ -18,7 +18,7 @@ ANY_TIME = 0
 
 def end_of(folder: Path) -> Tail:
     """Return where a log ends, whenever its last row was appended."""
-    tail = recover(folder, uuid(folder), LogFolder.local(folder).mark())
+    tail = recover(LogFolder.local(folder), uuid(folder), LogFolder.local(folder).mark())
     return replace(tail, last_time=ANY_TIME)
 
 
@@ -40,8 +40,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_there_is_no_log(tmp_path: Path) -> None:
     nothing = Tail(0, 0, 0, 0, genesis("log"))
-    assert recover(tmp_path / "absent", "log", None) == nothing
-    assert recover(tmp_path, "log", None) == nothing
+    assert recover(LogFolder.local(tmp_path / "absent"), "log", None) == nothing
+    assert recover(LogFolder.local(tmp_path), "log", None) == nothing
 
 
 def test_a_log_that_was_closed(folder: Path) -> None:
@@ -190,5 +190,5 @@ def test_state_and_position_survive_gaps_and_empty_batches(tmp_path: Path) -> No
         writer.append_gap("lost", b"after the gap")
         writer.append(items(0, 0), "numbers")
     folder = write(tmp_path)
-    tail = recover(folder, uuid(folder), LogFolder.local(folder).mark())
+    tail = recover(LogFolder.local(folder), uuid(folder), LogFolder.local(folder).mark())
     assert (tail.first, tail.position, tail.state, tail.last_time) == (3, 3, b"after the gap", 7_000_000)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow.fs
 import pytest
 
-from penstock import JournalCorrupt, JournalError
+from penstock import JournalCorrupt, JournalError, JournalMissing
 from penstock.journal import JournalReader, storage
 from penstock.journal.mark import Mark
 from penstock.journal.storage import LogFolder, list_sources, resolve
@@ -39,7 +39,17 @@ def test_sources_are_folders_of_that_name(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     (tmp_path / "source=file").touch()
     assert list_sources(*resolve(tmp_path)) == ["a.1", "b"]
-    assert list_sources(*resolve(tmp_path / "absent")) == []
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["local", "remote"])
+def test_a_journal_that_is_not_there_is_missing(tmp_path: Path, away: bool) -> None:
+    # THREATS 99: a mount that is gone is not an empty journal.
+    filesystem = remote(tmp_path) if away else resolve(tmp_path)[0]
+    root = "" if away else f"{tmp_path}/"
+    with pytest.raises(JournalMissing, match="check the path and the mount"):
+        list_sources(filesystem, f"{root}absent")
+    (tmp_path / "empty").mkdir()
+    assert list_sources(filesystem, f"{root}empty") == []
 
 
 def test_a_log_that_is_not_there_is_empty(tmp_path: Path) -> None:

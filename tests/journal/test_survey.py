@@ -87,3 +87,16 @@ def test_a_damaged_record_leaves_the_segment_before_it_sound(tmp_path: Path) -> 
     # Nothing tells any more which batch the segment was written after.
     flip(segment(folder, 3), record.offset + 20)
     assert damage(folder) == [("3", 3, 3)]
+
+
+def test_segments_that_are_trimmed_while_it_looks_leave_the_others_sound(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = LogFolder.content
+
+    def trimmed(log: LogFolder, first: int) -> pa.Buffer | None:
+        # The first was looked at before it went, with the second.
+        return None if first == 3 else content(log, first)
+
+    monkeypatch.setattr(LogFolder, "content", trimmed)
+    assert damage(folder) == []

@@ -70,8 +70,7 @@ def done_although_failed() -> Sabotage:
 
 def refused_resume_without_gap() -> Sabotage:
     edit = (
-        "    self._writer.append_gap(reason, msgspec.msgpack.encode(state))\n        self.gaps += 1",
-        "    from penstock.journal.format import NO_ITEMS\n"
+        "        self._writer.append_gap(reason, msgspec.msgpack.encode(state))\n            self.gaps += 1",
         "        self._writer.append(NO_ITEMS, '', msgspec.msgpack.encode(state))",
     )
     return edited(FeedLog, "append_gap", edit)

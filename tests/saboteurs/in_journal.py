@@ -21,6 +21,7 @@ from penstock.journal import (
     recovery,
     retention,
     segment,
+    storage,
     survey,
     trimming,
     writer,
@@ -174,8 +175,8 @@ def chain_moves_first() -> Sabotage:
 def mark_ignored_by_writers() -> Sabotage:
     real = losses.recover
 
-    def recover(folder: Path, uuid: str, mark: Mark | None) -> Tail:
-        return real(folder, uuid, None)
+    def recover(log: storage.LogFolder, uuid: str, mark: Mark | None) -> Tail:
+        return real(log, uuid, None)
 
     return replaced((losses, "recover", recover))
 

@@ -11,9 +11,10 @@ from penstock.journal import gaps
 from penstock.journal.layout import log_folder
 from penstock.journal.reader import JournalReader
 from penstock.journal.retention import trim
+from penstock.journal.writer import JournalWriter
 from penstock.spark.survey import Loss, left, losses, record, recorded
 
-from .journals import damage, fill, item, segments
+from .journals import damage, fill, item, items, segments
 
 
 def found(journal: Path, first: int, end: int) -> list[tuple[int, int]]:
@@ -40,6 +41,25 @@ def test_a_segment_that_is_all_damaged_is_lost(tmp_path: Path) -> None:
     middle = segments(tmp_path, "a")[1]
     middle.write_bytes(bytes(middle.stat().st_size))
     assert found(tmp_path, 0, 30) == [(10, 20)]
+
+
+@pytest.mark.parametrize("segment_bytes", [1, 1 << 26])
+@pytest.mark.parametrize("at", [0, 10, 20])
+def test_a_damaged_record_takes_no_rows_along(tmp_path: Path, at: int, segment_bytes: int) -> None:
+    # THREATS 97
+    with JournalWriter.open(tmp_path, "a", segment_bytes=segment_bytes, fsync=False) as writer:
+        for position in (0, 10, 20):
+            if position == at:
+                writer.append_gap("the record", b"state")
+            if position < 20:
+                writer.append(items(position, position + 10), "flights")
+    spoiled = next(path for path in segments(tmp_path, "a") if b"the record" in path.read_bytes())
+    damage(spoiled, b"the record")
+    assert found(tmp_path, 0, 20) == [(at, at)]
+    assert found(tmp_path, 3, 18) == ([(10, 10)] if at == 10 else [])
+    # Rows next to it are lost with it in one piece.
+    damage(next(path for path in segments(tmp_path, "a") if item(5) in path.read_bytes()), item(5))
+    assert found(tmp_path, 0, 20) == ([(0, 10), (20, 20)] if at == 20 else [(0, 10)])
 
 
 def test_a_segment_that_is_absent_is_lost(tmp_path: Path) -> None:

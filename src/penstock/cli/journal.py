@@ -28,25 +28,34 @@ POLL_SECONDS: Final = 0.2
 
 @app.command()
 def ls(folder: Folder, source: Source = None, as_json: AsJson = False) -> None:
-    """List the logs of a journal, with their positions, sizes and gaps; one that is bad is named on standard error.
+    """List the logs of a journal, with their positions, sizes and gaps.
+
+    A damaged log is named on standard error; the others are listed, and the exit code is 1.
 
     Example: penstock journal ls data/flights
     """
     from ..errors import JournalError
 
     journal, names = _logs(folder, source)
+    sound = True
     for name in names:
         try:
             fields = _summary(journal.reader(name))
         except JournalError as error:
             complain(f"{name}: {error}")
             fields = {"error": str(error)}
+        else:
+            if fields["damaged"]:
+                complain(f"{name}: rows are damaged; `penstock journal verify` says which and why")
+        sound = sound and not (fields.get("error") or fields["damaged"])
         if as_json:
             print(json.dumps({"source": name} | fields))
         elif "error" not in fields:
             span = f"positions {fields['first']:,} to {fields['end']:,}, {fields['bytes']:,} bytes"
             damaged = "".join(f", {first:,} to {end - 1:,} damaged" for first, end in fields["damaged"])
             print(f"{name}: {span}, {fields['gaps']} gaps{damaged}")
+    if not sound:
+        raise typer.Exit(FAILED)
 
 
 def _summary(reader: JournalReader) -> dict[str, Any]:
@@ -200,10 +209,14 @@ def _logs(folder: str, source: str | None) -> tuple[Journal, list[str]]:
         LocalError: There is none.
 
     """
+    from ..errors import JournalMissing
     from ..journal import Journal
 
     journal = Journal(folder)
-    names = journal.sources()
+    try:
+        names = journal.sources()
+    except JournalMissing:
+        names = []
     if not names:
         raise LocalError(f"there is no journal in {folder!r}; penstock collect makes one")
     if source is not None and source not in names:

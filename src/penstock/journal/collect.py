@@ -421,14 +421,18 @@ class Collector:
         while True:
             writing = asyncio.ensure_future(asyncio.to_thread(write))
             try:
-                await asyncio.shield(writing)
-                break
+                await asyncio.wait((writing,))
             except asyncio.CancelledError:
                 # Whoever cancels us closes the log next, and the thread cannot be stopped: it has to end first.
                 while not writing.done():
                     with suppress(asyncio.CancelledError):
                         await asyncio.wait((writing,))
+                if (failure := writing.exception()) is not None:
+                    logger.warning("the collector was canceled, and its last write failed: %s", failure)
                 raise
+            try:
+                writing.result()
+                break
             except DiskFull as error:
                 # What has come is kept in memory, and nothing more is asked for.
                 if self.progress.waiting != str(error):

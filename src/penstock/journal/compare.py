@@ -71,7 +71,11 @@ def _batches(log: LogFolder, uuid: str) -> list[Entry]:
     found: list[Entry] = []
     for first, _ in log.segments():
         content = log.content(first)
-        if content is None or (mark is not None and first > mark.segment):
+        if mark is not None and first > mark.segment:
+            continue
+        if content is None:
+            # Trimmed meanwhile, and with it what comes before.
+            found.clear()
             continue
         entries, _ = salvage(content, first, uuid, Promise(), "")
         limit = mark.offset if mark is not None and mark.segment == first else content.size

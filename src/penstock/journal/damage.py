@@ -16,7 +16,7 @@ import pyarrow as pa
 from ..errors import JournalCorrupt
 from .format import Entry, Malformed, body_is_sound, corrupt, entry_at, genesis, preamble_bytes, scan
 
-__all__ = ["Damage", "Promise", "salvage"]
+__all__ = ["Damage", "Promise", "headers", "salvage"]
 
 _CONTINUATION = b"\xff\xff\xff\xff"
 _START = re.compile(_CONTINUATION)
@@ -33,12 +33,14 @@ class Promise:
         end: The position after its last row; None if it is not known.
         head: The digest of its last batch; None if it is not known.
         size: Where its last batch ends, in bytes; None if batches may come, or be torn, behind any.
+        known: The digest of a batch that the log has, here or elsewhere.
 
     """
 
     end: int | None = None
     head: str | None = None
     size: int | None = None
+    known: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +79,16 @@ def salvage(content: pa.Buffer, first: int, log: str, promise: Promise, why: str
         start = preamble_bytes(content, log)
     except Malformed as bad:
         # What is not this log's may still hold batches that the log's own batches name.
-        chain = _chain(list(_headers(content, 0)), [], first, None, 0, promise)
+        found = list(headers(content, 0))
+        rest = [entry for entry in found if entry.digest == promise.known]
+        chain = _chain(found, rest, first, None, 0, promise)
         return chain, list(_between(content, chain, first, None, promise, bad.why))
     sound = _in_order(content, start, first, genesis(log) if first == 0 else None)
     end, offset = (sound[-1].end, sound[-1].end_offset) if sound else (first, start)
-    found = list(_headers(content, start))
+    found = list(headers(content, start))
     # A batch just behind the sound ones would be one of them, if it were theirs.
-    rest = sound + [entry for entry in found if entry.offset > offset and entry.position >= end]
+    behind = [entry for entry in found if entry.position >= end]
+    rest = sound + [entry for entry in behind if entry.offset > offset or entry.digest == promise.known]
     chain = _chain(found, rest, first, start, offset, promise)
     return chain, list(_between(content, chain, first, start, promise, why))
 
@@ -96,7 +101,7 @@ def _in_order(content: pa.Buffer, offset: int, position: int, head: str | None) 
     return found
 
 
-def _headers(content: pa.Buffer, offset: int) -> Iterator[Entry]:
+def headers(content: pa.Buffer, offset: int) -> Iterator[Entry]:
     """Yield every batch whose header is sound, from an offset on, with junk in between."""
     view = memoryview(content)
     effort = max(_EFFORT * content.size, _LEAST_EFFORT)

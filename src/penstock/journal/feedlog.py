@@ -20,6 +20,7 @@ from ..checkpoints import join, split
 from ..errors import JournalCorrupt, JournalLocked
 from . import secret as secrets
 from .disk import disk_errors, make_folder
+from .format import NO_ITEMS
 from .identity import Request
 from .layout import LOCK, log_folder
 from .lock import Lock
@@ -47,6 +48,7 @@ class State(msgspec.Struct, array_like=True):
         done: The publisher completed the stream.
         outstanding: Items that were asked for and have not come.
         session: The number of the session, whose token is in `_secret`.
+        covered: The log ends with a gap that covers whatever the stream has missed so far.
 
     """
 
@@ -55,6 +57,7 @@ class State(msgspec.Struct, array_like=True):
     done: bool = False
     outstanding: int = 0
     session: int = 0
+    covered: bool = False
 
 
 def fits(checkpoint: bytes) -> bool:
@@ -159,10 +162,12 @@ class FeedLog:
             # Durable before the log refers to it.
             self._save(msgspec.structs.replace(self._secret, private=private))
         if self._gap:
-            # The state stays that of before: whoever is killed here finds the secret's.
-            writer.append_gap(self._gap)
+            # Whoever is killed here goes on with the stream, and does not record the gap again.
+            covered = msgspec.structs.replace(self.state, covered=True)
+            writer.append_gap(self._gap, _parted(covered)[0])
             self._gap = ""
             self.gaps += 1
+            self._recorded(covered)
         writer.append(batch, stream, public)
         self._recorded(state)
         return writer.position
@@ -176,8 +181,11 @@ class FeedLog:
         if self.opening:
             self._missed(reason)
         elif self._writer is not None:
-            self._writer.append_gap(reason, msgspec.msgpack.encode(state))
-            self.gaps += 1
+            if self.state.covered:
+                self._writer.append(NO_ITEMS, "", msgspec.msgpack.encode(state))
+            else:
+                self._writer.append_gap(reason, msgspec.msgpack.encode(state))
+                self.gaps += 1
             self._recorded(state)
         return self.position
 

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
+import xxhash
 
 from ..errors import JournalCorrupt, JournalMismatch
 from .disk import disk_errors, replace_file
@@ -24,6 +26,7 @@ __all__ = [
     "Request",
     "create",
     "decode",
+    "encode",
     "load",
     "without_identity",
 ]
@@ -135,9 +138,21 @@ def create(folder: Path, request: Request | None, *, fsync: bool = True) -> Iden
     identity = Identity(name, datetime.now(UTC), fingerprint)
     path = folder / IDENTITY
     with disk_errors(path, "be written"):
-        data = msgspec.json.encode({"penstock": FORMAT} | msgspec.to_builtins(identity)) + b"\n"
-        replace_file(path, data, fsync=fsync)
+        replace_file(path, encode(identity), fsync=fsync)
     return identity
+
+
+def encode(identity: Identity) -> bytes:
+    """Return the file that holds an identity."""
+    return msgspec.json.encode(_fields(identity) | {"checksum": _checksum(identity)}) + b"\n"
+
+
+def _fields(identity: Identity) -> dict[str, Any]:
+    return {"penstock": FORMAT, **msgspec.to_builtins(identity)}
+
+
+def _checksum(identity: Identity) -> str:
+    return xxhash.xxh3_64_hexdigest(msgspec.json.encode(_fields(identity)))
 
 
 def load(folder: Path) -> Identity | None:
@@ -168,7 +183,8 @@ def decode(data: bytes, name: Path | str) -> Identity:
     try:
         if len(data) > MAX_IDENTITY_BYTES:
             raise ValueError(f"longer than {MAX_IDENTITY_BYTES} bytes")
-        version = msgspec.json.decode(data, type=_Version).penstock
+        head = msgspec.json.decode(data, type=_Version)
+        version = head.penstock
         if version > FORMAT:
             raise JournalCorrupt(
                 f"{name}: the log has format {version}, which a newer version of Penstock has written; "
@@ -176,6 +192,8 @@ def decode(data: bytes, name: Path | str) -> Identity:
             )
         identity = msgspec.json.decode(data, type=Identity)
         _validate(version, identity)
+        if head.checksum not in (None, _checksum(identity)):
+            raise ValueError("its checksum is another")
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise JournalCorrupt(
             f"{name}: is not the identity of a log ({error}); restore the file from a copy of this log"
@@ -193,6 +211,7 @@ def without_identity(folder: Path | str) -> JournalCorrupt:
 
 class _Version(msgspec.Struct):
     penstock: int
+    checksum: str | None = None
 
 
 def _validate(version: int, identity: Identity) -> None:

@@ -32,7 +32,13 @@ class Journal:
         return f"Journal({self.path!r})"
 
     def sources(self) -> list[str]:
-        """Return the names of the logs, in order."""
+        """Return the names of the logs, in order; none if the folder holds none.
+
+        Raises:
+            JournalMissing: There is no such folder, or it cannot be seen from here.
+            JournalError: It cannot be listed.
+
+        """
         return list_sources(*resolve(self.path))
 
     def reader(self, source: str) -> JournalReader:
@@ -103,6 +109,7 @@ class Journal:
             A report of each log, by name.
 
         Raises:
+            JournalMissing: There is no such journal, or it cannot be seen from here.
             JournalError: The journal cannot be reached.
 
         """

@@ -8,6 +8,7 @@
         _log.json                       what the log is: its UUID, and the request that it collects
         _secret                         what resumes the collector's session; never in a segment
         _gaps                           gaps whose segments were trimmed
+        _trimmed                        below which position rows were trimmed
         _durable                        up to where the log is on the disk
         _lock                           who writes
         _committed/READER               up to where each reader has no further use for the rows

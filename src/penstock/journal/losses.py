@@ -14,11 +14,10 @@ from pathlib import Path
 from ..errors import JournalCorrupt
 from .damage import Damage
 from .disk import disk_errors, sync_folder
-from .gaps import Gap, add, load
+from .gaps import Gap, add
 from .layout import DURABLE
 from .mark import Mark
 from .recovery import Tail, recover
-from .retention import commits
 from .storage import LogFolder
 
 __all__ = ["DAMAGED", "Condition", "accept", "examine", "is_accepted", "set_aside"]
@@ -49,37 +48,43 @@ class Condition:
     mark_is_damaged: bool = False
 
 
-def examine(folder: Path, uuid: str) -> Condition:
+def examine(log: LogFolder, uuid: str, committed: int) -> Condition:
     """Look through the headers of a whole log; nothing is changed.
 
+    Args:
+        log: The log.
+        uuid: Its UUID.
+        committed: The position up to which a reader has committed, the greatest of them.
+
     Raises:
-        JournalCorrupt: Its file of gaps, or a reader's position, is damaged.
+        JournalCorrupt: Its file of gaps, or the one that tells how far it was trimmed, is damaged.
         JournalError: The log cannot be read.
 
     """
     mark, error = None, None
+    durable = f"{log.path}/{DURABLE}"
     try:
-        mark = LogFolder.local(folder).mark()
+        mark = log.mark()
     except JournalCorrupt as damaged:
         error = damaged
-    tail = recover(folder, uuid, mark)
+    mark_is_damaged = error is not None
+    tail = recover(log, uuid, mark)
     lost = []
     if error is not None:
         why = "the mark is damaged: nobody knows whether rows came behind"
-        lost.append((str(folder / DURABLE), Damage(tail.position, tail.position, why)))
-    committed = max(commits(folder).values(), default=0)
+        lost.append((durable, Damage(tail.position, tail.position, why)))
     if committed > tail.position:
         why = f"a reader has committed position {committed}, but the log ends at {tail.position}"
-        lost.append((str(folder), Damage(tail.position, committed, why)))
+        lost.append((log.path, Damage(tail.position, committed, why)))
         tail = replace(tail, first=committed, size=0, torn=0, position=committed)
     lost += tail.damage
-    known = load(folder) if lost else []
+    known = log.kept_gaps() if lost else []
     # Whoever accepted that a mark was damaged knew nothing of the rows behind the next one.
-    new = [each for each in lost if each[0] == str(folder / DURABLE) or not is_accepted(each[1], known)]
+    new = [each for each in lost if each[0] == durable or not is_accepted(each[1], known)]
     if new and error is None:
         name, damage = new[0]
         error = damage.error(name)
-    return Condition(tail, new, error, mark, mark is None and (folder / DURABLE).exists())
+    return Condition(tail, new, error, mark, mark_is_damaged)
 
 
 def is_accepted(damage: Damage, gaps: Sequence[Gap]) -> bool:

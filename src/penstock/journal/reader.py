@@ -114,7 +114,7 @@ class JournalReader:
     def _beginning(self, first: int) -> list[Index]:
         """Return the index of what is missing before the first segment, and was not trimmed."""
         if first > self._trimmed:
-            self._trimmed = self._log.trimmed()
+            self._trimmed = self._log.trimmed(self.uuid)
         return missing_beginning(self._log, self.uuid, first, self._trimmed)
 
     def _look(self) -> tuple[Mark | None, list[tuple[int, int]]]:
@@ -168,12 +168,17 @@ class JournalReader:
         """Return whether somebody has accepted that these positions are lost."""
         return is_accepted(damage, self._log.kept_gaps())
 
-    def read(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
+    def read(self, start: int, end: int, *, skip_records: bool = False) -> Iterator[pa.RecordBatch]:
         """Return the rows from `start` to before `end`, in order, as record batches of `SCHEMA`.
 
         A large batch is handed out as it lies in the file, memory-mapped; consecutive small ones are copied
         into one. Each is checked the first time that this reader hands it out. Positions whose loss somebody has
         accepted, as a gap tells, are passed over.
+
+        Args:
+            start: The first position.
+            end: The position behind the last.
+            skip_records: Pass over damaged records that have no rows, such as gaps; see `damage`.
 
         Raises:
             DataLost: Some of the rows are trimmed, or not in the log (yet); the message names them. It may
@@ -183,7 +188,7 @@ class JournalReader:
 
         """
         self._check(start, end)
-        return _merge_small(self._read(start, end))
+        return _merge_small(self._read(start, end, skip_records))
 
     def locate(self, position: int) -> tuple[int, int]:
         """Return the first and the end position of the batch that holds a row.
@@ -247,17 +252,27 @@ class JournalReader:
         found = [index.gaps for index in self._indexed(first - 1, behind, trimmed=True)]
         return [gap for gap in merge(self._log.kept_gaps(), *found) if first <= gap.position < behind]
 
-    def damage(self, start: int | None = None, end: int | None = None) -> list[tuple[int, int]]:
+    def damage(
+        self, start: int | None = None, end: int | None = None, *, records: bool = False
+    ) -> list[tuple[int, int]]:
         """Return which positions from `start` to before `end` are damaged or missing, and nobody has accepted that.
 
         It looks through the headers of all segments of the range; damaged bodies are found by who reads them.
+
+        Args:
+            start: The first position.
+            end: The position behind the last.
+            records: Return damaged records that have no rows, too: as a range that ends where it begins. One
+                behind the last row of the log belongs to that row.
+
         """
         first = self.first if start is None else start
         behind = self.end if end is None else end
         indexes = self._indexed(first, behind, trimmed=True)
         found = [each for index in indexes for each in index.damage if not self._accepts(each)]
-        ranges = [(max(each.first, first), min(each.end or behind, behind)) for each in found]
-        return [each for each in ranges if each[0] < each[1]]
+        ends = [behind if each.end is None else min(each.end, behind) for each in found]
+        ranges = [(max(each.first, first), to) for each, to in zip(found, ends, strict=True)]
+        return [(at, to) for at, to in ranges if at < to or (records and at == to and (at < behind or at == self.end))]
 
     def _check(self, start: int, end: int) -> None:
         if not 0 <= start <= end:
@@ -276,18 +291,22 @@ class JournalReader:
             "read what is there, or begin anew at the earliest position"
         )
 
-    def _read(self, start: int, end: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def _read(self, start: int, end: int, skip_records: bool) -> Iterator[tuple[pa.RecordBatch, int]]:
         at = start
+        accepted = self._row_accepted if skip_records else self._accepted
         for index, content in self._contents(start, end):
             if index.first > at:
                 raise self._lost(at, index.first)
-            yield from index.batches(content, at, min(end, index.end), self._accepted)
+            yield from index.batches(content, at, min(end, index.end), accepted)
             at = max(at, min(end, index.end))
         if at < end:
             raise self._lost(at, end)
 
     def _accepted(self, first: int, end: int) -> bool:
         return self._accepts(Damage(first, end, ""))
+
+    def _row_accepted(self, first: int, end: int) -> bool:
+        return first == end or self._accepted(first, end)
 
     def _contents(self, start: int, end: int) -> Iterator[tuple[Index, pa.Buffer]]:
         """Yield the segments that hold rows between two positions: each once the one behind it is known to follow."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -45,7 +44,7 @@ class Tail:
     leftovers: list[int] = field(default_factory=list)
 
 
-def recover(folder: Path, uuid: str, mark: Mark | None) -> Tail:
+def recover(log: LogFolder, uuid: str, mark: Mark | None) -> Tail:
     """Return where a log ends; nothing is changed.
 
     Below the durable mark only headers are looked at: bodies are their readers' to check. What lies behind the
@@ -53,12 +52,11 @@ def recover(folder: Path, uuid: str, mark: Mark | None) -> Tail:
     sound are kept, and the first that is not is the torn tail.
 
     Args:
-        folder: The log's.
-        uuid: The log's.
+        log: The log.
+        uuid: Its UUID.
         mark: Its mark, or None if it has none.
 
     """
-    log = LogFolder.local(folder)
     segments = [first for first, _ in log.segments()]
     leftovers = []
     while segments and _behind(segments[-1], mark) and _never_durable(log.content(segments[-1]), uuid, mark):
@@ -76,7 +74,7 @@ def _surveyed(log: LogFolder, uuid: str, segments: list[int], mark: Mark | None,
     indexes = survey(log, uuid, segments, mark, lambda last, content: torn.append(_grow(last, content, mark)))
     if mark is None and segments:
         # Readers take a copy without a mark as it is; but they would miss the beginning once there is a mark.
-        indexes[:0] = missing_beginning(log, uuid, segments[0], log.trimmed())
+        indexes[:0] = missing_beginning(log, uuid, segments[0], log.trimmed(uuid))
     return _tail(indexes, uuid, mark, sum(torn), leftovers)
 
 

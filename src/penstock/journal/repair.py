@@ -9,23 +9,26 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-import msgspec
-
 from ..errors import JournalCorrupt, LocalError
-from .damage import Damage
-from .disk import disk_errors, replace_file
-from .format import FORMAT, Malformed, preamble_log
-from .gaps import load as load_gaps
+from .damage import Damage, headers
+from .disk import disk_errors, replace_file, sync_folder
+from .format import Malformed, genesis, preamble_log
+from .identity import Identity, encode
 from .identity import load as load_identity
-from .layout import COMMITTED, GAPS, IDENTITY, LOCK, log_folder
+from .layout import COMMITTED, DURABLE, GAPS, IDENTITY, LOCK, TRIMMED, log_folder, segment_name
 from .lock import Lock
 from .losses import DAMAGED, Condition, accept, examine, set_aside
-from .retention import commit, commits, is_damaged
+from .mark import Mark
+from .mended import Mended
+from .placement import Misplaced, misplaced
+from .recovery import recover
+from .retention import commit, damaged, last_commit, logs
 from .storage import LogFolder
 from .verify import damaged_bodies
 from .writer import JournalWriter
@@ -46,7 +49,6 @@ class Repair:
         lost: First and end position of each range that is given up. Where both are the same, no row is lost, but a
             record between rows.
         loses: Whether rows or records are given up.
-        whole: Whether these are all the actions: more may show when they are done.
         refused: Why nothing was done although there was something to do; empty if it was done.
 
     """
@@ -55,7 +57,6 @@ class Repair:
     actions: list[str] = field(default_factory=list)
     lost: list[tuple[int, int]] = field(default_factory=list)
     loses: bool = False
-    whole: bool = True
     refused: str = ""
 
 
@@ -91,18 +92,12 @@ def repair(
             found.refused = _refusal(found, accept_loss) or "it was not asked for: use --apply"
         return found
     with Lock(folder / LOCK) as lock:
-        actions: list[str] = []
-        while True:
-            found, steps = _look(folder, source)
-            found.actions[:0] = actions
-            found.refused = _refusal(found, accept_loss)
-            if found.refused:
-                return found
-            for step in steps:
-                step(clock())
-            if found.whole:
-                break
-            actions = found.actions
+        found, steps = _look(folder, source)
+        found.refused = _refusal(found, accept_loss)
+        if found.refused:
+            return found
+        for step in steps:
+            step(clock())
         if found.actions:
             JournalWriter.open(path, source, accept_loss=accept_loss, clock=clock, lock=lock).close()
     return found
@@ -117,50 +112,111 @@ def _look(folder: Path, source: str) -> tuple[Repair, list[_Step]]:
     found = Repair(source)
     steps: list[_Step] = []
     uuid = _identity(folder, found, steps)
-    _records(folder, found, steps)
-    if not found.whole:
-        return found, steps
-    condition = examine(folder, uuid)
-    bodies = list(damaged_bodies(LogFolder.local(folder), uuid, condition.mark))
-    _describe(found, condition, bodies)
+    log = LogFolder.local(folder)
+    gone = _small_files(log, folder, uuid, found, steps)
+    moved = _segments(log, folder, uuid, gone, found, steps)
+    mended = Mended(log, moved, gone)
+    contradicted = _is_contradicted(mended, uuid)
+    if contradicted:
+        mended = Mended(log, moved, [*gone, DURABLE])
+    spoiled = _cursors(mended, folder, uuid, found, steps)
+    condition = examine(mended, uuid, last_commit(folder, uuid, but=spoiled))
+    bodies = list(damaged_bodies(mended, uuid, condition.mark))
+    _describe(found, mended, condition, bodies)
+    if contradicted:
+        # Nobody can see that any more when the mark is gone.
+        bodies += [each for each in condition.lost if each[0].endswith(DURABLE)]
     if bodies:
         steps.append(lambda now: accept(folder, bodies, now))
+    if contradicted:
+        steps.append(lambda _: set_aside(folder / DURABLE))
     return found, steps
 
 
-def _records(folder: Path, found: Repair, steps: list[_Step]) -> None:
-    """Look at the small files, without which nobody can tell what else there is to do."""
-    first = min((position for position, _ in LogFolder.local(folder).segments()), default=0)
-    for path in _damaged_commits(folder):
-        found.actions.append(f"set aside {COMMITTED}/{path.name}, and hold rows for that reader from {first} on")
-        steps.append(partial(_hold, folder, path, first))
-        found.whole = False
-    try:
-        load_gaps(folder)
-    except JournalCorrupt as error:
-        found.actions.append(f"set aside {GAPS} ({error}): gaps whose segments were trimmed are forgotten")
-        steps.append(lambda _: set_aside(folder / GAPS))
-        found.whole, found.loses = False, True
+def _small_files(log: LogFolder, folder: Path, uuid: str, found: Repair, steps: list[_Step]) -> list[str]:
+    """Return which of the files beside the segments are damaged, and are set aside."""
+    looks: dict[str, tuple[Callable[[], object], str]] = {
+        GAPS: (log.kept_gaps, "gaps whose segments were trimmed are forgotten"),
+        TRIMMED: (lambda: log.trimmed(uuid), "rows before the first that is left count as lost"),
+    }
+    gone = []
+    for name, (look, loss) in looks.items():
+        try:
+            look()
+        except JournalCorrupt as error:
+            found.actions.append(f"set aside {name} ({error}): {loss}")
+            found.loses = True
+            steps.append(lambda _, name=name: set_aside(folder / name))  # type: ignore[misc]
+            gone.append(name)
+    return gone
+
+
+def _segments(
+    log: LogFolder, folder: Path, uuid: str, gone: list[str], found: Repair, steps: list[_Step]
+) -> dict[int, int | None]:
+    """Return the segments that stand under a wrong name, each with its right one, if it has one here."""
+    mark = None
+    with suppress(JournalCorrupt):
+        mark = log.mark()
+    wrong = misplaced(log, uuid, mark, 0 if TRIMMED in gone else log.trimmed(uuid))
+    for each in wrong:
+        name = segment_name(each.name)
+        if each.home is None:
+            found.actions.append(f"set aside {name}, which is not a segment of this log: {each.why}")
+        else:
+            found.actions.append(f"rename {name} to {segment_name(each.home)}: {each.why}")
+    if wrong:
+        steps.append(lambda _: _place(folder, wrong))
+    return {each.name: each.home for each in wrong}
+
+
+def _place(folder: Path, wrong: list[Misplaced]) -> None:
+    """Give segments their right names. All are set aside first: two may bear each other's."""
+    aside = [(set_aside(folder / segment_name(each.name)), each.home) for each in wrong]
+    for path, home in aside:
+        if path is not None and home is not None:
+            with disk_errors(path, "be renamed"):
+                path.rename(folder / segment_name(home))
+                sync_folder(folder)
+
+
+def _cursors(log: LogFolder, folder: Path, uuid: str, found: Repair, steps: list[_Step]) -> list[str]:
+    """Return the readers' cursors that are damaged, or another log's."""
+    first = min((position for position, _ in log.segments()), default=0)
+    spoiled = damaged(folder, uuid)
+    for name in spoiled:
+        found.actions.append(f"set aside {COMMITTED}/{name}, and hold rows for that reader from {first} on")
+        steps.append(partial(_hold, folder, folder / COMMITTED / name, first))
+    return spoiled
 
 
 def _hold(folder: Path, path: Path, position: int, _: float) -> None:
     # A name that begins with a dot is no reader's.
     with disk_errors(path, "be renamed"):
         path.rename(path.with_name(f".{path.name}{DAMAGED}"))
-    commit(folder, path.name, position)
+    # A file may be there under a name that no reader can have.
+    with suppress(LocalError):
+        commit(folder, path.name, position)
 
 
 def _identity(folder: Path, found: Repair, steps: list[_Step]) -> str:
-    """Return the log's UUID. If its file is damaged or gone, the segments tell it."""
+    """Return the log's UUID. If its file is damaged, gone, or another log's, the segments and readers tell it."""
     why = f"{IDENTITY} is missing"
+    told = [*_segment_uuids(folder), *logs(folder)]
+    uuids = set(told)
+    if len(uuids) > 1 and _ends_with_mark(LogFolder.local(folder)):
+        # A cursor may be damaged, or another log's.
+        uuids = set(_segment_uuids(folder))
+    is_told = len(uuids) == 1 and (len(told) > 1 or _ends_with_mark(LogFolder.local(folder)))
     try:
         identity = load_identity(folder)
         if identity is not None:
-            return identity.uuid
+            if identity.uuid in uuids or not is_told:
+                return identity.uuid
+            why = f"it has the UUID {identity.uuid}"
     except JournalCorrupt as error:
         why = str(error)
-    uuids = set(_uuids(folder))
-    if len(uuids) != 1:
+    if not is_told:
         raise JournalCorrupt(f"{folder}: {why}, and its segments do not tell what log this is; restore it from a copy")
     uuid = uuids.pop()
     found.actions.append(f"write {IDENTITY} anew with the UUID {uuid}, which the segments tell ({why})")
@@ -169,7 +225,33 @@ def _identity(folder: Path, found: Repair, steps: list[_Step]) -> str:
     return uuid
 
 
-def _uuids(folder: Path) -> Iterator[str]:
+def _ends_with_mark(log: LogFolder) -> bool:
+    """Return whether the mark names a batch of the segments, so that they are this log's, whoever says otherwise."""
+    with suppress(JournalCorrupt):
+        mark = log.mark()
+        return mark is not None and _has(log, mark)
+    return False
+
+
+def _has(log: LogFolder, mark: Mark) -> bool:
+    """Return whether a segment has the batch that the mark names."""
+    contents = (log.content(first) for first, _ in log.segments())
+    return any(entry.digest == mark.head for each in contents if each is not None for entry in headers(each, 0))
+
+
+def _is_contradicted(log: LogFolder, uuid: str) -> bool:
+    """Return whether the mark is another log's: what it names is not here, and the log goes on behind it."""
+    with suppress(JournalCorrupt):
+        mark = log.mark()
+        if mark is not None and mark.head != genesis(uuid) and not _has(log, mark):
+            tail = recover(log, uuid, None)
+            longer = (tail.position, tail.first, tail.size) > (mark.end, mark.segment, mark.offset)
+            return longer and not tail.damage
+    return False
+
+
+def _segment_uuids(folder: Path) -> Iterator[str]:
+    """Yield which logs the segments say that they belong to."""
     log = LogFolder.local(folder)
     for first, _ in log.segments():
         content = log.content(first)
@@ -181,20 +263,12 @@ def _uuids(folder: Path) -> Iterator[str]:
 
 
 def _restore(folder: Path, uuid: str, now: float) -> None:
-    fields = {"penstock": FORMAT, "uuid": uuid, "created": datetime.fromtimestamp(int(now), UTC), "request": None}
+    identity = Identity(uuid, datetime.fromtimestamp(int(now), UTC))
     with disk_errors(folder / IDENTITY, "be written"):
-        replace_file(folder / IDENTITY, msgspec.json.encode(fields) + b"\n")
+        replace_file(folder / IDENTITY, encode(identity))
 
 
-def _damaged_commits(folder: Path) -> list[Path]:
-    try:
-        commits(folder)
-    except JournalCorrupt:
-        return [path for path in sorted((folder / COMMITTED).iterdir()) if is_damaged(path)]
-    return []
-
-
-def _describe(found: Repair, condition: Condition, bodies: list[tuple[str, Damage]]) -> None:
+def _describe(found: Repair, log: LogFolder, condition: Condition, bodies: list[tuple[str, Damage]]) -> None:
     for name, damage in [*condition.lost, *bodies]:
         end = damage.first if damage.end is None else damage.end
         what = f"positions {damage.first} to {end - 1}" if end > damage.first else f"a record before {damage.first}"
@@ -203,5 +277,9 @@ def _describe(found: Repair, condition: Condition, bodies: list[tuple[str, Damag
         found.loses = True
     if condition.mark_is_damaged:
         found.actions.append("set aside the mark, and write another one")
+    elif condition.tail.size and condition.mark is not None and condition.tail.position > condition.mark.end:
+        # Who writes meanwhile has moved it.
+        if log.mark() == condition.mark:
+            found.actions.append(f"move the mark to position {condition.tail.position}: whole batches lie behind it")
     if condition.lost and not condition.tail.size:
         found.actions.append(f"go on at position {condition.tail.position}, in another segment")

@@ -11,6 +11,7 @@ A query that reads a log in several places, as in a self-join, has a cursor for 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,9 +30,11 @@ __all__ = [
     "commit",
     "commits",
     "cursors",
+    "damaged",
     "drop",
     "forget",
-    "is_damaged",
+    "last_commit",
+    "logs",
     "reader_of",
     "readers",
     "trim",
@@ -158,6 +161,22 @@ def commits(folder: Path) -> dict[str, int]:
     return found
 
 
+def last_commit(folder: Path, log: str, but: Collection[str] = ()) -> int:
+    """Return the greatest position that a reader has committed.
+
+    Args:
+        folder: The log's.
+        log: Its UUID. What was committed in another one does not count.
+        but: Cursors that are left alone.
+
+    Raises:
+        JournalError: As for :func:`cursors`.
+
+    """
+    found = (_read(folder / COMMITTED / name) for name in _names(folder) if name not in but)
+    return max((cursor.position for cursor in found if cursor is not None and cursor.log == log), default=0)
+
+
 def readers(folder: Path) -> list[str]:
     """Return the names of a log's readers, in order; one whose cursor is damaged is a reader, too.
 
@@ -244,13 +263,27 @@ def trim(
     return first
 
 
-def is_damaged(path: Path) -> bool:
-    """Return whether a file in `_committed` is not a reader's cursor."""
+def logs(folder: Path) -> set[str]:
+    """Return the UUIDs of the logs that a log's readers have committed positions of, as far as cursors are sound."""
+    found = set()
+    for name in _names(folder):
+        with suppress(JournalCorrupt):
+            if (cursor := _read(folder / COMMITTED / name)) is not None:
+                found.add(cursor.log)
+    return found
+
+
+def damaged(folder: Path, log: str) -> list[str]:
+    """Return the names of the cursors of a log that are damaged, or those of another one, by its UUID."""
+    return [name for name in _names(folder) if not _is_of(folder / COMMITTED / name, log)]
+
+
+def _is_of(path: Path, log: str) -> bool:
     try:
-        _read(path)
+        cursor = _read(path)
     except JournalCorrupt:
-        return True
-    return False
+        return False
+    return cursor is None or cursor.log == log
 
 
 def _read(path: Path) -> Committed | None:

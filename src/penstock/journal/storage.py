@@ -16,11 +16,12 @@ from .gaps import decode as decode_gaps
 from .identity import MAX_IDENTITY_BYTES, Identity, decode, without_identity
 from .layout import DURABLE, GAPS, IDENTITY, TRIMMED, segment_name, segment_position, source_folder, source_of
 from .mark import MAX_MARK_FILE_BYTES, Mark, newest
+from .trimmed import MAX_TRIMMED_BYTES
+from .trimmed import decode as decode_trimmed
 
 __all__ = ["LogFolder", "list_sources", "resolve"]
 
 _MAPPED = pyarrow.fs.LocalFileSystem(use_mmap=True)
-_MAX_POSITION_BYTES = 32
 _MARK_TRIES = 3
 """A slot is written in one piece: reading two slots while each of them is written is rare twice."""
 
@@ -46,9 +47,20 @@ def resolve(path: str | os.PathLike[str]) -> tuple[pyarrow.fs.FileSystem, str]:
 
 
 def list_sources(filesystem: pyarrow.fs.FileSystem, path: str) -> list[str]:
-    """Return the names of the logs in a journal, in order; none if it is not there."""
+    """Return the names of the logs in a journal, in order.
+
+    Raises:
+        JournalMissing: There is no such folder, or it cannot be seen from here.
+        JournalError: It cannot be listed.
+
+    """
     with _errors(path):
         infos = filesystem.get_file_info(pyarrow.fs.FileSelector(path, allow_not_found=True))
+        if not infos and filesystem.get_file_info(path).type == pyarrow.fs.FileType.NotFound:
+            raise JournalMissing(
+                f"{path}: there is no such journal, or it cannot be seen from here; check the path and the mount, or "
+                "run `penstock collect` first"
+            )
     names = (source_of(info.base_name) for info in infos if info.type == pyarrow.fs.FileType.Directory)
     return sorted(name for name in names if name is not None)
 
@@ -63,7 +75,7 @@ class LogFolder:
     """
 
     def __init__(self, filesystem: pyarrow.fs.FileSystem, path: str) -> None:
-        self._filesystem = filesystem
+        self.filesystem = filesystem
         self.path = path
 
     @classmethod
@@ -84,7 +96,7 @@ class LogFolder:
     def segments(self) -> list[tuple[int, int]]:
         """Return first position and size in bytes of each segment, in order; none if there is no such log."""
         with _errors(self.path):
-            infos = self._filesystem.get_file_info(pyarrow.fs.FileSelector(self.path, allow_not_found=True))
+            infos = self.filesystem.get_file_info(pyarrow.fs.FileSelector(self.path, allow_not_found=True))
         positions = ((segment_position(info.base_name), info.size) for info in infos)
         return sorted((first, size) for first, size in positions if first is not None and size is not None)
 
@@ -93,7 +105,7 @@ class LogFolder:
         name = self.name(first)
         with _errors(name):
             try:
-                with self._filesystem.open_input_file(name) as file:
+                with self.filesystem.open_input_file(name) as file:
                     return file.read_buffer()
             except FileNotFoundError:
                 return None
@@ -136,30 +148,25 @@ class LogFolder:
         data = self._small(GAPS, MAX_GAPS_BYTES)
         return [] if data is None else decode_gaps(data, f"{self.path}/{GAPS}")
 
-    def trimmed(self) -> int:
+    def trimmed(self, uuid: str) -> int:
         """Return the position below which rows were trimmed; 0 if none were.
 
+        Args:
+            uuid: The log's.
+
         Raises:
-            JournalCorrupt: The file that tells is damaged.
+            JournalCorrupt: The file that tells is damaged, or another log's.
 
         """
-        data = self._small(TRIMMED, _MAX_POSITION_BYTES)
-        if data is None:
-            return 0
-        text = data.strip()
-        if not text.isdigit() or len(data) > _MAX_POSITION_BYTES:
-            raise JournalCorrupt(
-                f"{self.path}/{TRIMMED}: is not a position; restore it from a copy, or write the position of the "
-                "first row that is left"
-            )
-        return int(text)
+        data = self._small(TRIMMED, MAX_TRIMMED_BYTES)
+        return 0 if data is None else decode_trimmed(data, uuid, f"{self.path}/{TRIMMED}")
 
     def _small(self, file_name: str, limit: int) -> bytes | None:
         """Return a file beside the segments, cut a byte behind `limit`; None if there is no such file."""
         name = f"{self.path}/{file_name}"
         with _errors(name):
             try:
-                with self._filesystem.open_input_stream(name) as file:
+                with self.filesystem.open_input_stream(name) as file:
                     return bytes(file.read(limit + 1))
             except FileNotFoundError:
                 return None

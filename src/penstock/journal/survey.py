@@ -20,7 +20,15 @@ def promised(mark: Mark) -> Promise:
     return Promise(mark.end, mark.head, mark.offset)
 
 
-def seal(log: LogFolder, index: Index, content: pa.Buffer, uuid: str, following: int, head: str | None = None) -> None:
+def seal(
+    log: LogFolder,
+    index: Index,
+    content: pa.Buffer,
+    uuid: str,
+    following: int,
+    head: str | None = None,
+    known: str | None = None,
+) -> None:
     """Look through a segment to its end.
 
     Args:
@@ -30,14 +38,14 @@ def seal(log: LogFolder, index: Index, content: pa.Buffer, uuid: str, following:
         uuid: The log's.
         following: The position that the next segment begins with.
         head: The digest of the segment's last batch, if it is known.
+        known: The digest of a batch that the log has, in this segment or another.
 
     """
-    index.extend(content, Promise(following, head, content.size))
+    index.extend(content, Promise(following, head, content.size, known))
     if index.damage and head is None:
         why = index.damage[-1].why
-        index.rebuild(
-            content, Promise(following, first_prev(log.content(following), following, uuid), content.size), why
-        )
+        head = first_prev(log.content(following), following, uuid)
+        index.rebuild(content, Promise(following, head, content.size, known), why)
     index.sealed = True
 
 
@@ -80,11 +88,13 @@ def survey(
     """
     indexes = []
     if mark is not None:
-        indexes = missing_beginning(log, uuid, segments[0] if segments else mark.segment, log.trimmed())
+        indexes = missing_beginning(log, uuid, segments[0] if segments else mark.segment, log.trimmed(uuid))
     before: pa.Buffer | None = None
     for first, following in zip_longest(segments, segments[1:]):
         content = log.content(first)
         if content is None:
+            # Trimmed meanwhile, and with it what comes before.
+            before = None
             continue
         index = Index(log.name(first), first, uuid)
         _look_through(log, index, content, uuid, following, mark)
@@ -108,9 +118,9 @@ def _look_through(
         index.extend(content, promised(mark))
     if following is not None:
         found = index.damage
-        seal(log, index, content, uuid, following)
+        seal(log, index, content, uuid, following, known=mark.head if mark else None)
         # The mark may be older than the segment's end, and tell of a batch that is another now.
         index.damage = index.damage or found
     elif mark is not None and mark.segment > index.first:
         head = None if mark.offset else mark.head
-        seal(log, index, content, uuid, mark.segment, head)
+        seal(log, index, content, uuid, mark.segment, head, mark.head)

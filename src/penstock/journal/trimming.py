@@ -15,6 +15,7 @@ from .index import Index
 from .layout import TRIMMED, Extent, bytes_between, segment_name
 from .storage import LogFolder
 from .survey import seal
+from .trimmed import encode
 
 __all__ = ["delete_free"]
 
@@ -34,6 +35,10 @@ def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: in
 
     """
     log = LogFolder.local(folder)
+    identity = load(folder)
+    if identity is None:
+        raise without_identity(folder)
+    uuid = identity.uuid
     segments = log.segments()
     extents = [Extent(first, end, size) for (first, size), (end, _) in pairwise(segments)]
     free = []
@@ -43,20 +48,20 @@ def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: in
             break
         free.append(oldest)
     # Durable before the first segment goes. A crash in between leaves gaps that are known twice, and count once.
-    gaps.add(folder, [gap for extent in free for gap in _recorded(log, folder, extent)])
+    gaps.add(folder, [gap for extent in free for gap in _recorded(log, uuid, extent)])
     # Before, too. On a full disk it has to wait until there is room for it, and be it until the next time.
     below = free[-1].end if free else min(segments[0][0], committed) if segments else 0
-    noted = below <= _noted(log) or _note(log, folder, below)
+    noted = below <= _noted(log, uuid) or _note(log, folder, uuid, below)
     for extent in free:
         with disk_errors(folder, "be trimmed"):
             (folder / segment_name(extent.first)).unlink(missing_ok=True)
             # Otherwise a power cut may bring this segment back, and not those after it.
             sync_folder(folder)
-        noted = noted or _note(log, folder, below)
+        noted = noted or _note(log, folder, uuid, below)
     return free[-1].end if free else segments[0][0] if segments else 0
 
 
-def _note(log: LogFolder, folder: Path, position: int) -> bool:
+def _note(log: LogFolder, folder: Path, uuid: str, position: int) -> bool:
     """Record that rows below a position were trimmed, and were not taken away by anybody else.
 
     Who trims at the same time may have come further: that stays.
@@ -67,32 +72,29 @@ def _note(log: LogFolder, folder: Path, position: int) -> bool:
     """
     try:
         with disk_errors(folder / TRIMMED, "be written"), gaps.alone(folder):
-            if position > _noted(log):
-                replace_file(folder / TRIMMED, b"%d\n" % position)
+            if position > _noted(log, uuid):
+                replace_file(folder / TRIMMED, encode(position, uuid))
     except DiskFull:
         return False
     return True
 
 
-def _noted(log: LogFolder) -> int:
+def _noted(log: LogFolder, uuid: str) -> int:
     try:
-        return log.trimmed()
+        return log.trimmed(uuid)
     except JournalCorrupt:
         # Of all that the file could tell only the newest position matters, and that is known again now.
         return 0
 
 
-def _recorded(log: LogFolder, folder: Path, extent: Extent) -> Iterator[gaps.Gap]:
+def _recorded(log: LogFolder, uuid: str, extent: Extent) -> Iterator[gaps.Gap]:
     """Yield the gaps that a segment records. Damage in it is one, too: nobody knows what it recorded."""
-    identity = load(folder)
-    if identity is None:
-        raise without_identity(folder)
     content = log.content(extent.first)
     if content is None:
         # Somebody else trims, and has kept them.
         return
-    index = Index(log.name(extent.first), extent.first, identity.uuid)
-    seal(log, index, content, identity.uuid, extent.end)
+    index = Index(log.name(extent.first), extent.first, uuid)
+    seal(log, index, content, uuid, extent.end)
     yield from index.gaps
     for damage in index.damage:
         behind = extent.end if damage.end is None else damage.end

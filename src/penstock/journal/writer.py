@@ -28,7 +28,7 @@ from .lock import Lock
 from .losses import accept, examine, set_aside
 from .mark import Mark, MarkFile
 from .recovery import Tail
-from .retention import commits
+from .retention import commits, last_commit
 from .segment import TEMPORARY, SegmentFile
 from .storage import LogFolder
 
@@ -166,7 +166,7 @@ class JournalWriter:
             JournalCorrupt: It is not.
 
         """
-        condition = examine(self._folder, self.uuid)
+        condition = examine(LogFolder.local(self._folder), self.uuid, last_commit(self._folder, self.uuid))
         if condition.error is not None and not accept_loss:
             raise condition.error
         for gap in accept(self._folder, condition.lost, self._clock(), condition.tail):

@@ -101,7 +101,8 @@ class Planner:
         passed_over = [] if self._options.remote else recorded(gaps.load(log_folder(journal, source)), end.query)
         # Not the view's reader, which may remember what a worker does not find any more.
         reader = self._same_log(source, span, end)
-        found = [loss for part in left(*span, passed_over) for loss in losses(reader, *part)]
+        parts = left(*span, passed_over)
+        found = [loss for part in parts for loss in losses(reader, *part) if (loss.first, loss.end) not in passed_over]
         if found:
             # THREATS 99: a log that went away meanwhile has lost nothing.
             self._same_log(source, span, end)
@@ -118,7 +119,7 @@ class Planner:
 
     def _record(self, reader: JournalReader, found: list[Loss], query: str) -> None:
         loss = found[0]
-        where = f"source {reader.source!r}: positions {loss.first} to {loss.end - 1} are lost ({loss.reason})"
+        where = f"source {reader.source!r}: {loss} {'are' if loss.first < loss.end else 'is'} lost ({loss.reason})"
         if self._options.fail_on_gap:
             raise DataLost(f"{where}, and failOnGap is true; to go on without them set it to false")
         if self._options.remote:
@@ -131,7 +132,7 @@ class Planner:
 
     def _report_losses(self, source: str, found: list[Loss]) -> None:
         for loss in found:
-            logger.warning("source %r: skipped positions %d to %d: %s", source, loss.first, loss.end - 1, loss.reason)
+            logger.warning("source %r: skipped %s: %s", source, loss, loss.reason)
 
     def _report_gaps(self, source: str, first: int, end: int, begun: int | str, query: str | None) -> None:
         """Log what was lost just before the rows that are read now; or end the query, if that is wanted."""

@@ -35,7 +35,7 @@ def read(options: SourceOptions, projection: Projection, partition: JournalParti
     """
     with plain_errors():
         for part in partition.ranges:
-            for batch in _rows(options.journal, part):
+            for batch in _rows(options, part):
                 yield projection.apply(batch, part.source)
 
 
@@ -50,13 +50,15 @@ def _reader(journal: str, source: str, log: str) -> JournalReader:
     return reader
 
 
-def _rows(journal: str, part: Range) -> Iterator[pa.RecordBatch]:
-    at = part.first
+def _rows(options: SourceOptions, part: Range) -> Iterator[pa.RecordBatch]:
+    at, journal = part.first, options.journal
+    # The driver has recorded which records are passed over; they have no rows to leave out.
+    skip = not options.fail_on_data_loss
     try:
-        for batch in _reader(journal, part.source, part.log).read(at, part.end):
+        for batch in _reader(journal, part.source, part.log).read(at, part.end, skip_records=skip):
             yield batch
             at = batch["position"][-1].as_py() + 1
     except (DataLost, JournalCorrupt):
         # Worker processes live long: this one may remember what was trimmed or repaired since.
         _reader.cache_clear()
-        yield from _reader(journal, part.source, part.log).read(at, part.end)
+        yield from _reader(journal, part.source, part.log).read(at, part.end, skip_records=skip)

@@ -32,7 +32,7 @@ class Loss:
 
     Attributes:
         first: The first position.
-        end: The position behind the last.
+        end: The position behind the last. If it is `first`, no row is lost, but a record before that position.
         reason: Why.
 
     """
@@ -41,9 +41,14 @@ class Loss:
     end: int
     reason: str
 
+    def __str__(self) -> str:
+        return f"positions {self.first} to {self.end - 1}" if self.first < self.end else f"a record before {self.end}"
+
 
 def losses(reader: JournalReader, first: int, end: int) -> list[Loss]:
     """Read all rows between two positions, and return which of them are trimmed, missing or damaged.
+
+    A damaged record that has no rows is a loss of its own, unless the rows on one side of it are lost, too.
 
     Raises:
         JournalError: The log cannot be reached, or is not there.
@@ -54,20 +59,23 @@ def losses(reader: JournalReader, first: int, end: int) -> list[Loss]:
         if found and found[-1].end == loss.first:
             loss = Loss(found.pop().first, loss.end, loss.reason)
         found.append(loss)
-    return found
+    for at, behind in reader.damage(first, end, records=True) if first < end else ():
+        if at == behind and not any(loss.first <= at <= loss.end for loss in found):
+            found.append(Loss(at, at, f"a record before position {at} is damaged"))
+    return sorted(found, key=lambda loss: loss.first)
 
 
 def _losses(reader: JournalReader, first: int, end: int) -> Iterator[Loss]:
     at = first
     while at < end:
         try:
-            for batch in reader.read(at, end):
+            for batch in reader.read(at, end, skip_records=True):
                 at = batch["position"][-1].as_py() + 1
         except (DataLost, JournalCorrupt):
             # Sound batches may wait before the damaged one, to be merged: take them one by one.
             behind = min(end, max(at + 1, _batch_end(reader, at, end)))
             try:
-                for _ in reader.read(at, behind):
+                for _ in reader.read(at, behind, skip_records=True):
                     pass
             except (DataLost, JournalCorrupt) as error:
                 yield Loss(at, behind, str(error))
@@ -141,7 +149,7 @@ def left(first: int, end: int, passed_over: Iterable[Span]) -> Iterator[Span]:
 def _time_before(reader: JournalReader, position: int) -> datetime | None:
     """Return when the row before a position was appended, if that can be read."""
     with suppress(JournalError):
-        for batch in reader.read(max(0, position - 1), position):
+        for batch in reader.read(max(0, position - 1), position, skip_records=True):
             time: datetime = batch["time"][-1].as_py()
             return time
     return None
