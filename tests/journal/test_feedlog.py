@@ -258,7 +258,7 @@ def test_a_killed_creation_is_gone_on_with(
     assert (log.exists, log.opening, log.state, log.token) == (True, True, state, b"token")
 
 
-@pytest.mark.parametrize("checkpoint", [None, b"checkpoint"], ids=["resumes nothing", "resumes"])
+@pytest.mark.parametrize("checkpoint", [None, join(b"checkpoint", b"")], ids=["resumes nothing", "resumes"])
 @pytest.mark.parametrize("rows", [0, 3])
 def test_a_gap_is_recorded_once_though_a_kill_follows_it(
     tmp_path: Path,
