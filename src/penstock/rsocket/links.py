@@ -205,7 +205,7 @@ class Links(Connection):
             self._inbound.frame(frame, now)
 
     def _pass_over(self, size: int) -> None:
-        """Drop a frame that has come before. Raises ResumeRejected where the server did not go on as it was asked to."""
+        """Drop a frame that has come before. Raises ResumeRejected where the server goes on elsewhere."""
         self._repeated -= size
         if self._repeated < 0:
             raise ResumeRejected("the server did not go on at the position that it was asked for")
