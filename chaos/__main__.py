@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -59,8 +60,11 @@ async def disturb(world: World, report: Report, options: argparse.Namespace) -> 
             elapsed = time.monotonic() - begun
             if elapsed >= options.minutes * 60 and report.kills >= options.kills:
                 break
-            report.log.append(fault.record(time.time()))
-            running.create_task(one(fault))
+            # Only a run that goes on for the sake of its kills has faults that last longer.
+            left = options.minutes * 60 - elapsed
+            lasting = replace(fault, seconds=min(fault.seconds, left)) if left > 0 else fault
+            report.log.append(lasting.record(time.time()))
+            running.create_task(one(lasting))
     report.seconds = time.monotonic() - begun
 
 
