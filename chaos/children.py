@@ -132,7 +132,8 @@ class Child:
         if not self.alive:
             return False
         with suppress(ProcessLookupError):
-            self.process.send_signal(number)
+            # The method of the process would look first whether it has ended, and take its exit code from who waits.
+            os.kill(self.process.pid, number)
             self._sent.append(number)
             return True
         return False
