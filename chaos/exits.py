@@ -28,7 +28,12 @@ def unexpected(ends: Sequence[End], log: Sequence[dict[str, Any]]) -> list[str]:
         log: The faults.
 
     """
-    return [f"{end.name} ended with {end.code}, sent {list(end.sent)}" for end in ends if not _is_fine(end, log)]
+    return [_told(end) for end in ends if not _is_fine(end, log)]
+
+
+def _told(end: End) -> str:
+    sent = ", ".join(signal.Signals(number).name for number in end.sent) or "nothing"
+    return f"{end.name} ended with {end.code} after it was sent {sent}"
 
 
 def _is_fine(end: End, log: Sequence[dict[str, Any]]) -> bool:

@@ -17,9 +17,10 @@ WIDTH: Final = 400
 
 
 def postmortem(report: Report, folder: Path) -> Iterator[str]:
-    """Yield lines: the faults of each source that is not sound, how its processes ended, and the ends of their logs."""
+    """Yield lines: the faults of each source with a problem, how its processes ended, and the ends of their logs."""
     begun = report.log[0]["at"] if report.log else 0.0
-    names = [verdict.source for verdict in report.verdicts if not verdict.sound]
+    troubles = " \n".join([*report.stuck, *report.complaints, ""])
+    names = [verdict.source for verdict in report.verdicts if not verdict.sound or f" {verdict.source} " in troubles]
     for name in names:
         yield f"== {name}: faults, in seconds after the first one, and ends"
         happened = [(fault["at"], _told(fault)) for fault in report.log if fault.get("target", name) in ("", name)]
