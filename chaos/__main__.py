@@ -29,6 +29,8 @@ from .world import World
 PAGE: Final = ROOT / "docs" / "explanation" / "reliability.md"
 HEAL_SECONDS: Final = 300.0
 """Within this time everything must come to an end once nothing breaks any more."""
+START_SECONDS: Final = 120.0
+"""Within this time the publishers must listen, even on a starved machine."""
 WARM_UP: Final = 8.0
 """Seconds in which everything starts, before anything breaks."""
 
@@ -73,7 +75,8 @@ async def run(report: Report, options: argparse.Namespace, folder: Path) -> None
     rate = options.items / len(SOURCES) / (options.minutes * 60)
     world = World(folder, rate, report.seed)
     try:
-        await world.start()
+        async with asyncio.timeout(START_SECONDS):
+            await world.start()
         await asyncio.sleep(WARM_UP)
         await disturb(world, report, options)
         try:
