@@ -27,9 +27,9 @@ __all__ = [
 
 MEGABYTES_20 = 20 * 1024 * 1024
 """More than one frame can hold, so that it must travel in fragments."""
-ANSWER_TIMEOUT = 3.0
+ANSWER_TIMEOUT = 10.0
 """Seconds in which a small answer must come."""
-CHECK_TIMEOUT = 10.0
+CHECK_TIMEOUT = 30.0
 """Seconds that a whole check may take."""
 LEASE = "lease"
 """The check that needs a server that grants leases, and is made alone."""

@@ -21,7 +21,7 @@ __all__ = ["ProcessFailed", "Serving", "run_client", "serving"]
 
 START_TIMEOUT = 30.0
 """Seconds until a server must listen; a JVM on a busy machine takes some."""
-CLIENT_TIMEOUT = 150.0
+CLIENT_TIMEOUT = 300.0
 """Seconds for all checks of a client."""
 END_TIMEOUT = 5.0
 """Seconds that a process has to end when it is asked to."""

@@ -21,6 +21,7 @@ WITHOUT_SOURCE = {
     "test_layers.py": "all sources: who imports whom",
     "test_mirror.py": "all sources and tests: this file",
     "journal/test_collect_safety.py": "the collector and its log together: what they leave behind, whatever happens",
+    "journal/test_collect_secrets.py": "the collector and its log together: nothing secret where others read",
     "reactivestreams/test_mini.py": "all that is said, as a reader understands it who knows the page alone",
     "reactivestreams/test_sockets.py": "the protocol on real links, below all that stands above a session",
     "schema/test_codegen_served.py": "generated clients, against the services that their schemas came from",

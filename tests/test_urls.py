@@ -56,6 +56,32 @@ def test_a_typo_is_told_in_a_line_that_says_what_to_do(text: str, message: str) 
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rsocket+tcp://ada:hidden@h:1",
+        "rsocket+tcp://ada:hidden/hidden@h:1",
+        "rsocket+tcp://ada:hidden@hidden@h:1",
+        "rsocket+tcp://ada:hidden?hidden@h:1",
+        "rsocket+tcp://ada:hidden#hidden@h:1",
+        "rsocket+tcp://ada:hidden\u2100@h:1",
+        "rsocket+tcp://[hidden@h:1",
+        "rsocket+ws://ada:hidden@h",
+        "rsocket+unix://ada:hidden@/",
+        "rsocket://ada:hidden@h:1",
+        "rsockt+tcp://ada:hidden@h:1",
+        "rsocket+tpc://ada:hidden@h:1",
+        "ada:hidden@h:1",
+    ],
+)
+def test_no_error_shows_a_password(text: str) -> None:
+    # THREATS 100
+    with pytest.raises(UrlError) as refused:
+        parse_url(text)
+    assert "hidden" not in str(refused.value)
+    assert "…@" in str(refused.value)
+
+
 def test_a_place_is_shown_without_protocol_and_options() -> None:
     assert parse_url("rsocket+tls://[::1]:7878?ca=x").place == "tls://[::1]:7878"
     assert parse_url("rsocket+tcp://h:0").with_port(7878).place == "tcp://h:7878"

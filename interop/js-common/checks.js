@@ -11,8 +11,8 @@
 // Every check has a connection of its own.
 'use strict';
 
-const CHECK_TIMEOUT_MS = 10000;
-const ANSWER_TIMEOUT_MS = 3000;
+const CHECK_TIMEOUT_MS = 30000;
+const ANSWER_TIMEOUT_MS = 10000;
 const FRAGMENT_BYTES = 64 * 1024;
 const MEGABYTES_20 = 20 * 1024 * 1024;
 const UNBOUNDED = 0x7fffffff;

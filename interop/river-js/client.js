@@ -6,8 +6,8 @@ import {BinaryCodec, NaiveJsonCodec} from '@replit/river/codec';
 import {WebSocketClientTransport} from '@replit/river/transport/ws/client';
 import WebSocket from 'ws';
 
-const CHECK_TIMEOUT_MS = 10000;
-const ANSWER_TIMEOUT_MS = 3000;
+const CHECK_TIMEOUT_MS = 30000;
+const ANSWER_TIMEOUT_MS = 10000;
 const CODECS = {'river-json': NaiveJsonCodec, 'river-msgpack': BinaryCodec};
 
 const [transport, host, port, cutPort] = process.argv.slice(2);

@@ -20,8 +20,8 @@ from replit_river.error_schema import RiverError, RiverException
 from replit_river.transport_options import ConnectionRetryOptions, TransportOptions
 from replit_river.v2.client import Client as NewClient
 
-CHECK_TIMEOUT = 10.0
-ANSWER_TIMEOUT = 3.0
+CHECK_TIMEOUT = 30.0
+ANSWER_TIMEOUT = 10.0
 MEGABYTE = 1 << 20
 CLIENTS = {"v1.1": OldClient, "v2.0": NewClient}
 # Short pauses between connections, and many of them, for the check that has them cut.

@@ -175,6 +175,10 @@ class Session(Protocol):
         Store it together with everything that was received so far, then call `commit`. From the first
         checkpoint on, the peer is told to keep whatever is not committed.
 
+        It holds the requests that the peer has not confirmed, with their credentials: those are in its private part,
+        which :func:`penstock.checkpoints.split` sets apart. Where the parts are stored apart, store a private part that
+        has changed before the public one.
+
         Args:
             stream_id: A stream of ours, of which `commit` will request more.
             count: How many items; 0 for none.

@@ -72,34 +72,47 @@ def parse_url(text: str) -> Url:
         UrlError: It names no protocol, transport or place that we know; the message says what was meant, perhaps.
 
     """
+    shown = _without_user(text)
     if "://" not in text:
-        raise UrlError(f"{text!r} is no URL; {EXAMPLE}")
+        raise UrlError(f"{shown!r} is no URL; {EXAMPLE}")
     scheme, _, rest = text.partition("://")
     protocol, plus, transport = scheme.lower().rpartition("+")
     if not plus:
-        raise UrlError(f"{text!r} names no transport; {EXAMPLE}, with one of {', '.join(TRANSPORTS)}")
-    _known("protocol", protocol, PROTOCOLS, text)
-    _known("transport", transport, TRANSPORTS, text)
+        raise UrlError(f"{shown!r} names no transport; {EXAMPLE}, with one of {', '.join(TRANSPORTS)}")
+    _known("protocol", protocol, PROTOCOLS, shown)
+    _known("transport", transport, TRANSPORTS, shown)
+    refusal = UrlError(f"{shown!r}: neither users, passwords nor fragments are used here; {EXAMPLE}")
     # The parser of the standard library knows nothing of our schemes: it gets the rest alone.
     try:
         parts = urlsplit(f"//{rest}")
         options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
     except ValueError as error:
-        raise UrlError(f"{text!r}: {error}; {EXAMPLE}") from None
+        # The error may quote what stands before the @.
+        raise refusal if shown != text else UrlError(f"{text!r}: {error}; {EXAMPLE}") from None
     if parts.fragment or "@" in parts.netloc:
-        raise UrlError(f"{text!r}: neither users, passwords nor fragments are used here; {EXAMPLE}")
+        raise refusal
     if transport in NETWORKED:
-        port = _port(parts.netloc, text)
+        port = _port(parts.netloc, text, refusal)
         return Url(protocol, transport, parts.hostname or "", port, unquote(parts.path), options)
     path = unquote(parts.netloc + parts.path)
     if not path:
-        raise UrlError(f"{text!r} names no path; write one like rsocket+{transport}:///tmp/penstock.sock")
+        raise UrlError(f"{shown!r} names no path; write one like rsocket+{transport}:///tmp/penstock.sock")
     return Url(protocol, transport, path=path, options=options)
 
 
-def _port(netloc: str, text: str) -> int:
+def _without_user(text: str) -> str:
+    """Return a URL as errors may show it: what stands before an @ may be a password."""
+    head, at, rest = text.rpartition("@")
+    scheme, colon, _ = head.partition("://")
+    return f"{scheme if colon else ''}{colon}…@{rest}" if at else text
+
+
+def _port(netloc: str, text: str, refusal: UrlError) -> int:
     digits = netloc.rpartition("]")[2].rpartition(":")[2] if ":" in netloc.rpartition("]")[2] else ""
     if not (digits.isascii() and digits.isdigit() and int(digits) <= 0xFFFF):
+        if "@" in text:
+            # A password that holds a slash: what looks like the port is a part of it.
+            raise refusal
         what = f"port {digits!r} is no number from 0 to 65535" if digits else "it names no port"
         raise UrlError(f"{text!r}: {what}; {EXAMPLE}")
     return int(digits)

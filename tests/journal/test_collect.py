@@ -12,10 +12,12 @@ import penstock
 from penstock import ApplicationError, ConnectError, Payload, Settings
 from penstock.aio.dialer import Dialer
 from penstock.aio.driver import Driver
+from penstock.checkpoints import join
 from penstock.errors import JournalCorrupt, JournalLocked, SetupRejected
 from penstock.events import ItemReceived
 from penstock.journal import Journal, JournalWriter, collect
 from penstock.journal.collect import Collector, State
+from penstock.journal.feedlog import MAX_PRIVATE_BYTES
 from penstock.journal.writer import MAX_STATE_BYTES
 from penstock.settings import DEFAULT_SETTINGS
 from tests.journal.publishing import (
@@ -79,7 +81,7 @@ async def test_nothing_is_reported_before_it_is_durable(tmp_path: Path, log: lis
 async def test_a_checkpoint_with_half_an_item_in_it_is_not_kept(
     tmp_path: Path, log: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    swollen = [bytes(MAX_STATE_BYTES)] * 3
+    swollen = [join(bytes(MAX_STATE_BYTES), b""), join(b"", bytes(MAX_PRIVATE_BYTES + 1))]
 
     def checkpoint(reporter: Reporter, stream: penstock.Stream, count: int) -> bytes | None:
         log.append("cover")
@@ -90,7 +92,7 @@ async def test_a_checkpoint_with_half_an_item_in_it_is_not_kept(
         await Collector(URL, ROUTE, tmp_path).run()
     steps = ["cover", "append", "durable", "report"]
     # What has come waits for the rest of the item.
-    assert log == [*steps, *["cover"] * 3, *steps]
+    assert log == [*steps, *["cover"] * 2, *steps]
     assert rows(tmp_path) == numbered(0, 3)
 
 

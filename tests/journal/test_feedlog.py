@@ -9,15 +9,19 @@ from pathlib import Path
 import pytest
 
 from penstock import JournalCorrupt, JournalLocked, JournalMismatch
+from penstock.checkpoints import join, split
 from penstock.journal import JournalReader, JournalWriter, Request
 from penstock.journal import secret as secrets
-from penstock.journal.feedlog import NO_TOKEN, NOT_RESUMED, FeedLog, Place, State
+from penstock.journal.feedlog import MAX_PRIVATE_BYTES, NO_TOKEN, NOT_RESUMED, FeedLog, Place, State, fits
 from penstock.journal.format import NO_ITEMS
 from penstock.journal.identity import load
 from penstock.journal.layout import IDENTITY, LOCK, SECRET, log_folder
+from penstock.journal.writer import MAX_STATE_BYTES
 from tests.journal.logs import SOURCE, items
+from tests.traces import holders
 
 REQUEST = Request("route", b"data")
+CHECKPOINT = join(b"public", b"private")
 
 
 @pytest.fixture
@@ -40,7 +44,7 @@ def kill(log: FeedLog) -> None:
             lock.close()
 
 
-def opening(log: FeedLog, checkpoint: bytes | None = b"checkpoint", token: bytes = b"token") -> State:
+def opening(log: FeedLog, checkpoint: bytes | None = CHECKPOINT, token: bytes = b"token") -> State:
     state = log.begin(token)
     state = State(checkpoint, True, False, 5, state.session)
     log.keep(state)
@@ -132,7 +136,65 @@ def test_a_foreign_secret_is_a_gap(opened: Callable[..., FeedLog], tmp_path: Pat
     stranger = secrets.Secret(owner="another", session=session or secrets.new_session(), token=b"theirs", state=b"junk")
     secrets.save(log_folder(tmp_path, SOURCE), stranger)
     log = opened()
-    assert (log.loss, log.token, log.state) == (NO_TOKEN, b"", state)
+    public = State(join(b"public", b""), True, False, 5, state.session)
+    assert (log.loss, log.token, log.state) == (NO_TOKEN, b"", public)
+
+
+def test_the_private_part_of_a_checkpoint_is_in_the_secret_alone(
+    tmp_path: Path, opened: Callable[..., FeedLog]
+) -> None:
+    # THREATS 100
+    log = opened()
+    texts = [b"the first private part", b"the second private part", b"the third private part"]
+    state = opening(log, join(b"public", texts[0]))
+    log.append(items(0, 1), "route", state)
+    for text in texts[1:]:
+        state = State(join(b"public", text), True, False, 5, state.session)
+        log.append(items(log.position, 1), "route", state)
+        assert [holders(tmp_path, each) for each in texts] == [{SECRET} if each == text else set() for each in texts]
+        again = opened()
+        assert (again.state, again.token, again.loss) == (state, b"token", "")
+        log = again
+    log.append(items(log.position, 1), "route", State(join(b"public", b""), True, False, 5, state.session))
+    assert [holders(tmp_path, each) for each in texts] == [set(), set(), set()]
+    assert opened().token == b"token"
+
+
+def test_a_private_part_is_durable_before_the_log_refers_to_it(
+    opened: Callable[..., FeedLog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = opened()
+    state = opening(log)
+    log.append(items(0, 1), "route", state)
+    later = State(join(b"later", b"part"), True, False, 5, state.session)
+
+    def killed(*arguments: object) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(JournalWriter, "append", killed)
+        log.append(items(1, 1), "route", later)
+    # The earlier checkpoint, with the later private part: sessions take of it what they need.
+    assert opened().state == State(join(b"public", b"part"), True, False, 5, state.session)
+
+
+def test_a_secret_that_was_half_written_is_not_left(tmp_path: Path, opened: Callable[..., FeedLog]) -> None:
+    state = opening(opened())
+    left = log_folder(tmp_path, SOURCE) / f".{SECRET}.1"
+    left.write_bytes(b"half of it")
+    assert opened().state == state
+    assert not left.exists()
+
+
+def test_a_checkpoint_has_room_in_the_log_and_in_the_secret(tmp_path: Path, opened: Callable[..., FeedLog]) -> None:
+    largest = join(bytes(MAX_STATE_BYTES - 1_024), bytes(MAX_PRIVATE_BYTES))
+    assert fits(largest)
+    assert not fits(join(bytes(MAX_STATE_BYTES - 1_023), b""))
+    assert not fits(join(b"", bytes(MAX_PRIVATE_BYTES + 1)))
+    log = opened()
+    state = opening(log, largest, bytes(65_535))
+    assert opened().state == state
+    assert split(state.checkpoint or b"") == split(largest)
 
 
 def test_a_secret_of_another_request_is_dropped(opened: Callable[..., FeedLog]) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from penstock import DiskFull
 from penstock.journal.layout import SECRET
-from penstock.journal.secret import MAX_SECRET_BYTES, Secret, drop, load, new_session, save
+from penstock.journal.secret import MAX_SECRET_BYTES, Secret, drop, load, new_session, save, tidy
 
-WHOLE = Secret(owner="log", session=7, token=b"\0token\xff", state=b"state", gap="reason")
+WHOLE = Secret(owner="log", session=7, token=b"\0token\xff", private=b"private\xff", state=b"state", gap="reason")
 
 
 def test_a_secret_is_kept_alone_and_privately(tmp_path: Path) -> None:
@@ -23,6 +23,16 @@ def test_a_secret_is_kept_alone_and_privately(tmp_path: Path) -> None:
     drop(tmp_path)
     drop(tmp_path)
     assert (load(tmp_path), os.listdir(tmp_path)) == (None, [])
+
+
+def test_what_a_killed_process_left_of_it_is_removed(tmp_path: Path) -> None:
+    # THREATS 100
+    save(tmp_path, WHOLE)
+    for name in (f".{SECRET}.1", f".{SECRET}.22", "._log.json.1"):
+        (tmp_path / name).write_bytes(b"half")
+    tidy(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["._log.json.1", SECRET]
+    assert load(tmp_path) == WHOLE
 
 
 def test_sessions_have_different_numbers() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from penstock.checkpoints import dissect, join, split
 from penstock.errors import LocalError, ResumeRejected
 from penstock.kinds import Kind
 from penstock.river.checkpoint import RESERVED, decode_checkpoint
@@ -225,6 +226,65 @@ def test_messages_that_nobody_acknowledged_are_said_again() -> None:
     assert len(duo.of("server", "Requested")) == 3
 
 
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_requests_are_in_the_private_part_until_they_are_acknowledged(codec: str) -> None:
+    # THREATS 100
+    duo, ours, theirs = opened(codec)
+    bring(duo, theirs, 0)
+    duo.cut()
+    duo.client.open(Kind.CALL, "demo.add", duo.payload({"password": "hidden"}), 1)
+    duo.client._beat()
+    checkpoint = duo.client.checkpoint(ours, 0)
+    assert checkpoint is not None
+    public, private = split(checkpoint)
+    assert (b"hidden" in public, b"hidden" in private) == (False, True)
+    # Heartbeats behind the last request are nobody's secret.
+    assert len(decode_checkpoint(join(public, b""), codec).unacked) == 1
+    assert decode_checkpoint(checkpoint, codec).unacked == duo.client.sequence.unacked
+    kill(duo, checkpoint, codec)
+    duo.link()
+    assert decode_value(duo.of("server", "Requested")[-1].payload.data, codec) == {"password": "hidden"}
+    bring(duo, theirs, 1)
+    assert dissect(committed(duo, ours))[1].messages == []
+
+
+def test_a_private_part_that_was_stored_later_serves_an_earlier_checkpoint() -> None:
+    duo, ours, theirs = opened()
+    bring(duo, theirs, 0)
+    duo.cut()
+    duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 1}), 1)
+    earlier = duo.client.checkpoint(ours, 0)
+    duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 2}), 1)
+    later = duo.client.checkpoint(ours, 0)
+    assert earlier is not None and later is not None
+    mixed = join(split(earlier)[0], split(later)[1])
+    assert decode_checkpoint(mixed, "json") == decode_checkpoint(earlier, "json")
+    # All of it is acknowledged, and forgotten: what is left begins behind it.
+    duo.link()
+    kept = decode_checkpoint(join(split(earlier)[0], b""), "json")
+    assert kept.unacked == []
+    kill(duo, join(split(earlier)[0], b""))
+    assert duo.client.sequence.first == kept.seq
+
+
+def test_what_a_client_says_of_itself_is_in_no_public_part() -> None:
+    # THREATS 100
+    said = msgspec.json.encode({"token": "hidden"})
+    duo = Duo()
+    duo.cut()
+    duo.client = client = RiverSession.client(Settings(), Identity(), said, AGAIN)
+    duo.link()
+    ours = client.open(Kind.STREAM, "demo.count", duo.payload({}), 1)
+    duo.drive()
+    bring(duo, duo.of("server", "Requested")[0].stream_id, 0)
+    duo.server.rehandshake(duo.now)
+    # Asked for it, and has answered: nobody has acknowledged that yet.
+    client.receive(b"".join(duo.server.take_output()), duo.now)
+    checkpoint = client.checkpoint(ours, 0)
+    assert checkpoint is not None
+    assert [b"hidden" in part for part in split(checkpoint)] == [False, True]
+
+
 def test_what_fills_reserved_numbers_is_acknowledgements_alone() -> None:
     duo, ours, theirs = opened()
     bring(duo, theirs, 0)
@@ -272,10 +332,13 @@ def test_what_is_no_checkpoint_is_refused() -> None:
         decode_checkpoint(b"junk", "json")
     with pytest.raises(LocalError, match="codec=msgpack"):
         decode_checkpoint(checkpoint, "msgpack")
-    fields = msgspec.msgpack.decode(checkpoint)
+    public, private = split(checkpoint)
+    fields = msgspec.msgpack.decode(public)
     fields["version"] = 1
     with pytest.raises(LocalError, match="of version 1"):
-        decode_checkpoint(msgspec.msgpack.encode(fields), "json")
+        decode_checkpoint(join(msgspec.msgpack.encode(fields), private), "json")
+    with pytest.raises(LocalError, match="no checkpoint of a River session"):
+        decode_checkpoint(join(b"junk", private), "json")
 
 
 def test_a_small_memory_reserves_few() -> None:

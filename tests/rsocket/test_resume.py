@@ -3,6 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from penstock.checkpoints import dissect, join, split
 from penstock.errors import LimitExceeded, LocalError, ResumeRejected, SetupRejected
 from penstock.rsocket.resume import (
     VERSION,
@@ -18,7 +19,7 @@ CHECKPOINT = Checkpoint(
     version=VERSION,
     received=2**40,
     sent=7,
-    retained=b"frames",
+    retained=[b"first", b"second one", b"third"],
     next_id=5,
     streams=[StreamState(3, 3, 1, 2, 10, 0)],
     partials=[PartialState(3, 0x0A, 0x80, 0, None, b"half")],
@@ -29,7 +30,28 @@ def test_a_checkpoint_comes_back() -> None:
     assert decode_checkpoint(encode_checkpoint(CHECKPOINT)) == CHECKPOINT
 
 
-@pytest.mark.parametrize("data", [b"", b"\xc1", b"\x80", encode_checkpoint(CHECKPOINT)[:-1], b"\xdf" + b"\xff" * 8])
+@pytest.mark.parametrize("secrets", range(4))
+def test_frames_that_may_hold_secrets_are_in_the_private_part(secrets: int) -> None:
+    # THREATS 100
+    encoded = encode_checkpoint(CHECKPOINT, secrets)
+    public, private = dissect(encoded)
+    assert private.messages == CHECKPOINT.retained[:secrets]
+    assert [frame in public for frame in CHECKPOINT.retained] == [index >= secrets for index in range(3)]
+    assert decode_checkpoint(encoded) == CHECKPOINT
+
+
+@pytest.mark.parametrize("secrets", range(1, 4))
+def test_without_its_private_part_a_checkpoint_begins_behind_it(secrets: int) -> None:
+    # The server has confirmed what is not kept any more.
+    public, _ = split(encode_checkpoint(CHECKPOINT, secrets))
+    kept = decode_checkpoint(join(public, b""))
+    assert kept.retained == CHECKPOINT.retained[secrets:]
+    assert kept.sent == 7 + sum(map(len, CHECKPOINT.retained[:secrets]))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\xc1", b"\x80", encode_checkpoint(CHECKPOINT)[:-1], b"\xdf" + b"\xff" * 8, join(b"", b"")]
+)
 def test_what_is_no_checkpoint_is_refused(data: bytes) -> None:
     with pytest.raises(LocalError, match="no checkpoint of a session"):
         decode_checkpoint(data)

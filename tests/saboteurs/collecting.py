@@ -31,9 +31,11 @@ from penstock.aio.driver import Driver
 from penstock.errors import ConnectError, DiskFull, JournalError, PenstockError
 from penstock.journal import Journal, JournalWriter
 from penstock.journal.collect import Collector
+from penstock.journal.layout import SECRET
 from penstock.transports import Discard
 from tests.sim.clockwork import Network, Stuck, network, passing, run
 from tests.sim.links import Road
+from tests.traces import holders
 
 __all__ = ["collectors", "full_disks", "kills", "long_outages", "ownership"]
 
@@ -41,6 +43,8 @@ ROUTE = "demo.items"
 ITEMS = 400
 LIMIT = 1_000.0
 """Seconds of virtual time within which a feed of a few seconds has ended, whatever happens to it."""
+PASSWORD = b'"correct horse stap"'
+"""A credential, as long as an item."""
 SEEDS = 12
 SOURCES = (
     Source("rsocket", "rsocket"),
@@ -150,7 +154,10 @@ class World:
     async def _live(self, journal: Path) -> None:
         """Run a collector, and another one where nobody answers at the first try, as a supervisor does."""
         while True:
-            self.collector = Collector(self.plan.url, ROUTE, journal, credit=self.plan.credit, settings=self.settings)
+            data = self.plan.source.prefix + PASSWORD
+            self.collector = Collector(
+                self.plan.url, ROUTE, journal, data=data, credit=self.plan.credit, settings=self.settings
+            )
             try:
                 return await self.collector.run()
             except (ConnectError, DiskFull):
@@ -320,6 +327,8 @@ def _judged(plan: Plan, seed: int, folder: Path) -> list[str]:
     facts = Facts(world.faults, world.ends, world.begun, world.ended)
     verdict = judge_source(plan.source, table["position"].to_numpy(), table["data"], gaps, facts)
     verdict.problems += problems
+    exposed = set().union(*(holders(life, PASSWORD) for life in folder.iterdir())) - {SECRET}
+    verdict.problems += [f"{name} holds a credential of the request" for name in sorted(exposed)]
     if world.excess:
         verdict.problems.append(f"{world.excess} items more than the credit were asked for")
     if verdict.sound:

@@ -12,6 +12,7 @@ from penstock.aio.inbound import Inbound
 from penstock.aio.peer import Peer
 from penstock.aio.streams import Stream
 from penstock.events import Event
+from penstock.journal import feedlog
 from penstock.journal.collect import Collector
 from penstock.journal.feedlog import FeedLog
 
@@ -78,6 +79,16 @@ def refused_resume_without_gap() -> Sabotage:
 
 def killed_without_checkpoint() -> Sabotage:
     return edited(FeedLog, "_recall", ("self.loss = NOT_RESUMED", "pass"))
+
+
+def requests_in_segments() -> Sabotage:
+    def split(checkpoint: bytes) -> tuple[bytes, bytes]:
+        return checkpoint, b""
+
+    def joined(public: bytes, private: bytes) -> bytes:
+        return public
+
+    return replaced((feedlog, "split", split), (feedlog, "join", joined))
 
 
 def outstanding_too_high() -> Sabotage:
@@ -184,6 +195,13 @@ SABOTEURS: Sequence[Saboteur] = (
         "",
         "collectors",
         outstanding_forgotten,
+    ),
+    Saboteur(
+        "requests in segments",
+        "requests that the publisher has not confirmed are in the log's segments, with their credentials",
+        "SF6",
+        "kills",
+        requests_in_segments,
     ),
     Saboteur(
         "retry budget never refilled",

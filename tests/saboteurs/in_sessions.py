@@ -124,7 +124,7 @@ def resumed_at_what_has_come() -> Sabotage:
 
 
 def request_not_retained() -> Sabotage:
-    edit = "        retained += self._codec.request_n_frame(stream_id, count)\n", ""
+    edit = "        retained.append(self._codec.request_n_frame(stream_id, count)[self._codec.prefix_bytes :])\n", ""
     return edited(RSocketSession, "checkpoint", edit)
 
 

@@ -59,6 +59,14 @@ class Publisher:
                 self.stream = event.stream_id
         return b"".join(self.session.take_output())
 
+    def refusal_or_answer(self, data: bytes) -> bytes:
+        """Do the same where the client may be refused."""
+        acceptor = self.acceptor
+        try:
+            return self.answer(data)
+        except self.build.module("penstock.errors").ProtocolError:
+            return bytes(acceptor.farewell)
+
     def checkpoint(self, client: Any) -> tuple[bytes, int]:
         """Let a first process open the stream, and keep a checkpoint; return that, and the stream's number there."""
         self.secret = client.secret
@@ -129,6 +137,68 @@ def test_a_checkpoint_does_not_hold_its_secret(build: Build, place: str) -> None
     checkpoint, _ = first_process(publisher)
     assert len(publisher.secret) >= 16
     assert publisher.secret not in checkpoint
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_only_the_private_part_of_a_checkpoint_holds_requests(build: Build, place: str) -> None:
+    # THREATS 100
+    publisher = Publisher(build, PLACES[place])
+    checkpoints = build.module("penstock.checkpoints")
+    kind, payload = build.module("penstock.kinds").Kind.STREAM, publisher.payload
+    setup = b'{"token":"of the set-up"}' if "json" in place else b"\xb4of the set-up, whole"
+    client = build.module("penstock.dialects").client_session(
+        publisher.protocol, publisher.settings, setup=payload(setup), random=b"t" * 16, **publisher.options
+    )
+    publisher.link()
+    client.link_up(0.0)
+    publisher.drive(client)
+    # This one has come, and that is not known here.
+    data = b'"password"' if "json" in place else b"\xa8password"
+    stream_id = client.open(kind, ROUTE, payload(data), 5)
+    unheard = b"".join(client.take_output())
+    checkpoint = client.checkpoint(stream_id, 7)
+    client.commit()
+    public, private = checkpoints.split(checkpoint)
+    assert (b"password" in public, b"password" in private) == (False, True)
+    assert b"set-up" not in checkpoint
+    publisher.answer(unheard)
+    # Credit that was asked for later is nobody's secret.
+    again, same = checkpoints.split(client.checkpoint(stream_id, 9))
+    assert same == private
+    assert again != public
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["with its private part", "without"])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_request_that_was_lost_comes_again_or_the_session_ends(build: Build, place: str, kept: bool) -> None:
+    publisher = Publisher(build, PLACES[place])
+    dialects, checkpoints = build.module("penstock.dialects"), build.module("penstock.checkpoints")
+    client = dialects.client_session(publisher.protocol, publisher.settings, random=b"t" * 16, **publisher.options)
+    publisher.link()
+    client.link_up(0.0)
+    publisher.drive(client)
+    stream_id = client.open(build.module("penstock.kinds").Kind.STREAM, ROUTE, publisher.payload(), 5)
+    checkpoint = client.checkpoint(stream_id, 0)
+    if not kept:
+        checkpoint = checkpoints.join(checkpoints.split(checkpoint)[0], b"")
+    # Neither the request nor anything behind it has left the process that was killed.
+    again = dialects.client_session(
+        publisher.protocol,
+        publisher.settings,
+        random=b"u" * 16,
+        checkpoint=checkpoint,
+        secret=client.secret,
+        **publisher.options,
+    )
+    publisher.link()
+    again.link_up(0.0)
+    events = []
+    while data := b"".join(again.take_output()):
+        again.receive(publisher.refusal_or_answer(data), 0.0)
+        events += again.take_events()
+    assert (publisher.stream != 0) == kept
+    rejected = [event.error for event in events if type(event).__name__ == "Closed"]
+    assert [type(error).__name__ for error in rejected] == ([] if kept else ["ResumeRejected"])
 
 
 @pytest.mark.parametrize("how", ENDS)

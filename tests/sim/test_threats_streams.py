@@ -41,7 +41,7 @@ def test_numbers_begin_anew_and_never_hit_a_live_stream(build: Build, dialect: s
     target = Target(build, dialect, "client")
     resume = build.module("penstock.rsocket.resume")
     first = resume.StreamState(1, int(target.kinds.STREAM), 1, 2, 5, 0)
-    checkpoint = resume.Checkpoint(resume.VERSION, 0, 0, b"", MOST, [first], [])
+    checkpoint = resume.Checkpoint(resume.VERSION, 0, 0, [], MOST, [first], [])
     settings = build.module("penstock.settings").Settings(resume=True)
     made = type(target.session).restore(settings, resume.encode_checkpoint(checkpoint), b"t" * 16, target.dialect)
     made.link_up(target.now)

@@ -45,10 +45,10 @@ from ..payload import Payload
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..urls import parse_url
 from ..wire.columns import ColumnBuilder
-from .feedlog import FeedLog, Place, State
+from .feedlog import FeedLog, Place, State, fits
 from .format import NO_ITEMS
 from .identity import Request
-from .writer import DEFAULT_BUDGET_BYTES, MAX_STATE_BYTES
+from .writer import DEFAULT_BUDGET_BYTES
 
 __all__ = ["Collector", "Progress"]
 
@@ -77,8 +77,6 @@ USED_UP: Final = (
     "the journal's budget is used up: no reader commits (in Spark, name the query with the option reader), or readers "
     "are slower; `penstock journal forget` drops one that will not come back"
 )
-STATE_MARGIN: Final = 1_024
-"""What our own record adds to a checkpoint."""
 
 
 class Progress(msgspec.Struct):
@@ -356,7 +354,7 @@ class Collector:
         """
         rows = len(builder)
         checkpoint = peer.checkpoint(stream, grant)
-        if checkpoint is not None and len(checkpoint) > MAX_STATE_BYTES - STATE_MARGIN:
+        if checkpoint is not None and not fits(checkpoint):
             # A large item is half received: what has come waits for the rest of it.
             await asyncio.sleep(LINGER)
             return

@@ -2,6 +2,8 @@
 
 A stream may never open, because its route is mistyped or its publisher refuses. So until the first item, and for
 a moment after the stream was opened, the collector's state is kept beside its secret, and there is no log yet.
+
+The private part of a checkpoint is always kept there, and only its public part enters the log, which people copy.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from ..checkpoints import join, split
 from ..errors import JournalCorrupt, JournalLocked
 from . import secret as secrets
 from .disk import disk_errors, make_folder
@@ -22,19 +25,24 @@ from .layout import LOCK, log_folder
 from .lock import Lock
 from .secret import Secret
 from .storage import LogFolder
-from .writer import JournalWriter
+from .writer import MAX_STATE_BYTES, JournalWriter
 
-__all__ = ["NOT_RESUMED", "NO_TOKEN", "FeedLog", "Place", "State"]
+__all__ = ["NOT_RESUMED", "NO_TOKEN", "FeedLog", "Place", "State", "fits"]
 
 NOT_RESUMED = "the collector was stopped, and the publisher resumes no sessions"
 NO_TOKEN = "the collector was stopped, and the token of its session is gone from _secret"
+
+MAX_PRIVATE_BYTES = 512 * 1024
+"""Of requests that the publisher has not confirmed: `MAX_SECRET_BYTES` has room for them."""
+STATE_MARGIN = 1_024
+"""What our own record adds to a checkpoint."""
 
 
 class State(msgspec.Struct, array_like=True):
     """What a collector records with its rows.
 
     Attributes:
-        checkpoint: Of the session; None where it cannot be resumed.
+        checkpoint: Of the session; None where it cannot be resumed. On the disk its private part is apart from it.
         begun: A stream was opened: what a new one may have missed is a gap, unless it is recorded already.
         done: The publisher completed the stream.
         outstanding: Items that were asked for and have not come.
@@ -47,6 +55,12 @@ class State(msgspec.Struct, array_like=True):
     done: bool = False
     outstanding: int = 0
     session: int = 0
+
+
+def fits(checkpoint: bytes) -> bool:
+    """Return whether there is room on the disk for a checkpoint."""
+    public, private = split(checkpoint)
+    return len(public) <= MAX_STATE_BYTES - STATE_MARGIN and len(private) <= MAX_PRIVATE_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +101,8 @@ class FeedLog:
         self._owner = place.request.digest()
         self._gap = ""
         self._written: State | None = None
+        # What the file has.
+        self._secret: Secret | None = None
         self.state = State()
         self.token = b""
         self.loss = ""
@@ -138,12 +154,16 @@ class FeedLog:
     def append(self, batch: pa.RecordBatch, stream: str, state: State) -> int:
         """Append items and the state; see `JournalWriter.append`. What was missed before them is recorded first."""
         writer = self._writer or self._create()
+        public, private = _parted(state)
+        if self._secret is not None and self._secret.private != private and not state.done:
+            # Durable before the log refers to it.
+            self._save(msgspec.structs.replace(self._secret, private=private))
         if self._gap:
             # The state stays that of before: whoever is killed here finds the secret's.
             writer.append_gap(self._gap)
             self._gap = ""
             self.gaps += 1
-        writer.append(batch, stream, msgspec.msgpack.encode(state))
+        writer.append(batch, stream, public)
         self._recorded(state)
         return writer.position
 
@@ -169,7 +189,7 @@ class FeedLog:
     def abandon(self) -> None:
         """Forget a stream that never opened."""
         if self.opening:
-            secrets.drop(self._folder)
+            self._drop()
             self.opening = False
             self._gap = ""
 
@@ -204,6 +224,7 @@ class FeedLog:
 
     def _recall(self) -> None:
         """Read where an earlier process stopped: in the log, or in a stream of which the log says nothing yet."""
+        secrets.tidy(self._folder)
         if self._writer is not None and self._writer.state is not None:
             self.state = self._written = self._decoded(self._writer.state)
         secret = secrets.load(self._folder)
@@ -215,7 +236,11 @@ class FeedLog:
                 self.state = self._decoded(secret.state) if secret.state else State(begun=True, session=secret.session)
             else:
                 secret = None
+        self._secret = secret
         self.token = b"" if secret is None else secret.token
+        if self.state.checkpoint is not None:
+            checkpoint = join(self.state.checkpoint, b"" if secret is None else secret.private)
+            self.state = msgspec.structs.replace(self.state, checkpoint=checkpoint)
         if self.state.begun and not self.state.done:
             if self.state.checkpoint is None:
                 self.loss = NOT_RESUMED
@@ -232,8 +257,17 @@ class FeedLog:
             ) from None
 
     def _keep(self, secret: Secret, state: State) -> None:
-        secrets.save(self._folder, msgspec.structs.replace(secret, state=msgspec.msgpack.encode(state)))
+        public, private = _parted(state)
+        self._save(msgspec.structs.replace(secret, state=public, private=private))
         self.state = state
+
+    def _save(self, secret: Secret) -> None:
+        secrets.save(self._folder, secret)
+        self._secret = secret
+
+    def _drop(self) -> None:
+        secrets.drop(self._folder)
+        self._secret = None
 
     def _missed(self, reason: str) -> None:
         """Remember a gap of which the log says nothing yet. One that is there already covers it."""
@@ -249,4 +283,12 @@ class FeedLog:
         self.opening = False
         if state.done or not state.begun:
             # Its session is over: nobody needs the token any more.
-            secrets.drop(self._folder)
+            self._drop()
+
+
+def _parted(state: State) -> tuple[bytes, bytes]:
+    """Return a state as anybody may read it, and the private part of its checkpoint."""
+    if state.checkpoint is None:
+        return msgspec.msgpack.encode(state), b""
+    public, private = split(state.checkpoint)
+    return msgspec.msgpack.encode(msgspec.structs.replace(state, checkpoint=public)), private

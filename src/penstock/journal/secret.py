@@ -1,4 +1,4 @@
-"""What resumes a collector's session, in a file that nobody else may read: it never enters a segment.
+"""What resumes a collector's session, in a file that nobody else may read: none of it ever enters a segment.
 
 It is written before a stream is opened, so that its next process knows of a stream of which the log says nothing yet.
 """
@@ -14,10 +14,10 @@ import msgspec
 from .disk import disk_errors, replace_file, sync_folder
 from .layout import SECRET
 
-__all__ = ["MAX_SECRET_BYTES", "Secret", "drop", "load", "new_session", "save"]
+__all__ = ["MAX_SECRET_BYTES", "Secret", "drop", "load", "new_session", "save", "tidy"]
 
 MAX_SECRET_BYTES = 1 << 20
-"""Of the file: a token takes 64 KiB at most, and so does a state."""
+"""Of the file: a token takes 64 KiB at most, and so does a state; requests take 512 KiB. All are in base64."""
 
 
 class Secret(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +27,8 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True):
         owner: The log's UUID; while there is no log, the digest of the request.
         session: The number of the session. States name it instead of the token.
         token: Resumes the session; empty where it cannot be resumed.
+        private: The private part of the checkpoint: requests that the publisher has not confirmed, with their
+            credentials.
         state: The collector's, until the log has one of this session.
         gap: Why items are missing before the first row of this session, where the log does not say so yet.
 
@@ -35,6 +37,7 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True):
     owner: str
     session: int
     token: bytes = b""
+    private: bytes = b""
     state: bytes | None = None
     gap: str = ""
 
@@ -74,6 +77,13 @@ def save(folder: Path, secret: Secret) -> None:
     path = folder / SECRET
     with disk_errors(path, "be written"):
         replace_file(path, msgspec.json.encode(secret) + b"\n")
+
+
+def tidy(folder: Path) -> None:
+    """Remove what a process that was killed has left of the file. The caller holds the log's lock."""
+    with disk_errors(folder / SECRET, "be tidied up"):
+        for path in folder.glob(f".{SECRET}.*"):
+            path.unlink(missing_ok=True)
 
 
 def drop(folder: Path) -> None:

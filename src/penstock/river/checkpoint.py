@@ -28,6 +28,7 @@ from typing import Final
 
 import msgspec
 
+from ..checkpoints import before, compose, dissect
 from ..core.halves import OPEN
 from ..errors import LocalError, ResumeRejected
 from ..settings import Settings
@@ -38,8 +39,8 @@ from .streams import RiverStream
 
 __all__ = ["Checkpoint", "Checkpoints", "StreamState", "decode_checkpoint"]
 
-VERSION: Final = 2
-"""Version 1 held the session's id, too."""
+VERSION: Final = 3
+"""Version 1 held the session's id, too; in version 2 all was public."""
 RESERVED: Final = 64
 """Numbers reserved in any case: a server asks for some acknowledgements while items come."""
 RESERVED_SECONDS: Final = 60.0
@@ -103,14 +104,17 @@ def decode_checkpoint(data: bytes, codec: str) -> Checkpoint:
         LocalError: It holds none, or one of a later version or another codec.
 
     """
+    public, private = dissect(data)
     try:
-        checkpoint = _decoder.decode(data)
+        checkpoint = _decoder.decode(public)
     except msgspec.DecodeError as error:
         raise LocalError(f"these {len(data)} bytes are no checkpoint of a River session: {error}") from error
     if checkpoint.version != VERSION:
         raise LocalError(f"a checkpoint of version {checkpoint.version}; this release reads version {VERSION}")
     if checkpoint.codec != codec:
         raise LocalError(f"a checkpoint of a session in {checkpoint.codec}; the URL says codec={codec}")
+    messages = before(private, checkpoint.seq - len(checkpoint.unacked), lambda message: 1)
+    checkpoint.unacked = messages + checkpoint.unacked
     return checkpoint
 
 
@@ -137,19 +141,20 @@ class Checkpoints(Links):
             # What `commit` will ask for.
             state.granted += count if state.number == stream_id else 0
         self._promised = covered, sequence.seq + reserved, stream_id, count
-        return msgspec.msgpack.encode(
-            Checkpoint(
-                version=VERSION,
-                codec=self._codec.name,
-                us=self.us,
-                peer=self.peer,
-                covered=covered,
-                seq=sequence.seq,
-                reserved=reserved,
-                unacked=sequence.unacked,
-                streams=streams,
-            )
+        unacked = sequence.unacked
+        secrets = max(0, sequence.private - sequence.first)
+        public = Checkpoint(
+            version=VERSION,
+            codec=self._codec.name,
+            us=self.us,
+            peer=self.peer,
+            covered=covered,
+            seq=sequence.seq,
+            reserved=reserved,
+            unacked=unacked[secrets:],
+            streams=streams,
         )
+        return compose(msgspec.msgpack.encode(public), sequence.first, unacked[:secrets])
 
     def commit(self) -> None:
         """What the last checkpoint covers is safe: tell the peer. See :meth:`penstock.session.Session.commit`."""
@@ -180,6 +185,8 @@ class Checkpoints(Links):
         sequence.seq = first
         for message in checkpoint.unacked:
             sequence.sent(message)
+        # Which of them hold secrets is not known any more.
+        sequence.private = sequence.seq
         sequence.ack = sequence.covered = checkpoint.covered
         for _ in range(checkpoint.reserved):
             self._beat()

@@ -228,6 +228,8 @@ class Connection:
         if size > self._max_sent_bytes:
             raise self._too_large(size)
         sequence.sent(data)
+        if flags != ACK:
+            sequence.private = sequence.seq
         if self._link == UP:
             self._outbox.write(data)
         if sequence.over():

@@ -13,6 +13,7 @@ cdef class Sequence:
     cdef public Py_ssize_t room
     cdef public long long covered
     cdef public long long reserved
+    cdef public long long private
 
     cpdef long long reported(self)
     cpdef bint over(self)

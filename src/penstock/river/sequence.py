@@ -25,13 +25,15 @@ class Sequence:
         ack: The number of the next message that is expected.
         covered: What the peer is told instead, once somebody keeps checkpoints: it covers no more. -1: nobody does.
         reserved: The number at which the session must not begin to speak by itself, once somebody keeps checkpoints.
+        private: The number behind the last message that may hold secrets; only heartbeats hold none for sure.
         octets: Bytes that are not acknowledged, with the lengths before them.
         room: How many items may be sent now. Half of what is kept at most is left to what cannot wait: answers.
 
     """
 
     __slots__ = (
-        "_kept", "_max_bytes", "_max_messages", "_unacked", "ack", "covered", "octets", "reserved", "room", "seq"
+        "_kept", "_max_bytes", "_max_messages", "_unacked", "ack", "covered", "octets", "private", "reserved",
+        "room", "seq",
     )  # fmt: skip
 
     def __init__(self, max_messages: int, max_bytes: int) -> None:
@@ -43,6 +45,7 @@ class Sequence:
         self.ack = 0
         self.covered = -1
         self.reserved = 0
+        self.private = 0
         self.octets = 0
         self.room = 0
         self._measure()

@@ -11,6 +11,7 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
+from ..checkpoints import before, compose, dissect
 from ..core.ends import Ends
 from ..core.fragments import Partial
 from ..core.streams import Stream
@@ -79,7 +80,7 @@ class Checkpoint(msgspec.Struct):
         version: Of this layout.
         received: Position up to which the data that this is stored with reaches.
         sent: Position of the first byte of `retained`.
-        retained: Frames that the server may not have, as they were sent.
+        retained: Frames that the server may not have, without their lengths.
         next_id: The next stream's number.
         streams: What is open.
         partials: Items that are not whole yet.
@@ -89,20 +90,23 @@ class Checkpoint(msgspec.Struct):
     version: int
     received: int
     sent: int
-    retained: bytes
+    retained: list[bytes]
     next_id: int
     streams: list[StreamState]
     partials: list[PartialState]
 
 
-VERSION: Final = 2
-"""Version 1 held the token, too."""
+VERSION: Final = 3
+"""Version 1 held the token, too; in version 2 all was public."""
 _decoder = msgspec.msgpack.Decoder(Checkpoint)
 
 
-def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
-    """Return `checkpoint` as bytes."""
-    return msgspec.msgpack.encode(checkpoint)
+def encode_checkpoint(checkpoint: Checkpoint, secrets: int = 0) -> bytes:
+    """Return `checkpoint` as bytes; the first so many of the frames that it retains may hold secrets."""
+    private, public = checkpoint.retained[:secrets], checkpoint.retained[secrets:]
+    sent = checkpoint.sent + sum(map(len, private))
+    shown = msgspec.structs.replace(checkpoint, sent=sent, retained=public)
+    return compose(msgspec.msgpack.encode(shown), checkpoint.sent, private)
 
 
 def decode_checkpoint(data: bytes) -> Checkpoint:
@@ -112,12 +116,16 @@ def decode_checkpoint(data: bytes) -> Checkpoint:
         LocalError: It holds none, or one of a later version.
 
     """
+    public, private = dissect(data)
     try:
-        checkpoint = _decoder.decode(data)
+        checkpoint = _decoder.decode(public)
     except msgspec.DecodeError as error:
         raise LocalError(f"these {len(data)} bytes are no checkpoint of a session: {error}") from error
     if checkpoint.version != VERSION:
         raise LocalError(f"a checkpoint of version {checkpoint.version}; this release reads version {VERSION}")
+    frames = before(private, checkpoint.sent, len)
+    checkpoint.sent -= sum(map(len, frames))
+    checkpoint.retained = frames + checkpoint.retained
     return checkpoint
 
 

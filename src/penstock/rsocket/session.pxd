@@ -6,7 +6,7 @@ from .links cimport Links
 
 cdef int OPEN, OPENED, DRAINING, ENDLESS
 cdef int _COMPLETE, _FAIL, _CANCELED
-cdef int _CALL, _FIRE, _STREAM, _UPLOAD, _CHANNEL
+cdef int _CALL, _FIRE, _STREAM, _UPLOAD, _CHANNEL, _REQUEST_N
 
 
 cdef class RSocketSession(Links):

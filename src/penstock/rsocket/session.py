@@ -19,7 +19,7 @@ from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..settings import Settings
 from ..wire.frames import COMPLETE, RESPOND, Frame, FrameType, KeepaliveFrame
-from ..wire.framing import prefixed
+from ..wire.framing import MAX_FRAME_BYTES, prefixed
 from .codes import Code, wire_of
 from .connection import CLOSED, DRAINING, OPENED, Connection
 from .dialect import ENDLESS, RSOCKET_1_0, Dialect
@@ -44,6 +44,7 @@ _FIRE = int(Kind.FIRE)
 _STREAM = int(Kind.STREAM)
 _UPLOAD = int(Kind.UPLOAD)
 _CHANNEL = int(Kind.CHANNEL)
+_REQUEST_N = int(FrameType.REQUEST_N)
 
 
 class RSocketSession(Links):
@@ -215,11 +216,11 @@ class RSocketSession(Links):
         if replay is None or self._token is None or self._state != OPENED:
             return None
         self._reported = max(self._reported, 0)
-        retained = b"".join(replay.since(replay.first))
+        retained = self._retained(replay)
         state = [StreamState.of(each) for each in self._streams.all() if each.ours]
         if stream is not None and stream.inbound == OPEN and count > 0:
             # The request that `commit` will send: the server may have it, or not, when this is read.
-            retained += self._codec.request_n_frame(stream_id, count)
+            retained.append(self._codec.request_n_frame(stream_id, count)[self._codec.prefix_bytes :])
             for each in state:
                 each.granted += count if each.id == stream_id else 0
         self._promised = (self._received, stream_id, count)
@@ -232,8 +233,25 @@ class RSocketSession(Links):
                 next_id=self._streams.next_id,
                 streams=state,
                 partials=[PartialState.of(id, partial) for id, partial in self._inbound.reassembly.partials.items()],
-            )
+            ),
+            self._secrets(retained),
         )
+
+    def _retained(self, replay: Replay) -> list[bytes]:
+        """Return the frames that the server may not have, without their lengths."""
+        deframer = self._new_deframer(MAX_FRAME_BYTES)
+        deframer.feed(b"".join(replay.since(replay.first)))
+        frames: list[bytes] = []
+        while deframer.next():
+            frames.append(deframer.buffer[deframer.start : deframer.end])
+        return frames
+
+    def _secrets(self, retained: list[bytes]) -> int:
+        """Return how many frames lead up to the last one that may hold a secret: only REQUEST_N holds none for sure."""
+        count = len(retained)
+        while count and self._codec.decode(retained[count - 1], 0, len(retained[count - 1])).type == _REQUEST_N:
+            count -= 1
+        return count
 
     def commit(self) -> None:
         """What the last checkpoint covers is safe: tell the peer. See :meth:`penstock.session.Session.commit`."""
@@ -271,10 +289,7 @@ class RSocketSession(Links):
         self._received = self._reported = checkpoint.received
         prefix_bytes = self._codec.prefix_bytes
         replay = Replay(self._settings.resume_bytes, prefix_bytes, checkpoint.sent)
-        deframer = self._new_deframer(self._settings.max_frame_bytes)
-        deframer.feed(checkpoint.retained)
-        while deframer.next():
-            body = deframer.buffer[deframer.start : deframer.end]
+        for body in checkpoint.retained:
             replay.keep(prefixed(body, prefix_bytes), len(body), True)
         self._outbound.replay = replay
         self._outbound.position = replay.end

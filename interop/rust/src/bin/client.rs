@@ -16,8 +16,8 @@ use rsocket_rust_transport_tcp::TcpClientTransport;
 use tokio::time::{sleep, timeout};
 
 const MEGABYTES_20: usize = 20 * 1024 * 1024;
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
-const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 const CHECKS: &str = "echo echo-empty echo-1B echo-100kB echo-20MB echo-shreds count count-none count-window \
     count-cancel no-metadata blob blob-empty blob-20MB sum sum-late sum-one double double-cancel log fail unknown \
     unrouted slow slow-cancel keepalive resume";

@@ -34,8 +34,8 @@ import reactor.util.retry.Retry;
 public final class Client {
   private static final int FRAGMENT_BYTES = 64 * 1024;
   private static final int MEGABYTES_20 = 20 * 1024 * 1024;
-  private static final Duration ANSWER_TIMEOUT = Duration.ofSeconds(3);
-  private static final Duration CHECK_TIMEOUT = Duration.ofSeconds(10);
+  private static final Duration ANSWER_TIMEOUT = Duration.ofSeconds(10);
+  private static final Duration CHECK_TIMEOUT = Duration.ofSeconds(30);
 
   /** Three leases' worth of calls, which must take two intervals, less what clocks and timers are apart. */
   private static final int LEASE_CALLS = 10;
