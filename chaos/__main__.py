@@ -6,24 +6,31 @@ import argparse
 import asyncio
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from .causes import Facts
 from .children import ROOT
+from .exits import unexpected
 from .faults import happen
 from .oracle import judge
 from .plan import Fault, faults
+from .postmortem import postmortem
 from .report import Report, insert
 from .sources import SOURCES
 from .world import World
 
 PAGE: Final = ROOT / "docs" / "explanation" / "reliability.md"
-HEAL_SECONDS: Final = 420.0
+HEAL_SECONDS: Final = 300.0
 """Within this time everything must come to an end once nothing breaks any more."""
+START_SECONDS: Final = 120.0
+"""Within this time the publishers must listen, even on a starved machine."""
 WARM_UP: Final = 8.0
 """Seconds in which everything starts, before anything breaks."""
 
@@ -44,22 +51,22 @@ def arguments() -> argparse.Namespace:
 async def disturb(world: World, report: Report, options: argparse.Namespace) -> None:
     """Break things until the time is over and enough was killed."""
     begun = time.monotonic()
-    running: set[asyncio.Task[None]] = set()
 
     async def one(fault: Fault) -> None:
         killed = await happen(fault, world)
         report.kills += killed
 
-    for fault in faults(report.seed, options.pause):
-        await asyncio.sleep(fault.pause)
-        elapsed = time.monotonic() - begun
-        if elapsed >= options.minutes * 60 and report.kills >= options.kills:
-            break
-        report.log.append(fault.record(time.time()))
-        task = asyncio.create_task(one(fault))
-        running.add(task)
-        task.add_done_callback(running.discard)
-    await asyncio.gather(*running)
+    async with asyncio.TaskGroup() as running:
+        for fault in faults(report.seed, options.pause):
+            await asyncio.sleep(fault.pause)
+            elapsed = time.monotonic() - begun
+            if elapsed >= options.minutes * 60 and report.kills >= options.kills:
+                break
+            # Only a run that goes on for the sake of its kills has faults that last longer.
+            left = options.minutes * 60 - elapsed
+            lasting = replace(fault, seconds=min(fault.seconds, left)) if left > 0 else fault
+            report.log.append(lasting.record(time.time()))
+            running.create_task(one(lasting))
     report.seconds = time.monotonic() - begun
 
 
@@ -68,19 +75,21 @@ async def run(report: Report, options: argparse.Namespace, folder: Path) -> None
     rate = options.items / len(SOURCES) / (options.minutes * 60)
     world = World(folder, rate, report.seed)
     try:
-        await world.start()
+        async with asyncio.timeout(START_SECONDS):
+            await world.start()
         await asyncio.sleep(WARM_UP)
         await disturb(world, report, options)
         try:
             await world.finish(HEAL_SECONDS)
         except TimeoutError:
             report.stuck = world.stuck()
-        children = [world.proxy, world.query, *world.publishers.values(), *world.collectors.values()]
-        report.starts = {child.name: child.starts for child in children}
     finally:
         await world.end()
-    report.write(folder / "report.json")
-    report.verdicts = judge(folder, report.log)
+        report.starts = {child.name: child.starts for child in world.children}
+        report.ends = sorted((end for child in world.children for end in child.ends), key=lambda end: end.at)
+        report.write(folder / "report.json")
+    report.complaints = world.complaints + unexpected(report.ends, report.log)
+    report.verdicts = judge(folder, Facts(report.log, report.ends))
 
 
 def main() -> None:
@@ -92,13 +101,16 @@ def main() -> None:
     folder = options.keep or Path(tempfile.mkdtemp(prefix="chaos-"))
     folder.mkdir(parents=True, exist_ok=True)
     print(f"chaos: seed {seed}, in {folder}", flush=True)
+    # Whoever ends this program must end its processes with it.
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
     asyncio.run(run(report, options, folder))
     report.write(folder / "report.json")
     print(report.table())
     if options.page:
         insert(PAGE, report.table())
     if not report.sound:
-        sys.exit(f"chaos: the promise was broken; everything is in {folder}")
+        print(*postmortem(report, folder), sep="\n")
+        sys.exit(f"chaos: the promise was broken with seed {seed}; everything is in {folder}")
     if options.keep is None:
         shutil.rmtree(folder)
 

@@ -6,17 +6,39 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-__all__ = ["ROOT", "Child", "group_of"]
+__all__ = ["ROOT", "Child", "End", "group_of", "listen"]
 
 ROOT: Final = Path(__file__).parent.parent
+HELD: Final = {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2}
+"""What a process that listens hears only when it is ready: Python's imports may make anything of an interruption."""
 PAUSE: Final = 0.05
 """Seconds before a process that has ended is started again."""
+
+
+@dataclass(frozen=True)
+class End:
+    """How a process ended.
+
+    Attributes:
+        name: What it was called.
+        at: When, in seconds since 1970.
+        code: Its exit code; negative: the signal that killed it.
+        sent: The signals that it was sent before.
+
+    """
+
+    name: str
+    at: float
+    code: int
+    sent: tuple[int, ...] = ()
 
 
 class Child:
@@ -27,25 +49,30 @@ class Child:
         command: Returns the arguments of the next process, after the interpreter's.
         log: Where its output goes.
         piped: It is spoken to.
+        listens: It calls `listen` when it is ready for signals.
 
     Attributes:
         starts: Processes so far.
         done: The newest one ended with 0, and there will be no other.
-        failures: Exit codes of those that ended by themselves, and not well.
+        ends: Of those that have ended.
 
     """
 
-    def __init__(self, name: str, command: Callable[[], list[str]], log: Path, *, piped: bool = False) -> None:
+    def __init__(
+        self, name: str, command: Callable[[], list[str]], log: Path, *, piped: bool = False, listens: bool = False
+    ) -> None:
         self.name = name
         self.starts = 0
         self.done = asyncio.Event()
-        self.failures: list[int] = []
+        self.ends: list[End] = []
         self._command = command
         self._log: IO[bytes] = log.open("ab")
         self._piped = piped
+        self._hold = _hold if listens else None
         self._process: Process | None = None
         self._task: asyncio.Task[None] | None = None
         self._groups: list[int] = []
+        self._sent: list[int] = []
         self._started = asyncio.Event()
 
     @property
@@ -73,14 +100,19 @@ class Child:
         while True:
             await self._start()
             code = await self.process.wait()
-            if code == 0 and ends:
+            self.ends.append(End(self.name, time.time(), code, tuple(self._sent)))
+            if code == 0 and ends and not self._stopped:
                 self.done.set()
                 return
-            if code != -signal.SIGKILL:
-                self.failures.append(code)
             await asyncio.sleep(PAUSE)
 
+    @property
+    def _stopped(self) -> bool:
+        """Whether the newest process was asked to end: with 0 it says that it has, and not that all is done."""
+        return bool({signal.SIGTERM, signal.SIGINT} & set(self._sent))
+
     async def _start(self) -> None:
+        self._sent = []
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             *self._command(),
@@ -89,6 +121,7 @@ class Child:
             stdout=PIPE if self._piped else self._log,
             stderr=self._log,
             start_new_session=True,
+            preexec_fn=self._hold,
         )
         self._groups.append(self._process.pid)
         self.starts += 1
@@ -99,7 +132,9 @@ class Child:
         if not self.alive:
             return False
         with suppress(ProcessLookupError):
-            self.process.send_signal(number)
+            # The method of the process would look first whether it has ended, and take its exit code from who waits.
+            os.kill(self.process.pid, number)
+            self._sent.append(number)
             return True
         return False
 
@@ -114,6 +149,15 @@ class Child:
         if self._process is not None:
             await self._process.wait()
         self._log.close()
+
+
+def _hold() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
+
+
+def listen() -> None:
+    """Hear the signals that were sent to this process while it began."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
 
 
 def group_of(session: int) -> dict[int, str]:

@@ -1,45 +1,33 @@
-"""``penstock collect`` on a late machine and a disk that fills: ``python -m chaos.collector LATE ARGUMENTS``.
+"""``penstock collect`` on a late machine and a disk that fills: ``python -m chaos.collector LATE DOOM ARGUMENTS``.
 
-LATE is what a busy machine does between a link and what follows it: ``no``, ``waits:SECONDS``, in which the event loop
-goes on with everything else, or ``blocks:SECONDS``, in which nothing runs. SIGUSR1 fills the disk, SIGUSR2 frees it.
+LATE is what `chaos.lateness` knows, DOOM what `chaos.doom` knows. SIGUSR1 fills the disk, SIGUSR2 frees it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import signal
 import sys
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Coroutine
+from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.aio.dialer import Dialer
+from penstock.aio import loop
 from penstock.cli.main import run
+
+from .children import listen
+from .doom import be_doomed
+from .lateness import be_late, late_main
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+T = TypeVar("T")
+
 WRITE = os.pwrite
-
-
-def be_late(late: str) -> None:
-    """Have all that follows a connection come late."""
-    how, _, seconds = late.partition(":")
-    if how == "no":
-        return
-    opened: Callable[..., Awaitable[Any]] = Dialer.open
-
-    async def open_late(*arguments: Any) -> None:
-        await opened(*arguments)
-        if how == "blocks":
-            time.sleep(float(seconds))  # noqa: ASYNC251
-        else:
-            await asyncio.sleep(float(seconds))
-
-    Dialer.open = open_late  # type: ignore[method-assign, assignment]
+RUN = loop.run
 
 
 def fill(number: int, frame: FrameType | None) -> None:
@@ -58,8 +46,17 @@ def free(number: int, frame: FrameType | None) -> None:
     os.pwrite = WRITE
 
 
+def run_late(late: str, main: Coroutine[Any, Any, T]) -> T:
+    """Run `main` as `penstock collect` does, on a late loop."""
+    return RUN(late_main(late, main))
+
+
 if __name__ == "__main__":
-    be_late(sys.argv.pop(1))
     signal.signal(signal.SIGUSR1, fill)
     signal.signal(signal.SIGUSR2, free)
+    chosen = sys.argv.pop(1)
+    be_late(chosen)
+    be_doomed(sys.argv.pop(1))
+    loop.run = partial(run_late, chosen)
+    listen()
     run()

@@ -17,6 +17,12 @@ from .world import EXECUTOR, JVM, PYTHON_WORKER, World
 
 __all__ = ["happen"]
 
+START: Final = 5.0
+"""Seconds within which a process that has ended is started again."""
+STOP: Final = 60.0
+"""Seconds within which a process that is asked to must have ended, whatever else is done to it meanwhile."""
+MOMENT: Final = 0.005
+"""Seconds between looks at whether a process is there again."""
 HOGS: Final = 2 * (os.cpu_count() or 2)
 """Processes that want a core each while the machine starves."""
 
@@ -24,10 +30,14 @@ HOGS: Final = 2 * (os.cpu_count() or 2)
 async def happen(fault: Fault, world: World) -> int:
     """Do `fault` to the pipeline, undo it when its time is over, and return how many processes it killed."""
     verb, _, whom = fault.kind.partition(" ")
+    if fault.kind == "kill collector twice":
+        return await _kill_twice(world.collectors[fault.target], fault.seconds)
     if verb == "kill":
         return _kill(whom, fault.target, world)
-    if verb == "pause":
-        await _pause(whom, fault, world)
+    if verb == "stop":
+        return await _stop(whom, fault, world)
+    if "pause" in fault.kind:
+        await _pause(whom.removeprefix("pause "), fault, world)
     elif fault.kind == "cut":
         world.order(fault.target, cut=fault.after)
     elif fault.kind == "starve":
@@ -36,34 +46,65 @@ async def happen(fault: Fault, world: World) -> int:
     elif fault.kind == "fill disk":
         await _fill(world.collectors[fault.target], fault.seconds)
     else:
-        mode = "refuse" if fault.kind.endswith("outage") else fault.kind
-        world.order(fault.target, do=mode)
-        await asyncio.sleep(fault.seconds)
-        world.order(fault.target, do="pass")
+        with world.links(fault.target, _mode(fault)):
+            await asyncio.sleep(fault.seconds)
     return 0
 
 
+def _mode(fault: Fault) -> str:
+    if fault.kind == "black hole":
+        return f"swallow {fault.how}"
+    return "refuse" if fault.kind.endswith("outage") else fault.kind
+
+
 def _child(whom: str, target: str, world: World) -> Child:
-    if whom == "proxy":
-        return world.proxy
+    if whom in ("proxy", "driver's python"):
+        return world.proxy if whom == "proxy" else world.query
     return {"collector": world.collectors, "publisher": world.publishers}[whom][target]
 
 
 def _pids(whom: str, world: World) -> list[int]:
     """Return the ids of some of Spark's processes."""
-    if whom == "driver's python":
-        return [world.query.process.pid] if world.query.alive else []
     return world.spark_processes({"executor": EXECUTOR, "python worker": PYTHON_WORKER, "driver's JVM": JVM}[whom])
 
 
 def _kill(whom: str, target: str, world: World) -> int:
-    if whom in ("collector", "publisher", "proxy"):
+    if whom in ("collector", "publisher", "proxy", "driver's python"):
         return int(_child(whom, target, world).signal(signal.SIGKILL))
     pids = _pids(whom, world)
     with suppress(ProcessLookupError):
         if pids:
             os.kill(max(pids), signal.SIGKILL)
             return 1
+    return 0
+
+
+async def _kill_twice(child: Child, seconds: float) -> int:
+    """Kill a process, and the next one so soon after its start."""
+    starts = child.starts
+    killed = int(child.signal(signal.SIGKILL))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(START):
+            while child.starts == starts:  # noqa: ASYNC110
+                await asyncio.sleep(MOMENT)
+    await asyncio.sleep(seconds)
+    return killed + int(child.signal(signal.SIGKILL))
+
+
+async def _stop(whom: str, fault: Fault, world: World) -> int:
+    """Ask a process to end; kill it while it does, if the fault says so."""
+    child = _child(whom.removeprefix("and kill "), fault.target, world)
+    process = child.process
+    if not child.signal(signal.Signals[fault.how]):
+        return 0
+    if fault.seconds:
+        await asyncio.sleep(fault.seconds)
+        return int(child.signal(signal.SIGKILL))
+    try:
+        async with asyncio.timeout(STOP):
+            await process.wait()
+    except TimeoutError:
+        world.complaints.append(f"{child.name} has not ended within {STOP:g} s of {fault.how}")
     return 0
 
 
@@ -82,14 +123,11 @@ async def _pause(whom: str, fault: Fault, world: World) -> None:
 
 
 async def _fill(collector: Child, seconds: float) -> None:
-    process = collector.process if collector.alive else None
-    if process is None:
-        return
-    with suppress(ProcessLookupError):
-        process.send_signal(signal.SIGUSR1)
+    process = collector.process
+    if collector.signal(signal.SIGUSR1):
         await asyncio.sleep(seconds)
-        if process.returncode is None:
-            process.send_signal(signal.SIGUSR2)
+        if collector.process is process:
+            collector.signal(signal.SIGUSR2)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ __all__ = ["RUN_STEP", "WIDTH", "item", "runs_and_numbers"]
 
 WIDTH: Final = 20
 """Bytes of an item."""
-RUN_STEP: Final = 1_000
+RUN_STEP: Final = 10_000
 """Runs that one process of a publisher may begin."""
 
 _RUN_DIGITS: Final = 7

@@ -2,16 +2,14 @@
 
 It knows nothing of how the pipeline works. Three facts are all that it uses. Each run of a publisher's handler makes
 the items 0, 1, 2, and so on, each once, and each run has a higher number than those before it. What is missing must
-lie where a gap says so. A gap must have a cause among the faults that were done to its source.
+lie where a gap says so. A gap must have a cause; see `chaos.causes`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +19,11 @@ import pyarrow.parquet as pq
 from penstock.errors import JournalError
 from penstock.journal import Gap, Journal
 
+from .causes import Facts, unexplained
 from .items import runs_and_numbers
 from .sources import SOURCES, Source
 
 __all__ = ["Verdict", "committed_files", "judge", "judge_source"]
-
-EXPLAINS_FOR: Final = 180.0
-"""Seconds for which a fault may be the cause of a gap: as long as all that follows may take on a starved machine."""
 
 
 @dataclass
@@ -63,22 +59,23 @@ class Verdict:
         return not (self.lost or self.doubled or self.disordered or self.unexplained or self.problems)
 
 
-def judge(folder: Path, log: list[dict[str, Any]]) -> list[Verdict]:
-    """Judge a run that has come to its end.
+def judge(folder: Path, facts: Facts) -> list[Verdict]:
+    """Judge a run that has come to its end; one that has not gets what can be said of it.
 
     Args:
         folder: Of the run.
-        log: The faults, each with the time `at` which it began, in seconds since 1970.
+        facts: The faults, and how processes ended.
 
     """
-    table = pq.read_table(committed_files(folder / "parquet"), columns=["source", "position", "data"])
-    shown = json.loads((folder / "gaps.json").read_text())
-    return [_judge(source, folder, table, shown, log) for source in SOURCES]
+    try:
+        table = pq.read_table(committed_files(folder / "parquet"), columns=["source", "position", "data"])
+        shown = json.loads((folder / "gaps.json").read_text())
+    except OSError as error:
+        return [Verdict(source.name, problems=[f"the query left nothing to judge: {error}"]) for source in SOURCES]
+    return [_judge(source, folder, table, shown, facts) for source in SOURCES]
 
 
-def _judge(
-    source: Source, folder: Path, table: pa.Table, shown: list[tuple[str, int, str]], log: list[dict[str, Any]]
-) -> Verdict:
+def _judge(source: Source, folder: Path, table: pa.Table, shown: list[tuple[str, int, str]], facts: Facts) -> Verdict:
     mine = table.filter(pc.equal(table["source"].cast(pa.string()), source.name)).sort_by("position")
     try:
         journal = Journal(folder / "journal")
@@ -87,8 +84,10 @@ def _judge(
         gaps = reader.gaps(0)
     except JournalError as error:
         return Verdict(source.name, problems=[f"the log cannot be read: {error}"])
-    ended = _ended(folder / f"{source.name}.ended")
-    verdict = judge_source(source, mine["position"].to_numpy(), mine["data"], gaps, ended, log)
+    begun = [run for (run,) in _numbers(folder / f"{source.name}.begun")]
+    ended = {run: made for run, made in _numbers(folder / f"{source.name}.ended")}
+    facts = replace(facts, begun=begun, ended=ended)
+    verdict = judge_source(source, mine["position"].to_numpy(), mine["data"], gaps, facts)
     verdict.problems += report.problems
     if report.end != mine.num_rows:
         verdict.problems.append(f"the log ends at {report.end}, and the table has {mine.num_rows} rows")
@@ -102,12 +101,7 @@ def _judge(
 
 
 def judge_source(
-    source: Source,
-    positions: np.ndarray,
-    data: pa.ChunkedArray,
-    gaps: list[Gap],
-    ended: dict[int, int],
-    log: Iterable[dict[str, Any]],
+    source: Source, positions: np.ndarray, data: pa.ChunkedArray, gaps: list[Gap], facts: Facts
 ) -> Verdict:
     """Judge the rows of one source.
 
@@ -116,8 +110,7 @@ def judge_source(
         positions: Of its rows, in order.
         data: Their items.
         gaps: As they were recorded.
-        ended: How many items each run made that came to its end.
-        log: The faults.
+        facts: What else is known.
 
     """
     verdict = Verdict(source.name, rows=len(positions), gaps=len(gaps))
@@ -132,18 +125,17 @@ def judge_source(
     verdict.disordered = int((np.diff(keys) < 0).sum())
     begins = np.flatnonzero(np.diff(runs, prepend=-1))
     verdict.runs = len(begins)
-    _look_for_losses(verdict, runs, numbers, begins, {gap.position for gap in gaps}, ended)
-    verdict.unexplained = sum(not _is_explained(gap, source, log) for gap in gaps)
+    places = {gap.position for gap in gaps}
+    _look_for_losses(verdict, runs, numbers, begins, places)
+    _look_at_the_ends(verdict, runs, numbers, places, facts)
+    causeless = unexplained(source, runs, gaps, facts)
+    verdict.unexplained = len(causeless)
+    verdict.problems += causeless
     return verdict
 
 
 def _look_for_losses(
-    verdict: Verdict,
-    runs: np.ndarray,
-    numbers: np.ndarray,
-    begins: np.ndarray,
-    gaps: set[int],
-    ended: dict[int, int],
+    verdict: Verdict, runs: np.ndarray, numbers: np.ndarray, begins: np.ndarray, gaps: set[int]
 ) -> None:
     """Count what is missing. Only where one run gives way to another may anything be missing, and then behind a gap."""
     ends = [*begins[1:], len(runs)]
@@ -151,32 +143,28 @@ def _look_for_losses(
         mine = numbers[begin:end]
         # A run begins with 0. What it lacks at its beginning or within, no gap between runs can explain.
         verdict.lost += int(mine[0]) + int((np.diff(mine) - 1).clip(0).sum())
-        made = ended.get(int(runs[begin]))
-        if end in gaps:
-            continue
-        if end < len(runs):
+        if end < len(runs) and end not in gaps:
             verdict.lost += 1
             verdict.problems.append(f"run {runs[begin]} gives way to run {runs[end]} at {end} without a gap")
-        elif made is None:
-            verdict.problems.append(f"the last run, {runs[begin]}, never ended")
-        else:
-            verdict.lost += made - 1 - int(mine[-1])
 
 
-def _is_explained(gap: Gap, source: Source, log: Iterable[dict[str, Any]]) -> bool:
-    """Return whether some fault may have cost items there.
-
-    Where sessions outlive their links and collectors, only the death of the publisher may, or an outage beyond all
-    grace; elsewhere everything that touches the link or either process.
-    """
-    harmful = {"kill publisher", "long outage"}
-    for fault in log:
-        hits = fault.get("target", source.name) in ("", source.name)
-        began, ended = fault["at"], fault["at"] + fault.get("seconds", 0.0)
-        is_near = began - 1.0 <= gap.time.timestamp() <= ended + EXPLAINS_FOR
-        if hits and is_near and (not source.resumes or fault["kind"] in harmful):
-            return True
-    return False
+def _look_at_the_ends(verdict: Verdict, runs: np.ndarray, numbers: np.ndarray, gaps: set[int], facts: Facts) -> None:
+    """Count what is missing before the first row and after the last one."""
+    if min(facts.begun, default=runs[0]) < runs[0] and 0 not in gaps:
+        verdict.lost += 1
+        verdict.problems.append(f"run {min(facts.begun)} left nothing, and there is no gap before run {runs[0]}")
+    last, final = int(runs[-1]), max(facts.ended, default=-1)
+    made = facts.ended.get(final, 0)
+    if final < last:
+        verdict.problems.append(f"the last run, {last}, never ended")
+    elif final == last:
+        verdict.lost += made - 1 - int(numbers[-1])
+    else:
+        # The run that ended left no row.
+        verdict.lost += made
+        if len(runs) not in gaps:
+            verdict.lost += 1
+            verdict.problems.append(f"run {last} gives way to run {final} at the end without a gap")
 
 
 def committed_files(folder: Path) -> list[Path]:
@@ -193,6 +181,6 @@ def committed_files(folder: Path) -> list[Path]:
     return [folder / Path(json.loads(line)["path"]).name for line in lines]
 
 
-def _ended(path: Path) -> dict[int, int]:
+def _numbers(path: Path) -> list[list[int]]:
     lines = path.read_text().splitlines() if path.exists() else []
-    return {int(run): int(made) for run, made in (line.split() for line in lines)}
+    return [[int(word) for word in line.split()] for line in lines]

@@ -3,41 +3,59 @@
 from __future__ import annotations
 
 import random
+import signal
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from .sources import SOURCES
 
-__all__ = ["KINDS", "Fault", "faults"]
+__all__ = ["KINDS", "NAMES", "Fault", "faults"]
 
 NAMES: Final = tuple(source.name for source in SOURCES)
 
 KINDS: Final[dict[str, float]] = {
-    "kill collector": 50,
-    "kill publisher": 6,
+    "kill collector": 30,
+    "kill collector twice": 8,
+    "stop collector": 6,
+    "stop and kill collector": 4,
+    "kill publisher": 5,
+    "stop publisher": 2,
+    "stop and kill publisher": 1,
     "kill proxy": 1,
     "kill executor": 0.3,
     "kill python worker": 0.5,
     "kill driver's python": 0.15,
     "kill driver's JVM": 0.15,
+    "stop driver's python": 0.15,
     "pause collector": 6,
     "pause publisher": 4,
     "pause proxy": 1,
     "pause executor": 0.3,
-    "cut": 30,
+    "long pause collector": 1,
+    "long pause publisher": 1,
+    "long pause proxy": 0.2,
+    "cut": 28,
     "stall": 8,
     "trickle": 4,
+    "black hole": 4,
     "outage": 3,
     "long outage": 0.15,
     "starve": 3,
     "fill disk": 3,
 }
 """How often each fault comes, in proportion. Spark is hit seldom, because it takes many seconds to come back. An
-outage is longer than River's retry budget of five tries, a long one longer than any session lives without a link."""
+outage is longer than River's retry budget of five tries, a long one longer than any session lives without a link. A
+long pause, and many a black hole, is longer than any peer's silence is endured."""
 
 LONG_OUTAGE: Final = 60.0
-LATE: Final = ("no", "no", "waits:0.3", "waits:0.05", "blocks:0.3", "blocks:0.05")
+BURST: Final = 0.04
+"""How often a fault brings others along."""
+BURST_SIZES: Final = range(2, 7)
+AT_ONCE: Final = 0.02
+"""Seconds within which the faults of a burst come."""
+STOPS: Final = (signal.SIGTERM, signal.SIGINT)
+WAYS: Final = ("there", "back", "both")
 
 
 @dataclass(frozen=True)
@@ -50,6 +68,7 @@ class Fault:
         target: The source that it hits; empty: all of them, or Spark.
         seconds: How long it lasts; 0: it is over at once.
         after: For a cut, how many bytes still pass.
+        how: Which signal stops a process, or which way a black hole swallows.
 
     """
 
@@ -58,6 +77,7 @@ class Fault:
     target: str = ""
     seconds: float = 0.0
     after: int = 0
+    how: str = ""
 
     def record(self, at: float) -> dict[str, Any]:
         """Return what the log keeps of it."""
@@ -74,23 +94,43 @@ def faults(seed: int, mean_pause: float) -> Iterator[Fault]:
     """
     rng = random.Random(seed)
     kinds, weights = list(KINDS), list(KINDS.values())
+    together = 0
     while True:
         [kind] = rng.choices(kinds, weights)
-        target = "" if kind in ("starve", "kill proxy", "pause proxy") or _is_spark(kind) else rng.choice(NAMES)
-        seconds = _seconds(rng, kind)
+        target = "" if kind.endswith(("starve", "proxy")) or _is_spark(kind) else rng.choice(NAMES)
         after = rng.randrange(3_000) if kind == "cut" and rng.random() < 0.7 else 0
-        yield Fault(rng.expovariate(1 / mean_pause), kind, target, round(seconds, 3), after)
+        if not together and rng.random() < BURST:
+            together = rng.choice(BURST_SIZES)
+        pause = rng.uniform(0, AT_ONCE) if together else rng.expovariate(1 / mean_pause)
+        together = max(0, together - 1)
+        yield Fault(pause, kind, target, round(_seconds(rng, kind), 4), after, _how(rng, kind))
 
 
 def _is_spark(kind: str) -> bool:
     return any(word in kind for word in ("executor", "driver", "python"))
 
 
+def _how(rng: random.Random, kind: str) -> str:
+    if kind.startswith("stop"):
+        return rng.choice(STOPS).name
+    return rng.choice(WAYS) if kind == "black hole" else ""
+
+
 def _seconds(rng: random.Random, kind: str) -> float:
-    if kind.startswith("kill") or kind == "cut":
+    """Return how long a fault lasts; where there are two signals, the time between them."""
+    if kind == "kill collector twice":
+        # From the first import to the first items.
+        return rng.uniform(0.001, 1.5)
+    if kind.startswith("stop and kill"):
+        return rng.choice((0.001, 0.01, 0.1)) * rng.uniform(0.1, 1.0)
+    if kind.startswith(("kill", "stop")) or kind == "cut":
         return 0.0
     if kind == "long outage":
         return LONG_OUTAGE
+    if kind.startswith("long pause"):
+        return rng.uniform(10.0, 20.0)
+    if kind == "black hole":
+        return rng.uniform(1.0, 12.0)
     if kind == "outage":
         return rng.uniform(4.0, 9.0)
     return rng.uniform(0.1, 3.0)

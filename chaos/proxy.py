@@ -1,13 +1,15 @@
 """The links of all sources, in one process: ``python -m chaos.proxy FOLDER NAME=PORT ...``; port 0: any.
 
 It prints the ports as one JSON object, then takes orders from standard input, a JSON object a line:
-``{"link": NAME, "do": "pass" | "stall" | "trickle" | "refuse"}``, or ``{"link": NAME, "cut": BYTES}``.
+``{"link": NAME, "do": MODE}``, one of `MODES`, or ``{"link": NAME, "cut": BYTES}``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import random
 import socket
 import sys
 from asyncio import StreamReader, StreamWriter
@@ -15,7 +17,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+MODES: Final = ("pass", "trickle", "stall", "swallow there", "swallow back", "swallow both", "refuse")
+"""What links do: the worst is the last. What is swallowed never comes, and neither side hears that the link is dead."""
 READ: Final = 64 * 1024
+PORTS: Final = range(16_384, 32_768)
 TRICKLE: Final = 256
 """Bytes that a trickling link carries one by one before it takes a breath."""
 BREATH: Final = 0.01
@@ -36,12 +41,21 @@ class LinkProxy:
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._links: set[StreamWriter] = set()
+        # Links of which something is missing.
+        self._holed: set[StreamWriter] = set()
         self._cut_after: int | None = None
 
     async def listen(self, port: int) -> None:
-        """Listen on `port` of this machine, or on any."""
-        server = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=READ)
-        self.port = server.sockets[0].getsockname()[1]
+        """Listen on `port` of this machine; 0: on any that is free."""
+        while not self.port:
+            # The system gives nobody one of these, so that it is still free when the next proxy wants it.
+            self.port = port or random.choice(PORTS)
+            try:
+                await asyncio.start_server(self._serve, "127.0.0.1", self.port, limit=READ)
+            except OSError as error:
+                if port or error.errno != errno.EADDRINUSE:
+                    raise
+                self.port = 0
 
     def cut(self, after: int) -> None:
         """Break the links: at once, or after so many bytes of what comes next."""
@@ -59,6 +73,10 @@ class LinkProxy:
             self._flowing.set()
         if do == "refuse":
             self._abort()
+        elif not do.startswith("swallow"):
+            # They are dead; the network says so when it is there again.
+            for writer in self._holed:
+                writer.transport.abort()
 
     def _abort(self) -> None:
         for writer in list(self._links):
@@ -78,18 +96,31 @@ class LinkProxy:
         self._links.update(both)
         try:
             await asyncio.wait(
-                [asyncio.ensure_future(self._pump(reader, back)), asyncio.ensure_future(self._pump(there, writer))],
+                [
+                    asyncio.ensure_future(self._pump(reader, back, "there")),
+                    asyncio.ensure_future(self._pump(there, writer, "back")),
+                ],
                 return_when=asyncio.FIRST_COMPLETED,
             )
+            # Nor does one side hear that the other has gone.
+            while self._mode.startswith("swallow"):  # noqa: ASYNC110
+                await asyncio.sleep(BREATH)
         finally:
             self._links.difference_update(both)
+            self._holed.difference_update(both)
             for each in both:
                 each.transport.abort()
 
-    async def _pump(self, reader: StreamReader, writer: StreamWriter) -> None:
+    def _swallows(self, way: str) -> bool:
+        return self._mode in (f"swallow {way}", "swallow both")
+
+    async def _pump(self, reader: StreamReader, writer: StreamWriter, way: str) -> None:
         with suppress(OSError):
             while data := await reader.read(READ):
                 await self._flowing.wait()
+                if writer in self._holed or self._swallows(way):
+                    self._holed.add(writer)
+                    continue
                 if self._cut_after is not None:
                     writer.write(data[: self._cut_after])
                     self._cut_after = None

@@ -1,7 +1,8 @@
-"""A publisher that makes each item once: ``python -m chaos.publisher SOURCE FOLDER FIRST_RUN RATE``.
+"""A publisher that makes each item once: ``python -m chaos.publisher LATE SOURCE FOLDER FIRST_RUN RATE``.
 
 Every request begins another run, numbered from 0. What a run has made is in the memory of this process, and, where
-the source is stored, in its resume store; nobody can ask for it again.
+the source is stored, in its resume store; nobody can ask for it again. LATE is what
+`chaos.lateness` knows.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ import pyarrow as pa
 import penstock
 from penstock import Payload, Service, Settings
 
+from .children import listen
 from .items import item
+from .lateness import late_main
 from .sources import SOURCES, Source
 
 ROUTE: Final = "chaos.items"
 TICK: Final = 0.02
 GRACE: Final = 45.0
 """Seconds that a session waits for a link: longer than any outage that is no outage "beyond all grace"."""
+KEEPALIVE_LIFETIME: Final = 8.0
+"""Seconds of silence that RSocket endures: less than a long pause."""
 BURSTS: Final = (0, 0, 1, 1, 1, 1, 4)
 """How the items of a tick vary: times the rate."""
 ITEMS: Final = pa.schema([("data", pa.binary()), ("metadata", pa.binary())])
@@ -51,11 +56,14 @@ class Publisher:
         self._rate = rate
         self._prefix = source.prefix
         self._finish = folder / "finish"
+        self._begun = folder / f"{source.name}.begun"
         self._ended = folder / f"{source.name}.ended"
 
     async def items(self, request: Payload) -> AsyncIterator[bytes | pa.RecordBatch]:
         """Yield one run, until the laboratory says that it is to finish."""
         run, made = next(self._runs), 0
+        with self._begun.open("a") as file:
+            file.write(f"{run}\n")
         while not self._finish.exists():
             wanted = round(self._rate * TICK * self._rng.choice(BURSTS))
             if self._rng.random() < 0.5:
@@ -77,15 +85,21 @@ async def main(name: str, folder: str, first_run: str, rate: str) -> None:
     source = next(source for source in SOURCES if source.name == name)
     here = Path(folder)
     stored = str(here / f"{name}.sessions") if source.stored else ""
-    settings = Settings(resume_timeout=GRACE, session_grace=GRACE, resume_store=stored)
+    settings = Settings(
+        resume_timeout=GRACE, session_grace=GRACE, keepalive_lifetime=KEEPALIVE_LIFETIME, resume_store=stored
+    )
     socket = here / f"{name}.sock"
+    # One that was killed has left it behind.
     socket.unlink(missing_ok=True)
     ended = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
     publisher = Publisher(source, here, int(first_run), float(rate))
     async with penstock.serve(publisher.service, source.url(f"unix://{socket}"), settings=settings):
         await ended.wait()
 
 
 if __name__ == "__main__":
-    penstock.run(main(*sys.argv[1:]))
+    late, *arguments = sys.argv[1:]
+    listen()
+    penstock.run(late_main(late, main(*arguments)))

@@ -1,6 +1,7 @@
-"""The Spark query: ``python -m chaos.query FOLDER``. It copies the journal to Parquet until the file `drain` is there.
+"""The Spark query: ``python -m chaos.query FOLDER EXECUTORS``.
 
-Then it reads what is left, writes down the gaps that Spark shows, and ends.
+It copies the journal to Parquet until the file `drain` is there. Then it reads what is left, writes down the gaps that
+Spark shows, and ends.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.spark.local import session
 
-MASTER: Final = "local-cluster[2,1,1024]"
-"""Executors in processes of their own, each with Python workers of its own."""
 READER: Final = "chaos"
 PATIENCE: Final = 1
 """Seconds between looks for the file."""
@@ -39,11 +38,11 @@ def write_gaps(spark: SparkSession, folder: Path) -> None:
     (folder / "gaps.json").write_text(json.dumps(shown))
 
 
-def main(folder: Path) -> None:
-    """Run the query."""
+def main(folder: Path, executors: int) -> None:
+    """Run the query, on executors in processes of their own, each with Python workers of its own."""
     spark = session(
         "chaos",
-        master=MASTER,
+        master=f"local-cluster[{executors},1,1024]",
         spark__driver__memory="1g",
         spark__executor__memory="1g",
         spark__task__maxFailures="8",
@@ -66,4 +65,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from .children import End
 from .oracle import Verdict
 
 __all__ = ["Report", "insert"]
@@ -29,6 +30,8 @@ class Report:
         log: The faults.
         verdicts: Of each source.
         stuck: Who did not come to an end after everything had healed.
+        ends: How processes ended.
+        complaints: What else is wrong, a sentence each.
 
     """
 
@@ -40,11 +43,14 @@ class Report:
     log: list[dict[str, Any]] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     stuck: list[str] = field(default_factory=list)
+    ends: list[End] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
 
     @property
     def sound(self) -> bool:
         """Whether the promise was kept."""
-        return bool(self.verdicts) and not self.stuck and all(verdict.sound for verdict in self.verdicts)
+        fine = not (self.stuck or self.complaints)
+        return fine and bool(self.verdicts) and all(verdict.sound for verdict in self.verdicts)
 
     def write(self, path: Path) -> None:
         """Write everything as JSON."""
@@ -68,6 +74,7 @@ class Report:
         ]
         problems = [f"* {verdict.source}: {text}" for verdict in self.verdicts for text in verdict.problems]
         problems += [f"* {name} came to no end" for name in self.stuck]
+        problems += [f"* {text}" for text in self.complaints]
         return "\n".join(lines + (["", *problems] if problems else [])) + "\n"
 
 

@@ -6,18 +6,35 @@ import asyncio
 import json
 import random
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from .children import Child, group_of
+from .doom import MOMENTS
 from .items import RUN_STEP
-from .plan import LATE, NAMES
-from .publisher import ROUTE
+from .lateness import LATE
+from .plan import NAMES
+from .proxy import MODES
+from .publisher import GRACE, KEEPALIVE_LIFETIME, ROUTE
 from .sources import SOURCES, Source
 
 __all__ = ["World"]
 
 BUDGET: Final = "256MiB"
+COLLECTORS: Final = (
+    f"session_grace={GRACE:g}",
+    f"keepalive_interval={KEEPALIVE_LIFETIME / 4:g}",
+    f"keepalive_lifetime={KEEPALIVE_LIFETIME:g}",
+)
+"""Settings of theirs that must be those of the publishers, or fit them."""
+DOOMED: Final = 0.15
+"""How many collectors are killed from within."""
+EXECUTORS: Final = (1, 2, 2)
+"""How many each process of the query has."""
+LOOK: Final = 0.05
+"""Seconds between looks at whether something is there."""
 EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 PYTHON_WORKER: Final = "pyspark.daemon"
 JVM: Final = "SparkSubmit"
@@ -29,7 +46,10 @@ class World:
     Args:
         folder: Where everything of it is; empty.
         rate: Items a second of each source.
-        seed: Of how late collectors are.
+        seed: Of how late processes are, and how many executors there are.
+
+    Attributes:
+        complaints: What is wrong with processes, a sentence each.
 
     """
 
@@ -37,12 +57,14 @@ class World:
         self.folder = folder
         self._rate = rate
         self._rng = random.Random(f"late {seed}")
+        self._healing = False
+        self.complaints: list[str] = []
         self._ports = dict.fromkeys(NAMES, 0)
+        self._modes: dict[str, list[str]] = {name: [] for name in NAMES}
         self.publishers = {source.name: self._publisher(source) for source in SOURCES}
         self.collectors = {source.name: self._collector(source) for source in SOURCES}
         self.proxy = Child("proxy", self._proxy_command, self._log("proxy"), piped=True)
-        self.query = Child("query", lambda: ["-m", "chaos.query", str(folder)], self._log("query"))
-        self._reading: asyncio.Task[None] | None = None
+        self.query = Child("query", self._query_command, self._log("query"))
 
     def _log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
@@ -50,34 +72,67 @@ class World:
     def _publisher(self, source: Source) -> Child:
         def command() -> list[str]:
             first_run = child.starts * RUN_STEP
-            return ["-m", "chaos.publisher", source.name, str(self.folder), str(first_run), str(self._rate)]
+            where = [source.name, str(self.folder)]
+            return ["-m", "chaos.publisher", self._rng.choice(LATE), *where, str(first_run), str(self._rate)]
 
-        child = Child(f"publisher {source.name}", command, self._log(f"{source.name}.publisher"))
+        child = Child(f"publisher {source.name}", command, self._log(f"{source.name}.publisher"), listens=True)
         return child
+
+    def _query_command(self) -> list[str]:
+        return ["-m", "chaos.query", str(self.folder), str(self._rng.choice(EXECUTORS))]
 
     def _collector(self, source: Source) -> Child:
         def command() -> list[str]:
             late = self._rng.choice(LATE)
             url = source.url(f"tcp://127.0.0.1:{self._ports[source.name]}")
             where = ["--journal", str(self.folder / "journal"), "--source", source.name, "--budget", BUDGET]
-            grace = ["--set", "session_grace=45"] if source.protocol == "river" else []
-            return ["-m", "chaos.collector", late, "collect", url, ROUTE, *where, *grace, "--quiet"]
+            options = [word for option in COLLECTORS for word in ("--set", option)]
+            return ["-m", "chaos.collector", late, self._doom(), "collect", url, ROUTE, *where, *options, "--quiet"]
 
-        return Child(f"collector {source.name}", command, self._log(f"{source.name}.collector"))
+        return Child(f"collector {source.name}", command, self._log(f"{source.name}.collector"), listens=True)
+
+    def _doom(self) -> str:
+        """Return when the next collector is killed from within, if it is."""
+        if self._healing or self._rng.random() >= DOOMED:
+            return "no"
+        return f"{self._rng.choice(list(MOMENTS))}:{self._rng.choice((0.0, 0.01, 0.1)) * self._rng.random():.4f}"
 
     def _proxy_command(self) -> list[str]:
         return ["-m", "chaos.proxy", str(self.folder), *(f"{name}={port}" for name, port in self._ports.items())]
 
+    @property
+    def children(self) -> list[Child]:
+        """All processes that are started again when they end."""
+        return [*self.collectors.values(), self.query, *self.publishers.values(), self.proxy]
+
     async def start(self) -> None:
         """Start everything."""
-        for publisher in self.publishers.values():
+        for name, publisher in self.publishers.items():
             await publisher.run()
+            # Nothing is broken before everything is there.
+            while not (self.folder / f"{name}.sock").exists():  # noqa: ASYNC110
+                await asyncio.sleep(LOOK)
         await self.proxy.run()
         assert self.proxy.process.stdout is not None
         self._ports = json.loads(await self.proxy.process.stdout.readline())
         for collector in self.collectors.values():
             await collector.run(ends=True)
         await self.query.run(ends=True)
+
+    @contextmanager
+    def links(self, target: str, mode: str) -> Iterator[None]:
+        """Have the links of a source treated so for the time of a block; other faults of theirs go on meanwhile."""
+        modes = self._modes[target]
+        modes.append(mode)
+        self.order(target, do=self._worst(target))
+        try:
+            yield
+        finally:
+            modes.remove(mode)
+            self.order(target, do=self._worst(target))
+
+    def _worst(self, target: str) -> str:
+        return max(self._modes[target], key=MODES.index, default="pass")
 
     def order(self, link: str, **what: Any) -> None:
         """Have the links of a source, or of all, treated so."""
@@ -104,6 +159,7 @@ class World:
             child.signal(signal.SIGCONT)
         for collector in self.collectors.values():
             collector.signal(signal.SIGUSR2)
+        self._healing = True
         self.order("", do="pass")
         async with asyncio.timeout(seconds):
             (self.folder / "finish").touch()
@@ -118,5 +174,5 @@ class World:
 
     async def end(self) -> None:
         """End all processes."""
-        for child in [*self.collectors.values(), self.query, *self.publishers.values(), self.proxy]:
+        for child in self.children:
             await child.end()

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from chaos.items import item
+from chaos.causes import Facts
+from chaos.items import RUN_STEP, item
 from chaos.oracle import Verdict, judge_source
 from chaos.sources import Source
 
 from penstock.journal import Gap
 
 SOURCE = Source("a", "rsocket")
-FORGETFUL = Source("a", "reactivesocket-0.0", resumes=False)
+NEXT = RUN_STEP
+"""The first run of the publisher's next process."""
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-KILL = {"at": NOON.timestamp() - 5, "kind": "kill publisher", "target": "a"}
 
 Run = tuple[int, list[int]]
 
@@ -27,12 +28,15 @@ def judged(
     *,
     gaps: list[int] = [],  # noqa: B006
     ended: dict[int, int],
-    log: list[dict[str, Any]] = [KILL],  # noqa: B006
+    begun: list[int] | None = None,
+    log: list[dict[str, Any]] = [],  # noqa: B006
     source: Source = SOURCE,
 ) -> Verdict:
     rows = [source.prefix + item(run, number) for run, numbers in runs for number in numbers]
     found = [Gap(position, NOON, "why") for position in gaps]
-    return judge_source(source, np.arange(len(rows)), pa.chunked_array([rows], pa.binary()), found, ended, log)
+    data = pa.chunked_array([rows], pa.binary())
+    facts = Facts(log=log, begun=begun or [run for run, _ in runs], ended=ended)
+    return judge_source(source, np.arange(len(rows)), data, found, facts)
 
 
 def test_one_whole_run_is_sound() -> None:
@@ -47,7 +51,7 @@ def test_prefixed_items_are_read() -> None:
 
 
 def test_runs_with_a_gap_between_them_are_sound() -> None:
-    assert judged([(1, [0, 1]), (2, [0, 1])], gaps=[2], ended={2: 2}).sound
+    assert judged([(1, [0, 1]), (NEXT, [0, 1])], gaps=[2], ended={NEXT: 2}).sound
 
 
 @pytest.mark.parametrize("lacking", [[1, 2, 3], [0, 2, 3], [0, 1, 2]], ids=["first", "middle", "last"])
@@ -77,29 +81,30 @@ def test_older_run_behind_a_newer_one_is_out_of_order() -> None:
     assert judged([(2, [0, 1]), (1, [0, 1])], gaps=[2], ended={1: 2}).disordered == 1
 
 
-def test_gap_without_a_fault_is_unexplained() -> None:
-    assert judged([(1, [0, 1]), (2, [0])], gaps=[2], ended={2: 1}, log=[]).unexplained == 1
+def test_gap_without_a_cause_is_unexplained() -> None:
+    verdict = judged([(1, [0, 1]), (2, [0])], gaps=[2], ended={2: 1})
+    assert verdict.unexplained == 1
+    assert "has no cause: why" in verdict.problems[0]
 
 
-def test_gap_after_a_cut_is_explained_only_where_sessions_die_with_links() -> None:
-    cut = {"at": NOON.timestamp() - 5, "kind": "cut", "target": "a"}
-    runs: list[Run] = [(1, [0, 1]), (2, [0])]
-    assert judged(runs, gaps=[2], ended={2: 1}, log=[cut]).unexplained == 1
-    assert judged(runs, gaps=[2], ended={2: 1}, log=[cut], source=FORGETFUL).sound
+def test_first_run_that_left_nothing_is_a_loss() -> None:
+    assert judged([(NEXT, [0, 1])], begun=[0, NEXT], ended={NEXT: 2}).lost == 1
+    assert judged([(NEXT, [0, 1])], begun=[0, NEXT], gaps=[0], ended={NEXT: 2}).sound
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [{**KILL, "target": "b"}, {**KILL, "at": NOON.timestamp() + 60}, {**KILL, "at": NOON.timestamp() - 3_600}],
-    ids=["of another source", "later", "long before"],
-)
-def test_faults_elsewhere_explain_nothing(fault: dict[str, Any]) -> None:
-    assert judged([(1, [0, 1]), (2, [0])], gaps=[2], ended={2: 1}, log=[fault]).unexplained == 1
+def test_last_run_that_left_nothing_is_a_loss() -> None:
+    assert judged([(1, [0, 1])], ended={NEXT: 3}).lost == 4
+    assert judged([(1, [0, 1])], gaps=[2], ended={NEXT: 3}).lost == 3
+    assert judged([(1, [0, 1])], gaps=[2], ended={NEXT: 0}).sound
+
+
+def test_end_of_the_last_run_is_a_loss_though_there_is_a_gap() -> None:
+    assert judged([(1, [0, 1])], gaps=[2], ended={1: 3}).lost == 1
 
 
 def test_position_that_is_missing_is_a_problem() -> None:
     rows = pa.chunked_array([[item(1, 0), item(1, 1)]], pa.binary())
-    assert not judge_source(SOURCE, np.array([0, 2]), rows, [], {1: 2}, []).sound
+    assert not judge_source(SOURCE, np.array([0, 2]), rows, [], Facts(ended={1: 2})).sound
 
 
 def test_run_that_never_ended_is_a_problem() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from penstock import (
     LimitExceeded,
+    LinkLost,
     Payload,
     PeerClosed,
     ProtocolError,
@@ -47,6 +48,12 @@ def test_a_hello_that_never_ends_or_is_too_long(octets: str) -> None:
         raw.ended(SetupRejected, "no hello within 5 s")
     else:
         raw.ended(LimitExceeded, "1000000 extensions")
+
+
+def test_a_server_that_says_nothing_has_refused_nobody() -> None:
+    raw = Raw(True, b"\x02", first_frame_timeout=5.0)
+    raw.session.handle_timer(5.0)
+    raw.ended(LinkLost, "no hello within 5 s")
 
 
 @pytest.mark.parametrize("octets", ["010000", "020000"])

@@ -10,6 +10,7 @@ from penstock.errors import LocalError, ResumeRejected
 from penstock.kinds import Kind
 from penstock.river.checkpoint import RESERVED, decode_checkpoint
 from penstock.river.identity import Identity
+from penstock.river.links import HANG_UPS
 from penstock.river.session import RiverSession
 from penstock.settings import Settings
 from penstock.wire.river import ACK
@@ -66,6 +67,21 @@ def test_another_process_goes_on_where_the_checkpoint_was(codec: str) -> None:
     duo.drive()
     assert duo.of("client", "Completed")[0].stream_id == ours
     assert len(duo.of("server", "Requested")) == 1
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_another_process_is_patient_with_links_that_break_at_once(codec: str) -> None:
+    duo, ours, theirs = opened(codec)
+    bring(duo, theirs, 0)
+    kill(duo, committed(duo, ours), codec)
+    for attempt in range(3 * HANG_UPS):
+        duo.client.link_up(attempt)
+        duo.client.link_down(attempt + 0.1, None)
+        assert duo.client.link_wanted, attempt
+    duo.client.take_output()
+    duo.link()
+    bring(duo, theirs, 1)
+    assert duo.items("client", ours) == [1]
 
 
 def test_the_server_is_told_no_more_than_what_is_committed() -> None:

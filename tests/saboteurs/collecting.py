@@ -11,6 +11,7 @@ import errno
 import os
 import random
 import shutil
+import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -18,7 +19,9 @@ from typing import Any
 from unittest import mock
 
 import pyarrow as pa
-from chaos.items import item
+from chaos.causes import WEARY, Facts
+from chaos.children import End
+from chaos.items import RUN_STEP, item
 from chaos.oracle import judge_source
 from chaos.sources import Source
 
@@ -34,7 +37,7 @@ from tests.sim.clockwork import Network, Stuck, network, passing, run
 from tests.sim.links import Road
 from tests.traces import holders
 
-__all__ = ["collectors", "kills", "long_outages", "ownership"]
+__all__ = ["collectors", "full_disks", "kills", "long_outages", "ownership"]
 
 ROUTE = "demo.items"
 ITEMS = 400
@@ -91,6 +94,8 @@ class World:
         self.folder = folder
         self.lives = 0
         self.runs = 0
+        self.begun: list[int] = []
+        self.ends: list[End] = []
         self.ended: dict[int, int] = {}
         self.faults: list[dict[str, Any]] = []
         self.full = False
@@ -111,6 +116,7 @@ class World:
         """Make the items of one run."""
         self.runs += 1
         run, plan = self.runs, self.plan
+        self.begun.append(run)
         for number in range(ITEMS):
             self._count(run, number)
             yield plan.source.prefix + item(run, number)
@@ -166,8 +172,8 @@ class World:
         """Kill the collector where it stands, be that just when it has written something."""
         if self.rng.random() < 0.5:
             await self._written()
-        # While nothing has come, nobody can tell whether the publisher has heard of the session.
-        self.note("kill collector" if self.collector.progress.position else "long outage")
+        self.note("kill collector")
+        self.ends.append(End(f"collector {self.plan.source.name}", asyncio.get_running_loop().time(), -signal.SIGKILL))
         before, task = self.journal, self.task
         self.lives += 1
         shutil.copytree(before, self.journal)
@@ -209,6 +215,7 @@ class World:
         self.note("kill publisher")
         self.net.cut()
         await self.server.close(0)
+        self.runs = (self.runs // RUN_STEP + 1) * RUN_STEP
         await self.serve()
 
     async def fill(self) -> None:
@@ -217,9 +224,17 @@ class World:
         self.full = True
         asyncio.get_running_loop().call_later(3.0, setattr, self, "full", False)
 
+    async def strand(self) -> None:
+        """Break the link while the disk is full, and kill the collector soon after."""
+        await self.fill()
+        await asyncio.sleep(self.rng.uniform(0.0, 0.5))
+        await self.cut()
+        await asyncio.sleep(self.rng.uniform(0.2, 1.5))
+        await self.kill()
+
     async def disown(self) -> None:
         """Take the owner of the collector's stream away, as a defect in the driver might."""
-        self.note("long outage")
+        self.note("long outage", WEARY)
         for link in self.net.links:
             if isinstance(link.receiver, Driver) and link.receiver.session._is_client:
                 link.receiver.inbound = Forgetful(link.receiver.inbound)
@@ -244,6 +259,7 @@ FAULTS: dict[str, Callable[[World], Any]] = {
     "absence": World.absence,
     "restart": World.restart,
     "full disk": World.fill,
+    "strand": World.strand,
     "disown": World.disown,
 }
 
@@ -256,6 +272,11 @@ def collectors(folder: Path) -> Iterator[str]:
 def kills(folder: Path) -> Iterator[str]:
     """The same with kills alone; where sessions outlive their process, no gap is excused."""
     return _collected(folder, SEEDS, SOURCES[:4], ("kill",))
+
+
+def full_disks(folder: Path) -> Iterator[str]:
+    """Break links and kill collectors while the disk is full; no gap is excused."""
+    return _collected(folder, 4, SOURCES[:4], ("strand",))
 
 
 def long_outages(folder: Path) -> Iterator[str]:
@@ -303,7 +324,8 @@ def _judged(plan: Plan, seed: int, folder: Path) -> list[str]:
         problems = Journal(world.journal).verify()[ROUTE].problems
     except JournalError as error:
         return [str(error)]
-    verdict = judge_source(plan.source, table["position"].to_numpy(), table["data"], gaps, world.ended, world.faults)
+    facts = Facts(world.faults, world.ends, world.begun, world.ended)
+    verdict = judge_source(plan.source, table["position"].to_numpy(), table["data"], gaps, facts)
     verdict.problems += problems
     exposed = set().union(*(holders(life, PASSWORD) for life in folder.iterdir())) - {SECRET}
     verdict.problems += [f"{name} holds a credential of the request" for name in sorted(exposed)]

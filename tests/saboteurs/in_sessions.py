@@ -119,6 +119,10 @@ def reported_what_has_come() -> Sabotage:
     return edited(RSocketSession, "commit", edit)
 
 
+def resumed_at_what_has_come() -> Sabotage:
+    return edited(rsocket_links.Links, "link_up", ("position = self._position()", "position = self._received"))
+
+
 def request_not_retained() -> Sabotage:
     edit = "        retained.append(self._codec.request_n_frame(stream_id, count)[self._codec.prefix_bytes :])\n", ""
     return edited(RSocketSession, "checkpoint", edit)
@@ -226,6 +230,13 @@ SABOTEURS: Sequence[Saboteur] = (
         "",
         "kills",
         reported_what_has_come,
+    ),
+    Saboteur(
+        "RSocket resumes too far",
+        "an RSocket collector whose link broke goes on behind what has come, and not behind its last checkpoint",
+        "",
+        "full disks",
+        resumed_at_what_has_come,
     ),
     Saboteur(
         "request not in the checkpoint",

@@ -26,6 +26,7 @@ LABORATORIES: Final[dict[str, Laboratory]] = {
     "identities": identities.identities,
     "collectors": collecting.collectors,
     "kills": collecting.kills,
+    "full disks": collecting.full_disks,
     "long outages": collecting.long_outages,
     "ownership": collecting.ownership,
     "queries": planning.queries,

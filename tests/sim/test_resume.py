@@ -266,6 +266,63 @@ def test_another_process_goes_on_from_a_checkpoint(build, died, fragment_bytes) 
     assert world.client.streams() == [stream]
 
 
+@pytest.mark.parametrize("fragment_bytes", [64, 1_000_000])
+@pytest.mark.parametrize("second_cut", [0, 40, 130, 377, 2_000])
+def test_what_no_checkpoint_covers_outlives_links_and_the_process(build, fragment_bytes, second_cut) -> None:
+    world = World(build, fragment_bytes=fragment_bytes)
+    world.connect()
+    stream = world.client.open(world.kind.STREAM, "s", world.payload(), 100)
+    world.drive()
+    checkpoint = world.client.checkpoint(stream, 0)
+    world.client.commit()
+    world.drive()
+    items = [b"%04d" % number * 50 for number in range(8)]
+    for item in items[:6]:
+        world.server.send(stream, world.payload(item))
+    # The disk is full, so there is no other checkpoint; and the links break.
+    world.drive(1_000)
+    for budget in (second_cut, 1 << 60):
+        world.cut()
+        world.connect()
+        world.drive(budget)
+    for item in items[6:]:
+        world.server.send(stream, world.payload(item))
+    world.drive()
+    assert world.items["client", stream] == items
+    # Whoever is killed now goes on from the checkpoint.
+    world.cut()
+    dialects = build.module("penstock.dialects")
+    world.client = dialects.client_session("rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN)
+    world.items.clear()
+    world.connect()
+    world.drive()
+    assert world.items["client", stream] == items
+    assert world.closed == []
+
+
+def test_server_that_goes_on_elsewhere_than_it_was_asked_to_ends_the_session(build) -> None:
+    wire, frames = build.module("penstock.wire.rsocket_v1"), build.module("penstock.wire.frames")
+    errors = build.module("penstock.errors")
+    codec = wire.RSocketV1()
+    world = World(build)
+    world.connect()
+    stream = world.client.open(world.kind.STREAM, "s", world.payload(), 100)
+    world.drive()
+    world.client.checkpoint(stream, 0)
+    world.client.commit()
+    world.drive()
+    world.server.send(stream, world.payload(b"x" * 10))
+    world.drive()
+    world.cut()
+    world.client.link_up(world.now)
+    world.client.take_output()
+    world.client.receive(codec.frame(frames.ResumeOkFrame(0)), world.now)
+    longer = frames.Frame(frames.FrameType.PAYLOAD, stream, frames.NEXT, 0, None, b"x" * 11)
+    world.client.receive(codec.frame(longer), world.now)
+    world.collect()
+    assert [type(error) for error in world.closed] == [errors.ResumeRejected]
+
+
 @pytest.mark.parametrize("another_process", [False, True])
 def test_half_an_item_has_time_for_its_other_half_after_a_long_outage(build, another_process) -> None:
     world = World(build, fragment_bytes=64, resume_timeout=10_000.0, reassembly_timeout=60.0)

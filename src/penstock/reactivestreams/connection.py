@@ -176,7 +176,9 @@ class Connection:
                 return
             if timer is Timer.FIRST_FRAME:
                 limit = self._settings.first_frame_timeout
-                self._abort(SetupRejected(f"the peer said no hello within {limit:g} s"))
+                text = f"the peer said no hello within {limit:g} s"
+                # A server that is silent has refused nobody: another try may help.
+                self._abort(LinkLost(text) if self._is_client else SetupRejected(text))
             elif timer is Timer.GOODBYE:
                 self._leave_or_give_up(now)
             elif timer is Timer.SILENCE:

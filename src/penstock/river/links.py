@@ -68,7 +68,8 @@ class Links(Oversized):
             self._refused_by_peer()
             if self._state == CLOSED:
                 return
-        if self._link == HANDSHAKING and not self._established:
+        # Where another process has been answered before, the codec is right: there is a server to be waited for.
+        if self._link == HANDSHAKING and not self._established and not self._taken_over:
             self._hung_up += 1
             if self._hung_up == HANG_UPS:
                 codec = self._codec.name

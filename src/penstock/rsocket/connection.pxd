@@ -33,6 +33,7 @@ cdef class Connection:
     cdef Deframer _deframer
     cdef long long _received
     cdef long long _reported
+    cdef long long _repeated
     cdef bint _unheard
     cdef bint _begins_again
     cdef object _refusal

@@ -108,6 +108,8 @@ class Connection:
         # Positions: what we have received, and what of it we say is safe.
         self._received = 0
         self._reported = -1
+        # Bytes that have come before, and come again over this link.
+        self._repeated = 0
         # A client's set-up can be said again: nobody has answered it. The next link begins with it; and why a server
         # has refused it, maybe because it had read the one before.
         self._unheard = is_client and token is not None

@@ -59,7 +59,11 @@ class Links(Connection):
             self._link = RESUMING
             replay = self._outbound.replay
             major, minor = self._dialect.version
-            frame = ResumeFrame(self._token, self._received, 0 if replay is None else replay.first, major, minor)
+            # The server forgets what lies before the position that it is told. So it is the one that is safe, and what
+            # has come behind it comes again.
+            position = self._position()
+            self._repeated = self._received - position
+            frame = ResumeFrame(self._token, position, 0 if replay is None else replay.first, major, minor)
             self._outbound.outbox.write(self._codec.frame(frame))
             self._start_keepalive(settings.keepalive_interval, settings.keepalive_lifetime, now)
             self._timers.stop(Timer.KEEPALIVE)
@@ -165,7 +169,7 @@ class Links(Connection):
         codec = self._codec
         buffer = deframer.buffer
         start = deframer.start
-        if self._link == UP and self._state != NEW:
+        if self._link == UP and self._state != NEW and self._repeated == 0:
             run = codec.scan_run(deframer, MAX_REQUEST_N)
             if run is not None:
                 if not self._established:
@@ -192,10 +196,19 @@ class Links(Connection):
             if not self._established:
                 self._establish()
             if _FIRST_COUNTED <= frame.type <= _LAST_COUNTED:
+                if self._repeated > 0:
+                    self._pass_over(deframer.end - start)
+                    return
                 self._received += deframer.end - start
             if self._own_ids:
                 self._number(frame)
             self._inbound.frame(frame, now)
+
+    def _pass_over(self, size: int) -> None:
+        """Drop a frame that has come before. Raises ResumeRejected where the server goes on elsewhere."""
+        self._repeated -= size
+        if self._repeated < 0:
+            raise ResumeRejected("the server did not go on at the position that it was asked for")
 
     def _number(self, frame: Frame) -> None:
         """Tell streams of the peer's by the sign of their ids.
@@ -239,6 +252,7 @@ class Links(Connection):
     def _suspend(self) -> None:
         """Go on without a link: what is sent now waits in the replay."""
         self._link = DOWN
+        self._repeated = 0
         self._keepalive.stop()
         self._timers.stop(Timer.REASSEMBLY)
         self._outbound.linked = False
