@@ -311,7 +311,7 @@ def test_a_session_whose_gap_is_recorded_is_resumed_after_a_kill(
         patch.setattr(JournalWriter, "append", killed)
         log.append(items(0, 3), "route", state)
     log = opened()
-    assert (log.state.checkpoint, log.state.outstanding, log.token, log.loss) == (b"checkpoint", 5, b"token", "")
+    assert (log.state.checkpoint, log.state.outstanding, log.token, log.loss) == (CHECKPOINT, 5, b"token", "")
     log.append(items(0, 3), "route", state)
     assert recorded(tmp_path) == [(0, NOT_RESUMED)]
 
