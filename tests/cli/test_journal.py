@@ -9,7 +9,7 @@ import pytest
 
 from penstock.journal import Journal
 from penstock.journal.format import ITEMS
-from penstock.journal.layout import COMMITTED, log_folder
+from penstock.journal.layout import COMMITTED, LOCK, log_folder
 from penstock.journal.retention import commit
 from penstock.journal.writer import JournalWriter
 from tests.cli.conftest import Penstock, assert_one_line
@@ -129,6 +129,21 @@ def test_verify_goes_on_behind_a_bad_log(penstock: Penstock, tmp_path: Path) -> 
     assert "no _log.json" in result.err
     sounds = [each["sound"] for each in penstock("journal", "verify", str(tmp_path), "--json").objects]
     assert sounds == [True, False, False]
+
+
+def test_a_log_of_which_nothing_has_come_is_no_damage(penstock: Penstock, tmp_path: Path) -> None:
+    fill(tmp_path, "a", 3)
+    folder = log_folder(tmp_path, "b")
+    folder.mkdir()
+    (folder / LOCK).touch()
+    for verb in ("ls", "verify"):
+        result = penstock("journal", verb, str(tmp_path))
+        assert result.code == 0
+        assert result.err == ""
+        assert result.out.decode().splitlines()[1] == "b: nothing has been collected yet"
+        assert penstock("journal", verb, str(tmp_path), "--json").objects[1]["uuid"] == ""
+    result = penstock("journal", "repair", str(tmp_path), "b")
+    assert (result.code, result.out) == (0, b"b: nothing to do\n")
 
 
 def test_verify_compares_two_copies(penstock: Penstock, tmp_path: Path) -> None:

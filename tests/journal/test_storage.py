@@ -7,6 +7,7 @@ import pytest
 
 from penstock import JournalCorrupt, JournalError, JournalMissing
 from penstock.journal import JournalReader, storage
+from penstock.journal.layout import log_folder
 from penstock.journal.mark import Mark
 from penstock.journal.storage import LogFolder, list_sources, resolve
 from tests.journal.logs import SOURCE, entries, numbers, segment, write
@@ -55,6 +56,27 @@ def test_a_journal_that_is_not_there_is_missing(tmp_path: Path, away: bool) -> N
 def test_a_log_that_is_not_there_is_empty(tmp_path: Path) -> None:
     log = LogFolder.of(tmp_path, SOURCE)
     assert (log.segments(), log.mark(), log.content(0)) == ([], None, None)
+
+
+@pytest.mark.parametrize(
+    ("names", "awaited"),
+    [
+        ([], False),
+        (["_lock"], True),
+        (["_lock", "_secret"], True),
+        (["_secret"], False),
+        (["_lock", "_durable"], False),
+        (["_lock", "00000000000000000000.arrows"], False),
+    ],
+)
+def test_a_log_is_awaited_while_there_is_only_a_lock(tmp_path: Path, names: list[str], awaited: bool) -> None:
+    log = LogFolder.of(tmp_path, SOURCE)
+    assert not log.is_awaited()
+    folder = log_folder(tmp_path, SOURCE)
+    folder.mkdir()
+    for name in names:
+        (folder / name).touch()
+    assert log.is_awaited() == awaited
 
 
 def test_what_a_log_holds(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ Folder = Annotated[str, typer.Argument(help="The journal: a folder, or a URI suc
 Source = Annotated[str | None, typer.Option("--source", help="One log of the journal; else all of them.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print a JSON object for each log.")]
 POLL_SECONDS: Final = 0.2
+NOTHING_YET: Final = "nothing has been collected yet"
+DAMAGED: Final = "rows are damaged; `penstock journal verify` says which and why"
 
 
 @app.command()
@@ -34,39 +36,48 @@ def ls(folder: Folder, source: Source = None, as_json: AsJson = False) -> None:
 
     Example: penstock journal ls data/flights
     """
-    from ..errors import JournalError
-
     journal, names = _logs(folder, source)
     sound = True
     for name in names:
-        try:
-            fields = _summary(journal.reader(name))
-        except JournalError as error:
-            complain(f"{name}: {error}")
-            fields = {"error": str(error)}
-        else:
-            if fields["damaged"]:
-                complain(f"{name}: rows are damaged; `penstock journal verify` says which and why")
-        sound = sound and not (fields.get("error") or fields["damaged"])
+        fields = _summary(journal, name)
+        problem = fields.get("error") or (DAMAGED if fields.get("damaged") else "")
+        if problem:
+            complain(f"{name}: {problem}")
+            sound = False
         if as_json:
             print(json.dumps({"source": name} | fields))
         elif "error" not in fields:
-            span = f"positions {fields['first']:,} to {fields['end']:,}, {fields['bytes']:,} bytes"
-            damaged = "".join(f", {first:,} to {end - 1:,} damaged" for first, end in fields["damaged"])
-            print(f"{name}: {span}, {fields['gaps']} gaps{damaged}")
+            print(f"{name}: {_line(fields)}")
     if not sound:
         raise typer.Exit(FAILED)
 
 
-def _summary(reader: JournalReader) -> dict[str, Any]:
-    return {
-        "uuid": reader.uuid,
-        "first": reader.first,
-        "end": reader.end,
-        "bytes": reader.bytes_between(reader.first, reader.end),
-        "gaps": len(reader.gaps()),
-        "damaged": reader.damage(),
-    }
+def _summary(journal: Journal, name: str) -> dict[str, Any]:
+    """Return what `ls` tells of a log: no more than an error where it cannot be read."""
+    from ..errors import JournalError
+
+    try:
+        if journal.is_awaited(name):
+            return {"uuid": ""}
+        reader = journal.reader(name)
+        return {
+            "uuid": reader.uuid,
+            "first": reader.first,
+            "end": reader.end,
+            "bytes": reader.bytes_between(reader.first, reader.end),
+            "gaps": len(reader.gaps()),
+            "damaged": reader.damage(),
+        }
+    except JournalError as error:
+        return {"error": str(error)}
+
+
+def _line(fields: dict[str, Any]) -> str:
+    if not fields["uuid"]:
+        return NOTHING_YET
+    damaged = "".join(f", {first:,} to {end - 1:,} damaged" for first, end in fields["damaged"])
+    span = f"positions {fields['first']:,} to {fields['end']:,}, {fields['bytes']:,} bytes"
+    return f"{span}, {fields['gaps']} gaps{damaged}"
 
 
 @app.command()
@@ -122,6 +133,8 @@ def verify(
             span = f"{report.rows:,} rows from {report.first:,} to {report.end:,} are sound"
             compared = f"; {report.compared}" if report.compared and report.sound else ""
             print(f"{name}: {span}; {len(report.gaps)} gaps{compared}; head {report.head}")
+        elif report.sound:
+            print(f"{name}: {NOTHING_YET}")
     if not all(reports[name].sound for name in names):
         raise typer.Exit(FAILED)
 

@@ -41,6 +41,15 @@ class Journal:
         """
         return list_sources(*resolve(self.path))
 
+    def is_awaited(self, source: str) -> bool:
+        """Return whether the log that `source` names has a collector that has received nothing yet.
+
+        Raises:
+            JournalError: The journal cannot be reached.
+
+        """
+        return LogFolder.of(self.path, source).is_awaited()
+
     def reader(self, source: str) -> JournalReader:
         """Return a reader of the log that `source` names, one of :meth:`sources`; see `JournalReader`."""
         return JournalReader(self.path, source)

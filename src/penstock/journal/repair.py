@@ -86,6 +86,8 @@ def repair(
     folder = log_folder(path, source)
     if not folder.is_dir():
         raise LocalError(f"{folder}: there is no such log")
+    if LogFolder.local(folder).is_awaited():
+        return Repair(source)
     if not apply:
         found, _ = _look(folder, source)
         if found.actions:

@@ -14,7 +14,18 @@ from ..errors import JournalCorrupt, JournalError, JournalMissing
 from .gaps import MAX_GAPS_BYTES, Gap
 from .gaps import decode as decode_gaps
 from .identity import MAX_IDENTITY_BYTES, Identity, decode, without_identity
-from .layout import DURABLE, GAPS, IDENTITY, TRIMMED, segment_name, segment_position, source_folder, source_of
+from .layout import (
+    DURABLE,
+    GAPS,
+    IDENTITY,
+    LOCK,
+    SECRET,
+    TRIMMED,
+    segment_name,
+    segment_position,
+    source_folder,
+    source_of,
+)
 from .mark import MAX_MARK_FILE_BYTES, Mark, newest
 from .trimmed import MAX_TRIMMED_BYTES
 from .trimmed import decode as decode_trimmed
@@ -119,6 +130,13 @@ class LogFolder:
         """
         data = self._small(IDENTITY, MAX_IDENTITY_BYTES)
         return None if data is None else decode(data, f"{self.path}/{IDENTITY}")
+
+    def is_awaited(self) -> bool:
+        """Return whether a collector has been here that has received nothing yet: it leaves a lock, and no log."""
+        with _errors(self.path):
+            infos = self.filesystem.get_file_info(pyarrow.fs.FileSelector(self.path, allow_not_found=True))
+        names = {info.base_name for info in infos}
+        return LOCK in names and names <= {LOCK, SECRET}
 
     def require(self) -> Identity:
         """Return what the log is.

@@ -26,7 +26,7 @@ class Report:
 
     source: str
     uuid: str = ""
-    """The log's; empty if it cannot be told."""
+    """The log's; empty if it cannot be told, or if nothing has been collected yet."""
     first: int = 0
     """The position of the first row."""
     end: int = 0
@@ -68,6 +68,8 @@ def verify(log: LogFolder, source: str, against: LogFolder | None = None) -> Rep
     """
     report = Report(source)
     try:
+        if log.is_awaited():
+            return report
         _read(report, log)
         if against is not None:
             comparison = compare(log, against)
