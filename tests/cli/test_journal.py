@@ -9,7 +9,7 @@ import pytest
 
 from penstock.journal import Journal
 from penstock.journal.format import ITEMS
-from penstock.journal.layout import COMMITTED, LOCK, log_folder
+from penstock.journal.layout import COMMITTED, LOCK, SECRET, log_folder
 from penstock.journal.retention import commit
 from penstock.journal.writer import JournalWriter
 from tests.cli.conftest import Penstock, assert_one_line
@@ -136,6 +136,7 @@ def test_a_log_of_which_nothing_has_come_is_no_damage(penstock: Penstock, tmp_pa
     folder = log_folder(tmp_path, "b")
     folder.mkdir()
     (folder / LOCK).touch()
+    (folder / SECRET).touch()
     for verb in ("ls", "verify"):
         result = penstock("journal", verb, str(tmp_path))
         assert result.code == 0

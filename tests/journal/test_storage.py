@@ -62,14 +62,13 @@ def test_a_log_that_is_not_there_is_empty(tmp_path: Path) -> None:
     ("names", "awaited"),
     [
         ([], False),
-        (["_lock"], True),
+        (["_lock"], False),
         (["_lock", "_secret"], True),
-        (["_secret"], False),
-        (["_lock", "_durable"], False),
-        (["_lock", "00000000000000000000.arrows"], False),
+        (["_lock", "_secret", "_durable"], False),
+        (["_lock", "_secret", "00000000000000000000.arrows"], False),
     ],
 )
-def test_a_log_is_awaited_while_there_is_only_a_lock(tmp_path: Path, names: list[str], awaited: bool) -> None:
+def test_a_log_is_awaited_while_there_is_only_a_secret(tmp_path: Path, names: list[str], awaited: bool) -> None:
     log = LogFolder.of(tmp_path, SOURCE)
     assert not log.is_awaited()
     folder = log_folder(tmp_path, SOURCE)

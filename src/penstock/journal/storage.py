@@ -132,11 +132,13 @@ class LogFolder:
         return None if data is None else decode(data, f"{self.path}/{IDENTITY}")
 
     def is_awaited(self) -> bool:
-        """Return whether a collector has been here that has received nothing yet: it leaves a lock, and no log."""
+        """Return whether a collector has opened a stream of which nothing has come yet: it has a secret, and no log.
+
+        A lock alone does not tell that: it may be what a disk has left of a log.
+        """
         with _errors(self.path):
             infos = self.filesystem.get_file_info(pyarrow.fs.FileSelector(self.path, allow_not_found=True))
-        names = {info.base_name for info in infos}
-        return LOCK in names and names <= {LOCK, SECRET}
+        return {info.base_name for info in infos} == {LOCK, SECRET}
 
     def require(self) -> Identity:
         """Return what the log is.
