@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from penstock import JournalCorrupt, JournalLocked, JournalMismatch
@@ -49,6 +50,15 @@ def opening(log: FeedLog, checkpoint: bytes | None = CHECKPOINT, token: bytes = 
     state = State(checkpoint, True, False, 5, state.session)
     log.keep(state)
     return state
+
+
+def killed_while_appending(log: FeedLog, batch: pa.RecordBatch, state: State) -> None:
+    def killed(*arguments: object) -> int:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(JournalWriter, "append", killed)
+        log.append(batch, "route", state)
 
 
 def recorded(path: Path) -> list[tuple[int, str]]:
@@ -241,18 +251,11 @@ def test_a_complete_stream_stays_complete_if_the_next_never_opens(opened: Callab
     assert opened().state == state
 
 
-def test_a_killed_creation_is_gone_on_with(
-    tmp_path: Path, opened: Callable[..., FeedLog], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_creation_is_gone_on_with(tmp_path: Path, opened: Callable[..., FeedLog]) -> None:
     log = opened()
     state = opening(log)
 
-    def killed(*arguments: object) -> int:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(JournalWriter, "append", killed)
-        log.append(items(0, 3), "route", state)
+    killed_while_appending(log, items(0, 3), state)
     assert (log_folder(tmp_path, SOURCE) / IDENTITY).exists()
     log = opened()
     assert (log.exists, log.opening, log.state, log.token) == (True, True, state, b"token")
@@ -263,7 +266,6 @@ def test_a_killed_creation_is_gone_on_with(
 def test_a_gap_is_recorded_once_though_a_kill_follows_it(
     tmp_path: Path,
     opened: Callable[..., FeedLog],
-    monkeypatch: pytest.MonkeyPatch,
     checkpoint: bytes | None,
     rows: int,
 ) -> None:
@@ -278,12 +280,7 @@ def test_a_gap_is_recorded_once_though_a_kill_follows_it(
     log.append_gap(log.loss)
     state = opening(log, checkpoint)
 
-    def killed(*arguments: object) -> int:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(JournalWriter, "append", killed)
-        log.append(items(rows, 3), "route", state)
+    killed_while_appending(log, items(rows, 3), state)
     assert recorded(tmp_path) == [(rows, NOT_RESUMED)]
     log = opened()
     assert log.loss == ("" if checkpoint else NOT_RESUMED)
@@ -297,19 +294,14 @@ def test_a_gap_is_recorded_once_though_a_kill_follows_it(
 
 
 def test_a_session_whose_gap_is_recorded_is_resumed_after_a_kill(
-    tmp_path: Path, opened: Callable[..., FeedLog], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, opened: Callable[..., FeedLog]
 ) -> None:
     opened().begin(b"")
     log = opened()
     log.append_gap(log.loss)
     state = opening(log)
 
-    def killed(*arguments: object) -> int:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(JournalWriter, "append", killed)
-        log.append(items(0, 3), "route", state)
+    killed_while_appending(log, items(0, 3), state)
     log = opened()
     assert (log.state.checkpoint, log.state.outstanding, log.token, log.loss) == (CHECKPOINT, 5, b"token", "")
     log.append(items(0, 3), "route", state)
