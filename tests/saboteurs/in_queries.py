@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
+from penstock.errors import JournalCorrupt, JournalError, JournalMissing
 from penstock.journal import retention
 from penstock.spark import driver, planning, reading, source
 from penstock.spark.cursor import Cursor
@@ -28,30 +29,22 @@ def skipped_in_silence() -> Sabotage:
     return replaced((planning, "record", lambda *arguments: None))
 
 
-def missing_journal_is_empty() -> Sabotage:
+def rows_that_end_at(silenced: type[JournalError]) -> Sabotage:
     real = reading._rows
 
-    def rows(journal: str, part: Any) -> Any:
-        try:
-            yield from real(journal, part)
-        except reading.DataLost:
-            raise
-        except planning.JournalError:
-            return
+    def rows(options: Any, part: Any) -> Any:
+        with suppress(silenced):
+            yield from real(options, part)
 
     return replaced((reading, "_rows", rows))
 
 
+def missing_journal_is_empty() -> Sabotage:
+    return rows_that_end_at(JournalMissing)
+
+
 def damaged_rows_skipped_by_tasks() -> Sabotage:
-    real = reading._rows
-
-    def rows(journal: str, part: Any) -> Any:
-        try:
-            yield from real(journal, part)
-        except reading.JournalCorrupt:
-            return
-
-    return together(replaced((reading, "_rows", rows)), replaced((planning, "losses", lambda *arguments: [])))
+    return together(rows_that_end_at(JournalCorrupt), replaced((planning, "losses", lambda *arguments: [])))
 
 
 def other_log_under_a_checkpoint() -> Sabotage:

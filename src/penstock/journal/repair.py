@@ -131,8 +131,12 @@ def _look(folder: Path, source: str) -> tuple[Repair, list[_Step]]:
     if bodies:
         steps.append(lambda now: accept(folder, bodies, now))
     if contradicted:
-        steps.append(lambda _: set_aside(folder / DURABLE))
+        steps.append(partial(_set_aside, folder / DURABLE))
     return found, steps
+
+
+def _set_aside(path: Path, _: float) -> None:
+    set_aside(path)
 
 
 def _small_files(log: LogFolder, folder: Path, uuid: str, found: Repair, steps: list[_Step]) -> list[str]:
@@ -148,7 +152,7 @@ def _small_files(log: LogFolder, folder: Path, uuid: str, found: Repair, steps: 
         except JournalCorrupt as error:
             found.actions.append(f"set aside {name} ({error}): {loss}")
             found.loses = True
-            steps.append(lambda _, name=name: set_aside(folder / name))  # type: ignore[misc]
+            steps.append(partial(_set_aside, folder / name))
             gone.append(name)
     return gone
 
@@ -222,7 +226,7 @@ def _identity(folder: Path, found: Repair, steps: list[_Step]) -> str:
         raise JournalCorrupt(f"{folder}: {why}, and its segments do not tell what log this is; restore it from a copy")
     uuid = uuids.pop()
     found.actions.append(f"write {IDENTITY} anew with the UUID {uuid}, which the segments tell ({why})")
-    steps.append(lambda _: set_aside(folder / IDENTITY))
+    steps.append(partial(_set_aside, folder / IDENTITY))
     steps.append(lambda now: _restore(folder, uuid, now))
     return uuid
 
