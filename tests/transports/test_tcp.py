@@ -6,7 +6,7 @@ import os
 import socket
 import ssl
 import stat
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +14,14 @@ from typing import Any
 
 import pytest
 import trustme
+import uvloop
 
-from penstock import ConnectError, LinkLost, Settings, UrlError
-from penstock.transports import tcp
+from penstock import ConnectError, LinkLost, Settings, UrlError, transports
+from penstock.settings import DEFAULT_SETTINGS
+from penstock.transports import Link, tcp
+from penstock.urls import parse_url
 from tests.transports import interactions
-from tests.transports.recording import TCP, connected, joined, listening
+from tests.transports.recording import TCP, Recorder, connected, joined, listening
 from tests.waiting import turns
 
 SHORT = Settings(connect_timeout=0.05)
@@ -132,6 +135,37 @@ async def test_a_link_that_is_reset_is_lost_with_the_reason() -> None:
         error = await client.lost()
         assert isinstance(error, LinkLost)
         assert "reset" in str(error)
+
+
+class Shy(Recorder):
+    """Wants no link at all."""
+
+    def link_made(self, link: Link) -> None:
+        super().link_made(link)
+        link.abort()
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_link_that_is_lost_at_once_leaves_no_socket_that_closes_the_file_of_somebody_else(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, kept = tcp._connected, list[socket.socket]()
+
+    async def keep(*place: Any) -> socket.socket:
+        kept.append(await connect(*place))
+        return kept[0]
+
+    async def lose() -> int:
+        async with listening() as place:
+            shy = Shy()
+            await transports.connect(parse_url(place.url), shy, DEFAULT_SETTINGS, None)
+            await shy.lost()
+        # A closed descriptor has a number that the next file gets.
+        return kept[0].fileno()
+
+    monkeypatch.setattr(tcp, "_connected", keep)
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        assert runner.run(lose()) == -1
 
 
 # Places.

@@ -231,7 +231,10 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
             connection = await _connected(loop, host, url.port or 0)
             name = host if context is not None else None
             options = _tls(context, settings)
-            await loop.create_connection(protocol, sock=connection, server_hostname=name, **options)
+            try:
+                await loop.create_connection(protocol, sock=connection, server_hostname=name, **options)
+            finally:
+                _let_go(loop, connection)
 
 
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> SocketListener:
@@ -334,6 +337,14 @@ def _no_delay(connection: socket.socket) -> None:
     # Flushes are batched by us; Nagle's algorithm would only hold them back.
     if connection.family != socket.AF_UNIX:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def _let_go(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
+    """Leave the descriptor to a loop that has taken it over; asyncio's own loops go on with the object."""
+    # uvloop closes descriptors by itself, and tells the object only of a link that is lost later than this. The object
+    # would close the number once more, and by then it may be that of a file of another thread.
+    if not isinstance(loop, asyncio.BaseEventLoop):
+        connection.detach()
 
 
 def _tls(context: tls.SSLContext | None, settings: Settings) -> dict[str, Any]:
