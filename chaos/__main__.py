@@ -105,11 +105,13 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
     asyncio.run(run(report, options, folder))
     report.write(folder / "report.json")
+    if not report.sound:
+        # First: the last lines of a log are what people see of it.
+        print(*postmortem(report, folder), sep="\n")
     print(report.table())
     if options.page:
         insert(PAGE, report.table())
     if not report.sound:
-        print(*postmortem(report, folder), sep="\n")
         sys.exit(f"chaos: the promise was broken with seed {seed}; everything is in {folder}")
     if options.keep is None:
         shutil.rmtree(folder)

@@ -137,6 +137,8 @@ class LinkProxy:
                 await writer.drain()
                 return
             for each in range(at, min(at + TRICKLE, len(data))):
+                if writer.is_closing():
+                    return
                 writer.write(data[each : each + 1])
             at += TRICKLE
             await writer.drain()
