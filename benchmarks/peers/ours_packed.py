@@ -14,7 +14,7 @@ from penstock import Payload, Peer, Service, Settings, connect, serve
 from penstock.kinds import Kind
 from penstock.reactivestreams.session import ReactiveStreamsSession
 from penstock.wire.columns import ColumnBuilder
-from penstock.wire.reactivestreams import Message, Type, encode
+from penstock.wire.reactivestreams.codec import Message, Type, encode
 
 WIDTH = 8
 BATCH_ROWS = 65_536

@@ -69,9 +69,9 @@ if TYPE_CHECKING:
     from .kinds import Kind
     from .leases import AdaptiveLease, FixedLease, IntervalLease, Lease, LeaseUsage
     from .payload import MetadataPush, Payload, PayloadRun
-    from .rsocket.authentication import Bearer, Custom, Simple
-    from .rsocket.composite import Metadata
-    from .rsocket.tracing import TraceContext
+    from .rsocket.extensions.authentication import Bearer, Custom, Simple
+    from .rsocket.extensions.composite import Metadata
+    from .rsocket.extensions.tracing import TraceContext
     from .schema.named import TypedError
     from .settings import Settings
     from .tap import Outcome, Tap
@@ -164,9 +164,9 @@ _MODULES = {
     "AdaptiveLease": "leases",
     "Admitted": "aio.admission",
     "Balancer": "aio.balance",
-    "Bearer": "rsocket.authentication",
+    "Bearer": "rsocket.extensions.authentication",
     "Connection": "connection",
-    "Custom": "rsocket.authentication",
+    "Custom": "rsocket.extensions.authentication",
     "FixedLease": "leases",
     "IntervalLease": "leases",
     "Items": "aio.streams",
@@ -174,7 +174,7 @@ _MODULES = {
     "Kind": "kinds",
     "Lease": "leases",
     "LeaseUsage": "leases",
-    "Metadata": "rsocket.composite",
+    "Metadata": "rsocket.extensions.composite",
     "MetadataPush": "payload",
     "Metrics": "aio.metrics",
     "MetricsSnapshot": "aio.metrics",
@@ -189,10 +189,10 @@ _MODULES = {
     "Service": "aio.service",
     "Settings": "settings",
     "Setup": "aio.admission",
-    "Simple": "rsocket.authentication",
+    "Simple": "rsocket.extensions.authentication",
     "Stream": "aio.streams",
     "Tap": "tap",
-    "TraceContext": "rsocket.tracing",
+    "TraceContext": "rsocket.extensions.tracing",
     "TypedError": "schema.named",
     "TypedPeer": "aio.typed_peer",
     "TypedStream": "aio.typed_peer",

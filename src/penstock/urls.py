@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from .dialects import OPTIONS, PROTOCOLS
 from .errors import UrlError
+from .protocols import OPTIONS, PROTOCOLS
 
 __all__ = ["TRANSPORTS", "Url", "parse_url"]
 

@@ -12,7 +12,7 @@ import trustme
 import penstock
 from penstock import Kind, Payload, Service, Settings, Setup, SetupRejected
 from penstock.aio.admission import Acceptor
-from penstock.dialects import client_session
+from penstock.protocols import client_session
 from tests.aio.fakes import FakeSession
 from tests.builds import Build
 from tests.waiting import turns, until

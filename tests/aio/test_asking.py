@@ -8,7 +8,7 @@ from penstock import Balancer, Kind, LocalError, Metadata, Payload, Peer, Settin
 from penstock.aio.asking import Asking
 from penstock.aio.driver import Driver
 from penstock.aio.intercepted import InterceptedPeer
-from penstock.aio.lasting import LastingPeer
+from penstock.aio.reconnecting import LastingPeer
 from penstock.aio.streams import NoDriver, Stream, Wanted
 
 

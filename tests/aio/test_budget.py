@@ -11,7 +11,7 @@ import penstock
 from penstock import ApplicationError, ConnectError
 from penstock.aio import budget as module
 from penstock.aio.budget import Budgeted, RetryBudget
-from penstock.aio.lasting import LastingPeer
+from penstock.aio.reconnecting import LastingPeer
 from tests.aio.serving import alone
 from tests.waiting import turns, until
 

@@ -25,7 +25,7 @@ from penstock import Kind, Payload, Service, SessionError, Settings
 from penstock.aio.server import Server
 from penstock.rsocket.dialect import DIALECTS
 from penstock.rsocket.session import RSocketSession
-from penstock.wire.reactivestreams import Message, Type, encode
+from penstock.wire.reactivestreams.codec import Message, Type, encode
 from tests.cli.conftest import INTEROP, SECONDS, serving
 from tests.transports.certificates import Certificates
 from tests.transports.raw_http2 import raw_client

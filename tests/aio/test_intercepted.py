@@ -80,8 +80,8 @@ async def test_a_request_may_be_changed() -> None:
 
 
 async def test_metadata_that_is_routed_travels_as_it_is() -> None:
-    from penstock.rsocket.metadata import composite, entries, routing
-    from penstock.rsocket.mimes import ROUTING
+    from penstock.rsocket.extensions.metadata import composite, entries, routing
+    from penstock.rsocket.extensions.mimes import ROUTING
 
     parts = [(ROUTING, routing("echo")), ("text/plain", b"beside")]
 

@@ -8,7 +8,7 @@ import penstock
 from penstock import Service, Settings
 from penstock.aio.refusals import WINDOW, Refusals
 from penstock.rsocket.dialect import RSOCKET_1_0
-from penstock.wire.frames import ResumeFrame
+from penstock.wire.rsocket.frames import ResumeFrame
 from tests.waiting import until
 
 

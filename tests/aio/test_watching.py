@@ -27,8 +27,8 @@ from penstock import (
 )
 from penstock.aio.driver import Driver
 from penstock.aio.watching import WatchedDriver, Watchers
-from penstock.dialects import acceptor, client_session
 from penstock.events import ItemReceived
+from penstock.protocols import acceptor, client_session
 from tests.aio.serving import make_service
 from tests.aio.taps import Notes
 from tests.aio.test_client import Proxy

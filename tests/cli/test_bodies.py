@@ -5,7 +5,7 @@ import pytest
 from penstock.cli.bodies import bodies_of
 from penstock.errors import LocalError
 from penstock.payload import Payload
-from penstock.wire.river_values import encode_value
+from penstock.wire.river.values import encode_value
 
 
 def test_msgpack_is_written_and_read_as_json() -> None:

@@ -9,7 +9,7 @@ import pytest
 from penstock import Kind, Metadata, Payload, Settings, Simple
 from penstock.cli.framedump import FrameDump
 from penstock.connection import Connection
-from penstock.dialects import client_session
+from penstock.protocols import client_session
 from tests.cli.conftest import INTEROP, SEEN, Penstock, serving
 
 FAMILY = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0")

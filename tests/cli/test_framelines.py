@@ -4,7 +4,7 @@ import pytest
 
 from penstock import Kind, Payload, Settings
 from penstock.cli.framelines import RSocketWay, way_of
-from penstock.dialects import client_session
+from penstock.protocols import client_session
 from penstock.rsocket.dialect import RSOCKET_1_0
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from penstock import Bearer, Metadata
 from penstock.cli.hiding import Hiding, is_secret, named
-from penstock.rsocket.mimes import AUTHENTICATION, COMPOSITE
-from penstock.wire.dump import line
-from penstock.wire.frames import FOLLOWS, METADATA, Frame, FrameType, ResumeFrame, SetupFrame
+from penstock.rsocket.extensions.mimes import AUTHENTICATION, COMPOSITE
+from penstock.wire.rsocket.dump import line
+from penstock.wire.rsocket.frames import FOLLOWS, METADATA, Frame, FrameType, ResumeFrame, SetupFrame
 
 SECRET = Metadata("route", auth=Bearer("geheim"), entries=[("my/own", b"open")]).encode()
 

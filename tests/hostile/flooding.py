@@ -16,7 +16,7 @@ from typing import Any
 import penstock
 from penstock import Payload, Service, Settings
 from penstock.rsocket.dialect import DIALECTS, Dialect
-from penstock.rsocket.setup import setup_frame
+from penstock.rsocket.handshake import setup_frame
 from tests.waiting import until
 
 MIB = 1024 * 1024

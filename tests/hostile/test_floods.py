@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.rsocket.dialect import DIALECTS
-from penstock.wire.frames import FOLLOWS, IGNORE, NEXT, RESPOND, ExtFrame, Frame, FrameType, KeepaliveFrame
+from penstock.wire.rsocket.frames import FOLLOWS, IGNORE, NEXT, RESPOND, ExtFrame, Frame, FrameType, KeepaliveFrame
 from tests.hostile.flooding import MIB, V00, V02, V1, attack
 
 KIB = 1024

@@ -51,7 +51,7 @@ class Subject:
         limits = build.module("penstock.settings").Settings(
             fragment_bytes=64, lease=side == "server" or bool(rng.randrange(2)), max_reassembly_bytes=100_000
         )
-        dialects = build.module("penstock.dialects")
+        dialects = build.module("penstock.protocols")
         self.acceptor = dialects.acceptor("rsocket", limits) if side == "server" else None
         self.session: Any = None
         self.now = 100.0

@@ -26,9 +26,9 @@ from penstock.rsocket.dialect import DIALECTS
 from penstock.spark.driver import SourceDriver
 from penstock.spark.offsets import Offset
 from penstock.spark.options import SourceOptions
-from penstock.wire.frames import FrameType
 from penstock.wire.framing import Deframer
-from penstock.wire.river_framing import deframer, framed
+from penstock.wire.river.framing import deframer, framed
+from penstock.wire.rsocket.frames import FrameType
 from tests.hostile.cutting import Relay
 from tests.journal.publishing import RIVER_ROUTE, ROUTE, Publisher, collecting, gaps, numbered, rows
 from tests.traces import holders, traces

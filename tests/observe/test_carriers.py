@@ -4,8 +4,8 @@ import pytest
 
 from penstock import Connection, Kind, Payload, Request
 from penstock.observe.carriers import FIELD_BYTES, FIELDS, AnyCarrier, Carrier, CompositeCarrier, RiverCarrier
-from penstock.rsocket.metadata import Router, composite, entries
-from penstock.rsocket.mimes import COMPOSITE, OCTETS, ROUTING
+from penstock.rsocket.extensions.metadata import Router, composite, entries
+from penstock.rsocket.extensions.mimes import COMPOSITE, OCTETS, ROUTING
 
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=b"}
 

@@ -7,7 +7,7 @@ import pytest
 
 import penstock
 from penstock import ApplicationError, Items, LocalError, Payload, Service, Settings
-from penstock.dialects import PROTOCOLS
+from penstock.protocols import PROTOCOLS
 from penstock.reactive import Publisher, from_aiter, publishing
 from penstock.testing import PUBLISHER_RULES, Published, check_publisher
 from tests.reactive.probe import IDLE_TURNS, Scripted

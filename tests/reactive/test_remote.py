@@ -4,7 +4,7 @@ import pytest
 
 import penstock
 from penstock import ApplicationError, LocalError, Next, PenstockError, Reconnect, Request
-from penstock.dialects import PROTOCOLS
+from penstock.protocols import PROTOCOLS
 from penstock.reactive import publisher_of, to_aiter
 from penstock.reactive.interfaces import UNBOUNDED
 from penstock.testing import SUBSCRIBER_RULES, Subscribing, check_subscriber

@@ -14,7 +14,7 @@ from penstock import (
 )
 from penstock.kinds import Kind
 from penstock.reactivestreams.session import ReactiveStreamsSession
-from penstock.wire.reactivestreams import Message, Type, encode
+from penstock.wire.reactivestreams.codec import Message, Type, encode
 from tests.sim.reactive import Raw, make, opened
 
 # Hello.

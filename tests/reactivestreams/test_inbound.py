@@ -11,7 +11,7 @@ from penstock import (
     StreamClosed,
 )
 from penstock.kinds import Kind
-from penstock.wire.reactivestreams import Message, Type
+from penstock.wire.reactivestreams.codec import Message, Type
 from tests.sim.reactive import Raw, make, opened
 
 # Ids.

@@ -9,7 +9,7 @@ from penstock import (
     ProtocolError,
 )
 from penstock.kinds import Kind
-from penstock.wire.reactivestreams import Message, Type
+from penstock.wire.reactivestreams.codec import Message, Type
 from tests.sim.pair import Cut
 from tests.sim.reactive import CUT, Raw, make, opened
 

@@ -10,7 +10,7 @@ from penstock import (
     PayloadRun,
 )
 from penstock.reactivestreams.streams import UNBOUNDED
-from penstock.wire.reactivestreams import Message, Type
+from penstock.wire.reactivestreams.codec import Message, Type
 from tests.sim.pair import CUTS
 from tests.sim.reactive import Raw, make, opened
 

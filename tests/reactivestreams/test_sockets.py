@@ -16,8 +16,8 @@ from penstock.aio.peer import Peer
 from penstock.errors import LocalError
 from penstock.journal import Journal
 from penstock.journal.collect import Collector
-from penstock.wire.reactivestreams import Items, Type
-from penstock.wire.reactivestreams_decoder import Decoder
+from penstock.wire.reactivestreams.codec import Items, Type
+from penstock.wire.reactivestreams.decoder import Decoder
 from tests.aio.serving import make_service, noted_drivers
 from tests.waiting import turns, until
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from penstock.wire.river_message import Message
-from penstock.wire.river_values import decode_value
+from penstock.wire.river.message import Message
+from penstock.wire.river.values import decode_value
 from tests.river.peers import is_greeting
 
 

@@ -10,11 +10,11 @@ from penstock.errors import LocalError, ResumeRejected
 from penstock.kinds import Kind
 from penstock.river.checkpoint import RESERVED, decode_checkpoint
 from penstock.river.identity import Identity
-from penstock.river.links import HANG_UPS
+from penstock.river.link import HANG_UPS
 from penstock.river.session import RiverSession
 from penstock.settings import Settings
-from penstock.wire.river import ACK
-from penstock.wire.river_values import decode_value
+from penstock.wire.river.codec import ACK
+from penstock.wire.river.values import decode_value
 from tests.river.peers import RANDOM, Duo, messages
 
 AGAIN = b"another process..."

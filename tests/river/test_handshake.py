@@ -7,7 +7,7 @@ from penstock.errors import SetupRejected
 from penstock.river import handshake
 from penstock.river.handshake import ExpectedState, HandshakeRequest, HandshakeResponse, check_state, code_of
 from penstock.river.sequence import Sequence
-from penstock.wire.river import CODECS
+from penstock.wire.river.codec import CODECS
 
 
 @pytest.mark.parametrize("codec", CODECS)

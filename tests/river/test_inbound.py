@@ -9,7 +9,7 @@ from penstock.events import Canceled, Completed, ItemReceived, Requested
 from penstock.kinds import Kind
 from penstock.payload import Payload
 from penstock.settings import Settings
-from penstock.wire.river_message import Message
+from penstock.wire.river.message import Message
 from tests.river.peers import Duo, Raw, body_of
 
 ADD = {"serviceName": "demo", "procedureName": "add"}

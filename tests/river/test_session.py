@@ -20,7 +20,7 @@ from penstock.payload import Payload, PayloadRun
 from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.settings import Settings
-from penstock.wire.river import CANCEL, CLOSE
+from penstock.wire.river.codec import CANCEL, CLOSE
 from tests.river.peers import RANDOM, Duo, Raw, body_of, messages
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.errors import SessionStoreError
 from penstock.events import Closed, Established, Requested
 from penstock.payload import Payload
-from penstock.wire.river_values import encode_value
+from penstock.wire.river.values import encode_value
 from tests.river.peers import body_of
 from tests.river.test_stored_sessions import Kept
 

@@ -67,7 +67,7 @@ def test_what_is_no_rsocket_is_told_apart_and_answered_with_nothing(
 
 
 def resume_frame(build: Build, token: bytes) -> bytes:
-    frames = build.module("penstock.wire.frames")
+    frames = build.module("penstock.wire.rsocket.frames")
     frame = frames.ResumeFrame(major=1, minor=0, token=token)
     return build.module("penstock.rsocket.dialect").RSOCKET_1_0.codec().frame(frame)
 

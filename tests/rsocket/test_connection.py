@@ -14,11 +14,11 @@ def pair(build: Build) -> Pair:
 
 
 def frames(build: Build, sent: bytes) -> list[Any]:
-    return [frame for _, frame in build.module("penstock.wire.dump").read_frames(sent, "rsocket-1.0", 3)]
+    return [frame for _, frame in build.module("penstock.wire.rsocket.dump").read_frames(sent, "rsocket-1.0", 3)]
 
 
 def names(build: Build, sent: bytes) -> list[str]:
-    return [build.module("penstock.wire.frames").FrameType(frame.type).name for frame in frames(build, sent)]
+    return [build.module("penstock.wire.rsocket.frames").FrameType(frame.type).name for frame in frames(build, sent)]
 
 
 def call(build: Build, pair: Pair, data: bytes = b"") -> int:

@@ -7,7 +7,7 @@ import pytest
 from penstock import Kind
 from penstock.rsocket.codes import Code
 from penstock.rsocket.dialect import DIALECTS, ENDLESS, REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0, Dialect
-from penstock.wire.frames import ErrorFrame, FrameType
+from penstock.wire.rsocket.frames import ErrorFrame, FrameType
 
 
 def test_a_dialect_is_a_few_values() -> None:

@@ -11,11 +11,11 @@ class Receiving:
     """The inbound side of a client's session, and what it says."""
 
     def __init__(self, build: Build, **limits: Any) -> None:
-        self.frames = build.module("penstock.wire.frames")
+        self.frames = build.module("penstock.wire.rsocket.frames")
         self.kind = build.module("penstock.kinds").Kind
         self.errors = build.module("penstock.errors")
         self.payload = build.module("penstock.payload")
-        codec = build.module("penstock.wire.rsocket_v1").RSocketV1()
+        codec = build.module("penstock.wire.rsocket.v1").RSocketV1()
         self.outbound = build.module("penstock.rsocket.outbound").Outbound(codec, 3, 1 << 20)
         self.streams = build.module("penstock.core.streams").StreamTable(1)
         self.events: list[Any] = []

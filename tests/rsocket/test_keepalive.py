@@ -45,7 +45,7 @@ def test_silence_is_counted_from_the_last_byte(build: Build, keepalive: Any, tim
 
 
 def test_an_answer_has_the_same_data_and_is_given_where_it_is_wanted(build: Build, keepalive: Any) -> None:
-    frames = build.module("penstock.wire.frames")
+    frames = build.module("penstock.wire.rsocket.frames")
     answer = keepalive.answer(frames.KeepaliveFrame(frames.RESPOND, 3, b"ping"), 9)
     assert (answer.flags, answer.position, answer.data) == (0, 9, b"ping")
     assert keepalive.answer(frames.KeepaliveFrame(0, 3, b"pong"), 9) is None

@@ -5,7 +5,7 @@ import pytest
 from penstock import FixedLease, IntervalLease, Lease, LeaseUsage
 from penstock.core.timers import Timer, TimerTable
 from penstock.rsocket.lease import ASK_AGAIN, Granting, Honoring
-from penstock.wire.frames import LeaseFrame
+from penstock.wire.rsocket.frames import LeaseFrame
 
 
 def test_requests_are_counted_against_the_lease() -> None:

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from penstock.dialects import acceptors, client_session
 from penstock.errors import ProtocolError, SessionStoreError, SetupRejected
 from penstock.events import Closed, Established, Failed, ItemReceived, Requested
 from penstock.kinds import Kind
 from penstock.payload import Payload
+from penstock.protocols import acceptors, client_session
 from penstock.rsocket import stored
 from penstock.settings import Settings
-from penstock.wire.frames import ResumeFrame
-from penstock.wire.rsocket_v1 import RSocketV1
+from penstock.wire.rsocket.frames import ResumeFrame
+from penstock.wire.rsocket.v1 import RSocketV1
 from tests.sim.test_restart import Disk, Log, Logs
 
 TOKEN = b"t" * 16

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.dialects import acceptors, client_session
 from penstock.errors import ProtocolError
+from penstock.protocols import acceptors, client_session
 from penstock.rsocket.stored_sessions import name_of
 from penstock.settings import Settings
 from tests.rsocket.test_stored import SETTINGS, TOKEN, Pair, broken

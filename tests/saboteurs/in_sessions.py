@@ -8,10 +8,10 @@ from typing import Any
 
 from penstock.core.replay import Replay
 from penstock.core.timers import Timer
-from penstock.river import links as river_links
+from penstock.river import link as river_links
 from penstock.river.checkpoint import Checkpoints
 from penstock.river.sequence import Sequence as Numbers
-from penstock.rsocket import links as rsocket_links
+from penstock.rsocket import link as rsocket_links
 from penstock.rsocket.keepalive import Keepalive
 from penstock.rsocket.session import RSocketSession
 

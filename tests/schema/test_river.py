@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.schema.river import RiverJson, RiverMsgpack
-from penstock.wire.river_values import decode_value, encode_value
+from penstock.wire.river.values import decode_value, encode_value
 
 CODECS = {"json": RiverJson, "msgpack": RiverMsgpack}
 BIG = 2**70

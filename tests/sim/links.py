@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from penstock.dialects import acceptors, client_session
 from penstock.errors import LinkLost, ProtocolError
+from penstock.protocols import acceptors, client_session
 from penstock.settings import Settings
 
 PIECE = 8_192

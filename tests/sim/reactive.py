@@ -12,8 +12,8 @@ from penstock import (
 )
 from penstock.kinds import Kind
 from penstock.reactivestreams.session import ReactiveStreamsSession
-from penstock.wire.reactivestreams import Items, Message, Type, encode
-from penstock.wire.reactivestreams_decoder import Decoder
+from penstock.wire.reactivestreams.codec import Items, Message, Type, encode
+from penstock.wire.reactivestreams.decoder import Decoder
 from tests.builds import available, load
 from tests.sim.pair import CUTS, Cut, Pair, whole
 

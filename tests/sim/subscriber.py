@@ -19,7 +19,7 @@ class Subscriber:
 
     def __init__(self, build: Build, is_client: bool = True, **limits: Any) -> None:
         self.build = build
-        self.wire: Any = build.module("penstock.wire.reactivestreams")
+        self.wire: Any = build.module("penstock.wire.reactivestreams.codec")
         self.errors: Any = build.module("penstock.errors")
         self.payload: Any = build.module("penstock.payload").Payload
         self.process: Any = build.module("penstock.core.fragments").PROCESS

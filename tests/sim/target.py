@@ -35,7 +35,7 @@ class Target:
         self.build = build
         self.dialect = build.module("penstock.rsocket.dialect").DIALECTS[dialect]
         self.codec: Any = self.dialect.codec()
-        self.frames: Any = build.module("penstock.wire.frames")
+        self.frames: Any = build.module("penstock.wire.rsocket.frames")
         self.payload: Any = build.module("penstock.payload").Payload
         self.kinds: Any = build.module("penstock.kinds").Kind
         self.now = 1000.0
@@ -103,7 +103,7 @@ class Target:
     def told(self) -> tuple[list[tuple[int, int]], list[str]]:
         """Return stream and code of the errors that it has sent meanwhile, and the names of its events."""
         sent = b"".join(self.session.take_output())
-        read = self.build.module("penstock.wire.dump").read_frames
+        read = self.build.module("penstock.wire.rsocket.dump").read_frames
         errors = [
             (frame.stream_id, frame.code)
             for _, frame in read(sent, self.dialect.name, self.codec.prefix_bytes)

@@ -28,7 +28,7 @@ class Publisher:
         self.build = build
         self.url = url
         place = build.module("penstock.urls").parse_url(url)
-        dialects = build.module("penstock.dialects")
+        dialects = build.module("penstock.protocols")
         self.payload = build.module("penstock.payload").Payload
         self.settings = build.module("penstock.settings").Settings(resume=True)
         self.options = {"options": place.options} if place.protocol == "river" else {}
@@ -126,7 +126,7 @@ def resumed(publisher: Publisher, monkeypatch: pytest.MonkeyPatch, checkpoint: b
 
 
 def first_process(publisher: Publisher) -> tuple[bytes, int]:
-    dialects = publisher.build.module("penstock.dialects")
+    dialects = publisher.build.module("penstock.protocols")
     client = dialects.client_session(publisher.protocol, publisher.settings, random=b"t" * 16, **publisher.options)
     return publisher.checkpoint(client)
 
@@ -146,7 +146,7 @@ def test_only_the_private_part_of_a_checkpoint_holds_requests(build: Build, plac
     checkpoints = build.module("penstock.checkpoints")
     kind, payload = build.module("penstock.kinds").Kind.STREAM, publisher.payload
     setup = b'{"token":"of the set-up"}' if "json" in place else b"\xb4of the set-up, whole"
-    client = build.module("penstock.dialects").client_session(
+    client = build.module("penstock.protocols").client_session(
         publisher.protocol, publisher.settings, setup=payload(setup), random=b"t" * 16, **publisher.options
     )
     publisher.link()
@@ -172,7 +172,7 @@ def test_only_the_private_part_of_a_checkpoint_holds_requests(build: Build, plac
 @pytest.mark.parametrize("place", PLACES)
 def test_a_request_that_was_lost_comes_again_or_the_session_ends(build: Build, place: str, kept: bool) -> None:
     publisher = Publisher(build, PLACES[place])
-    dialects, checkpoints = build.module("penstock.dialects"), build.module("penstock.checkpoints")
+    dialects, checkpoints = build.module("penstock.protocols"), build.module("penstock.checkpoints")
     client = dialects.client_session(publisher.protocol, publisher.settings, random=b"t" * 16, **publisher.options)
     publisher.link()
     client.link_up(0.0)

@@ -21,7 +21,7 @@ def names(build: Build) -> tuple[Any, Any]:
 
 def sent(build: Build, data: bytes, dialect: str) -> list[dict[str, Any]]:
     """Return the frames that a side wrote, as they are shown."""
-    dump = build.module("penstock.wire.dump")
+    dump = build.module("penstock.wire.rsocket.dump")
     prefix = 4 if dialect == V00 else 3
     return [dump.to_object(frame, dialect) for _, frame in dump.read_frames(data, dialect, prefix)]
 
@@ -218,7 +218,7 @@ def test_clients_of_other_years_have_even_ids(build: Build, dialect: str) -> Non
 
 @pytest.mark.parametrize(("dialect", "strict"), [(V02, True), ("rsocket-1.0", False)])
 def test_the_strict_flag_reaches_the_acceptor(build: Build, dialect: str, strict: bool) -> None:
-    frames = build.module("penstock.wire.frames")
+    frames = build.module("penstock.wire.rsocket.frames")
     pair = Pair(build, dialect=dialect)
     server = type(pair.server).server(build.module("penstock.settings").Settings(), pair.server_dialect)
     server.link_up(1.0)

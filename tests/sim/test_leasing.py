@@ -93,7 +93,7 @@ def test_a_request_without_a_lease_is_rejected(build: Build, dialect: str) -> No
     pair.client.take_events()
     assert len([event for event in pair.server.take_events() if type(event).__name__ == "Requested"]) == 1
     sent = b"".join(pair.server.take_output())
-    frames = list(build.module("penstock.wire.dump").read_frames(sent, dialect, codec.prefix_bytes))
+    frames = list(build.module("penstock.wire.rsocket.dump").read_frames(sent, dialect, codec.prefix_bytes))
     errors = [frame for _, frame in frames if frame.type == 0x0B]
     # Nobody waits for an answer to what was fired.
     assert [abs(frame.stream_id) for frame in errors] == [3, 5]
@@ -120,7 +120,7 @@ def test_a_server_without_a_policy_refuses_clients_that_ask(build: Build) -> Non
 
 def test_leases_that_nobody_asked_for_are_ignored(build: Build) -> None:
     pair = Pair(build)
-    frame = build.module("penstock.wire.frames").LeaseFrame(1000, 1)
+    frame = build.module("penstock.wire.rsocket.frames").LeaseFrame(1000, 1)
     pair.client.receive(pair.server_dialect.codec().frame(frame), pair.now)
     pair.drive()
     assert pair.events("client", "LeaseGranted") == []
@@ -130,7 +130,7 @@ def test_leases_that_nobody_asked_for_are_ignored(build: Build) -> None:
 # THREATS 32: a flood of leases is an attack like any other.
 def test_too_many_leases_end_the_session(build: Build) -> None:
     pair = leased(build, "rsocket-1.0", "FixedLease", 5, 60.0, max_stray_frames=50)
-    frame = build.module("penstock.wire.frames").LeaseFrame(1000, 1)
+    frame = build.module("penstock.wire.rsocket.frames").LeaseFrame(1000, 1)
     pair.client.receive(pair.server_dialect.codec().frame(frame) * 60, pair.now)
     pair.drive()
     assert type(pair.events("client", "Closed")[0].error).__name__ == "LimitExceeded"

@@ -43,7 +43,7 @@ class Machine(RuleBasedStateMachine):
         limits = build.module("penstock.settings").Settings(
             fragment_bytes=128, max_rapid_resets=10_000, resume=resume, resume_timeout=1e6
         )
-        dialects = build.module("penstock.dialects")
+        dialects = build.module("penstock.protocols")
         self.payload: Any = build.module("penstock.payload")
         self.errors: Any = build.module("penstock.errors")
         kinds: Any = build.module("penstock.kinds").Kind

@@ -111,7 +111,7 @@ class World:
         self.protocol = protocol
         self.payload = build.module("penstock.payload").Payload
         self.kind = build.module("penstock.kinds").Kind
-        self.dialects = build.module("penstock.dialects")
+        self.dialects = build.module("penstock.protocols")
         self.settings = build.module("penstock.settings").Settings(resume=True, fragment_bytes=64, **limits)
         self.disk = Disk()
         self.client = self.dialects.client_session(protocol, self.settings, random=TOKEN)

@@ -16,7 +16,7 @@ class World:
         self.kind = build.module("penstock.kinds").Kind
         self.settings = build.module("penstock.settings").Settings(resume=True, **settings)
         self.now = 0.0
-        dialects = build.module("penstock.dialects")
+        dialects = build.module("penstock.protocols")
         self.accept = dialects.acceptors("rsocket", self.settings)
         self.client = dialects.client_session("rsocket", self.settings, random=TOKEN)
         self.server = None
@@ -145,7 +145,7 @@ def test_unknown_tokens_are_refused(build) -> None:
     world.connect()
     world.drive()
     world.cut()
-    world.accept = build.module("penstock.dialects").acceptors("rsocket", world.settings)
+    world.accept = build.module("penstock.protocols").acceptors("rsocket", world.settings)
     world.connect()
     world.drive()
     assert world.refused and not world.client.link_wanted
@@ -154,8 +154,8 @@ def test_unknown_tokens_are_refused(build) -> None:
 @pytest.mark.parametrize("position", [1, 2**31, 2**63 - 1])
 def test_positions_in_the_future_are_refused_without_harm(build, position) -> None:
     # THREATS 29
-    frames = build.module("penstock.wire.frames")
-    codec = build.module("penstock.wire.rsocket_v1").RSocketV1()
+    frames = build.module("penstock.wire.rsocket.frames")
+    codec = build.module("penstock.wire.rsocket.v1").RSocketV1()
     world = World(build)
     world.connect()
     world.drive()
@@ -177,7 +177,7 @@ def test_a_token_in_use_is_refused(build) -> None:
     world = World(build)
     world.connect()
     world.drive()
-    other = build.module("penstock.dialects").client_session("rsocket", world.settings, random=TOKEN)
+    other = build.module("penstock.protocols").client_session("rsocket", world.settings, random=TOKEN)
     other.link_up(0.0)
     acceptor = world.accept()
     acceptor.link_up(0.0)
@@ -203,8 +203,8 @@ def test_a_session_without_a_link_expires(build) -> None:
 
 def test_confirming_what_was_never_sent_ends_the_session(build) -> None:
     # THREATS 31
-    frames = build.module("penstock.wire.frames")
-    codec = build.module("penstock.wire.rsocket_v1").RSocketV1()
+    frames = build.module("penstock.wire.rsocket.frames")
+    codec = build.module("penstock.wire.rsocket.v1").RSocketV1()
     world = World(build)
     world.connect()
     world.drive()
@@ -245,7 +245,7 @@ def test_another_process_goes_on_from_a_checkpoint(build, died, fragment_bytes) 
             fresh = world.items.pop(("client", stream), [])
         # The process dies: whatever it had received after the checkpoint is gone with it.
         world.cut()
-        session = build.module("penstock.dialects").client_session(
+        session = build.module("penstock.protocols").client_session(
             "rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN
         )
         world.client = session
@@ -291,7 +291,7 @@ def test_what_no_checkpoint_covers_outlives_links_and_the_process(build, fragmen
     assert world.items["client", stream] == items
     # Whoever is killed now goes on from the checkpoint.
     world.cut()
-    dialects = build.module("penstock.dialects")
+    dialects = build.module("penstock.protocols")
     world.client = dialects.client_session("rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN)
     world.items.clear()
     world.connect()
@@ -301,7 +301,7 @@ def test_what_no_checkpoint_covers_outlives_links_and_the_process(build, fragmen
 
 
 def test_server_that_goes_on_elsewhere_than_it_was_asked_to_ends_the_session(build) -> None:
-    wire, frames = build.module("penstock.wire.rsocket_v1"), build.module("penstock.wire.frames")
+    wire, frames = build.module("penstock.wire.rsocket.v1"), build.module("penstock.wire.rsocket.frames")
     errors = build.module("penstock.errors")
     codec = wire.RSocketV1()
     world = World(build)
@@ -336,7 +336,7 @@ def test_half_an_item_has_time_for_its_other_half_after_a_long_outage(build, ano
     world.client.commit()
     world.cut()
     if another_process:
-        dialects = build.module("penstock.dialects")
+        dialects = build.module("penstock.protocols")
         world.client = dialects.client_session("rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN)
     world.now += 1_000.0
     for session in (world.client, world.server):
@@ -349,7 +349,7 @@ def test_half_an_item_has_time_for_its_other_half_after_a_long_outage(build, ano
 
 
 def test_what_is_no_checkpoint_is_refused(build) -> None:
-    dialects, errors = build.module("penstock.dialects"), build.module("penstock.errors")
+    dialects, errors = build.module("penstock.protocols"), build.module("penstock.errors")
     settings = build.module("penstock.settings").Settings(resume=True)
     for junk in (b"", b"junk", b"\x80"):
         with pytest.raises(errors.LocalError):
@@ -474,7 +474,7 @@ def test_a_set_up_that_is_read_late_is_not_begun_twice(build) -> None:
 def test_a_server_that_refuses_the_set_up_each_time_is_believed(build) -> None:
     world = Unheard(build)
     settings = build.module("penstock.settings").Settings(resume_timeout=0)
-    world.accept = build.module("penstock.dialects").acceptors("rsocket", settings)
+    world.accept = build.module("penstock.protocols").acceptors("rsocket", settings)
     assert [world.relink() for _ in range(3)] == [False] * 3
     [error] = world.closed
     assert isinstance(error, build.module("penstock.errors").SetupRejected)
@@ -489,7 +489,7 @@ def test_a_session_of_which_something_was_heard_or_forgotten_is_not_begun_anew(b
     forgotten = Unheard(build, resume_bytes=8)
     for world in (heard, forgotten):
         # Another server.
-        world.accept = build.module("penstock.dialects").acceptors("rsocket", world.settings)
+        world.accept = build.module("penstock.protocols").acceptors("rsocket", world.settings)
         world.server = None
         assert not world.relink()
         [error] = world.closed

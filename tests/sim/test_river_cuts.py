@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.kinds import Kind
-from penstock.wire.river_values import decode_value
+from penstock.wire.river.values import decode_value
 from tests.river.peers import Duo
 
 UPTO = 4

@@ -14,7 +14,7 @@ from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.river.sessions import Sessions
 from penstock.settings import Settings
-from penstock.wire.river_values import encode_value
+from penstock.wire.river.values import encode_value
 from tests.river.peers import KINDS, RANDOM, Raw
 
 

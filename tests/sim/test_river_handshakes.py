@@ -15,9 +15,9 @@ import penstock
 from penstock import Payload, Reconnect, ResumeRejected, Service, Settings, Setup, SetupRejected, handshake
 from penstock.events import Closed, Requested
 from penstock.kinds import Kind
-from penstock.wire.river import CODECS
-from penstock.wire.river_message import Message
-from penstock.wire.river_values import decode_value, encode_value
+from penstock.wire.river.codec import CODECS
+from penstock.wire.river.message import Message
+from penstock.wire.river.values import decode_value, encode_value
 from tests.river.peers import Duo, Raw, body_of, is_greeting
 from tests.waiting import until
 

@@ -11,8 +11,8 @@ import pytest
 
 import penstock
 from penstock import Items, Payload, Settings
-from penstock.wire.river_framing import framed
-from penstock.wire.river_values import decode_value, encode_value
+from penstock.wire.river.framing import framed
+from penstock.wire.river.values import decode_value, encode_value
 from tests.waiting import until
 
 # Nobody is to be taken for dead here, nor asked for anything.

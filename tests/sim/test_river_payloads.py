@@ -9,7 +9,7 @@ import pytest
 from penstock.errors import Invalid, LimitExceeded, ProtocolError
 from penstock.kinds import Kind
 from penstock.payload import Payload
-from penstock.wire.river_values import encode_value
+from penstock.wire.river.values import encode_value
 from tests.river.peers import Duo
 
 FILL = "@" * 300

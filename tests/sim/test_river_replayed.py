@@ -25,9 +25,9 @@ from penstock import (
     Setup,
     SetupRejected,
 )  # fmt: skip
-from penstock.wire.river import CODECS
-from penstock.wire.river_message import Message
-from penstock.wire.river_values import decode_value
+from penstock.wire.river.codec import CODECS
+from penstock.wire.river.message import Message
+from penstock.wire.river.values import decode_value
 from tests.river.greeting import Greeting
 from tests.river.peers import is_greeting, messages, recorded, transcript, transcripts
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from penstock import dialects
+from penstock import protocols as dialects
 from penstock.errors import Canceled, ProtocolError
 from penstock.kinds import Kind
 from penstock.payload import Payload
 from penstock.river import stored
-from penstock.river.links import HANG_UPS
+from penstock.river.link import HANG_UPS
 from penstock.settings import Settings
-from penstock.wire.river_values import decode_value, encode_value
+from penstock.wire.river.values import decode_value, encode_value
 from tests.sim.test_restart import Died, Disk, Logs
 
 ITEMS = 12

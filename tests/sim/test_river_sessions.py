@@ -21,8 +21,8 @@ from penstock.payload import Payload
 from penstock.river.accept import RiverAcceptor
 from penstock.river.identity import Identity
 from penstock.river.sessions import Sessions
-from penstock.wire.river_message import Message
-from penstock.wire.river_values import decode_value
+from penstock.wire.river.message import Message
+from penstock.wire.river.values import decode_value
 from tests.river.peers import Duo
 
 UPTO = 5

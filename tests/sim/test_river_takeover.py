@@ -10,7 +10,7 @@ from penstock.kinds import Kind
 from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.settings import Settings
-from penstock.wire.river_values import decode_value
+from penstock.wire.river.values import decode_value
 from tests.river.peers import Duo
 
 ITEMS = 12

@@ -19,10 +19,10 @@ from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.river.sessions import Sessions
 from penstock.settings import Settings
-from penstock.wire.river import CODECS, PREFIX_BYTES
-from penstock.wire.river_framing import framed
-from penstock.wire.river_message import Message
-from penstock.wire.river_values import decode_value, encode_value
+from penstock.wire.river.codec import CODECS, PREFIX_BYTES
+from penstock.wire.river.framing import framed
+from penstock.wire.river.message import Message
+from penstock.wire.river.values import decode_value, encode_value
 from tests.river.greeting import Greeting
 from tests.river.peers import messages, recorded, transcript, transcripts
 

@@ -23,7 +23,7 @@ from penstock import (
     TypedError,
     typed,
 )  # fmt: skip
-from penstock.wire.river_values import decode_value, encode_value
+from penstock.wire.river.values import decode_value, encode_value
 from tests.waiting import until
 
 

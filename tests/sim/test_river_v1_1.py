@@ -12,9 +12,9 @@ import penstock
 from penstock import ApplicationError, Payload, Service, Settings
 from penstock.events import Canceled, Completed, ItemReceived, Requested
 from penstock.kinds import Kind
-from penstock.wire.river import CODECS
-from penstock.wire.river_message import Message
-from penstock.wire.river_values import decode_value, encode_value
+from penstock.wire.river.codec import CODECS
+from penstock.wire.river.message import Message
+from penstock.wire.river.values import decode_value, encode_value
 from tests.river.peers import Raw, body_of
 from tests.waiting import until
 

@@ -14,7 +14,7 @@ def frame(body: str) -> bytes:
 
 def errors_sent(build, sent: bytes) -> list[tuple[int, int]]:
     """Return stream and code of every ERROR in some output."""
-    dump = build.module("penstock.wire.dump")
+    dump = build.module("penstock.wire.rsocket.dump")
     frames = [frame for _, frame in dump.read_frames(sent, prefix=3)]
     return [(each.stream_id, each.code) for each in frames if type(each).__name__ == "ErrorFrame"]
 

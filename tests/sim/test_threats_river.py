@@ -18,9 +18,9 @@ from penstock.river.accept import RiverAcceptor
 from penstock.river.identity import Identity
 from penstock.river.sessions import Sessions
 from penstock.settings import Settings
-from penstock.wire.river_framing import framed
-from penstock.wire.river_message import Message
-from penstock.wire.river_values import encode_value
+from penstock.wire.river.framing import framed
+from penstock.wire.river.message import Message
+from penstock.wire.river.values import encode_value
 from tests.river.peers import Duo, Raw, body_of, shaken
 
 KIB = 1024

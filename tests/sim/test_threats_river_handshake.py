@@ -6,8 +6,8 @@ import pytest
 
 from penstock.errors import FrameError
 from penstock.events import Closed
-from penstock.wire.river_framing import framed
-from penstock.wire.river_message import Message
+from penstock.wire.river.framing import framed
+from penstock.wire.river.message import Message
 from tests.river.peers import Raw, body_of, shaken
 
 ADD = {"serviceName": "demo", "procedureName": "add"}

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from penstock import ApplicationError, Payload, Settings
-from penstock.dialects import acceptors
 from penstock.events import Canceled, CreditGranted, Failed, Requested
+from penstock.protocols import acceptors
 from penstock.testing import Published
 from penstock.testing.requester import ENDLESS
 from penstock.transports import Link, listen

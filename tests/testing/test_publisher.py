@@ -8,7 +8,7 @@ import pytest
 
 import penstock
 from penstock import ApplicationError, LocalError, Payload, Service, Settings
-from penstock.dialects import PROTOCOLS
+from penstock.protocols import PROTOCOLS
 from penstock.testing import PUBLISHER_RULES, RULES, Published, check_publisher
 from penstock.testing.ends import PATIENCE
 from tests.testing.faulty import COUNT, faulty

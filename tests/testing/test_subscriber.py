@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import penstock
-from penstock.dialects import PROTOCOLS
+from penstock.protocols import PROTOCOLS
 from penstock.testing import RULES, SUBSCRIBER_RULES, Subscribing, check_subscriber
 from penstock.testing.ends import PATIENCE
 from penstock.testing.requester import RawRequester

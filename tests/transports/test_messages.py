@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.dialects import PROTOCOLS
+from penstock.protocols import PROTOCOLS
 from penstock.transports.messages import PREFIX_BYTES, MessageCutter
 from tests.sim.pair import CUTS, Cut
 

@@ -19,18 +19,18 @@ class Wire:
         self.buffers: Any = build.module("penstock.wire.buffers")
         self.codec: Any = build.module("penstock.wire.codec")
         self.columns: Any = build.module("penstock.wire.columns")
-        self.dump: Any = build.module("penstock.wire.dump")
+        self.dump: Any = build.module("penstock.wire.rsocket.dump")
         self.fields: Any = build.module("penstock.wire.fields")
-        self.frames: Any = build.module("penstock.wire.frames")
+        self.frames: Any = build.module("penstock.wire.rsocket.frames")
         self.framing: Any = build.module("penstock.wire.framing")
-        self.layouts: Any = build.module("penstock.wire.layouts")
-        self.packing: Any = build.module("penstock.wire.packing")
-        self.scanning: Any = build.module("penstock.wire.scanning")
-        self.v1: Any = build.module("penstock.wire.rsocket_v1").RSocketV1()
-        self.v02: Any = build.module("penstock.wire.rsocket_v1").RSocketV1(
-            build.module("penstock.wire.reactivesocket_v02").REACTIVESOCKET_V02
+        self.layouts: Any = build.module("penstock.wire.rsocket.layouts")
+        self.packing: Any = build.module("penstock.wire.rsocket.packing")
+        self.scanning: Any = build.module("penstock.wire.rsocket.scanning")
+        self.v1: Any = build.module("penstock.wire.rsocket.v1").RSocketV1()
+        self.v02: Any = build.module("penstock.wire.rsocket.v1").RSocketV1(
+            build.module("penstock.wire.rsocket.v02").REACTIVESOCKET_V02
         )
-        self.v00: Any = build.module("penstock.wire.reactivesocket_v00").ReactiveSocketV00()
+        self.v00: Any = build.module("penstock.wire.rsocket.v00").ReactiveSocketV00()
 
     def run(self, items: list[tuple[bytes, bytes | None]]) -> Any:
         """Return the run of some items, each its data and metadata."""

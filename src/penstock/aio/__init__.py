@@ -1,1 +1,1 @@
-"""The asyncio peer: client, server, streams, handlers. May import the top files, `dialects` and `transports`."""
+"""The asyncio peer: client, server, streams, handlers. May import the top files, `protocols` and `transports`."""

@@ -11,10 +11,10 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Final
 
-from ..dialects import fitting
 from ..errors import ApplicationError, ConnectError, LocalError, PenstockError, Rejected, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
+from ..protocols import fitting
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..urls import Url, parse_url
 from .asking import Asking

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable
 from types import TracebackType
 from typing import Literal
 
-from ..dialects import connects_anew
+from ..protocols import connects_anew
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..urls import parse_url
@@ -16,9 +16,9 @@ from .budget import Budgeted
 from .dialer import Dialer, Said
 from .intercept import Interceptor
 from .intercepted import InterceptedPeer
-from .lasting import LastingPeer
 from .peer import Peer
 from .reconnect import Reconnect
+from .reconnecting import LastingPeer
 from .service import Service, check_interceptor
 from .watching import ConnectionHook, Watchers
 

@@ -12,9 +12,9 @@ from typing import Final, TypeAlias
 
 from .. import transports
 from ..connection import Connection
-from ..dialects import client_session, fitting
 from ..errors import ConnectError
 from ..payload import Payload
+from ..protocols import client_session, fitting
 from ..settings import Settings
 from ..urls import Url
 from .backoff import Backoff

@@ -25,7 +25,7 @@ from ..events import (
 from ..payload import Payload
 from ..session import Session
 from ..settings import Settings
-from .handler import begin
+from .handlers import begin
 from .inbound import Inbound
 from .service import Service
 

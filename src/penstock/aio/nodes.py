@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 
 from ..urls import Url
 from .dialer import Dialer
-from .lasting import LastingPeer
 from .reconnect import Reconnect
+from .reconnecting import LastingPeer
 from .strategies import PeakEwma
 
 __all__ = ["Node", "NodeStatus"]

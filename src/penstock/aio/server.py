@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from .. import session as sessions
 from .. import transports
 from ..connection import Connection
-from ..dialects import acceptors
 from ..errors import LimitExceeded, LocalError, ProtocolError, SetupRejected
+from ..protocols import acceptors
 from ..session import Kept, Session
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap

@@ -9,10 +9,10 @@ from types import GeneratorType
 from typing import Any, Final
 
 from ..connection import Connection
-from ..dialects import data_mime
 from ..errors import ApplicationError, FrameError, Invalid, LocalError, Mismatch
 from ..kinds import Kind
 from ..payload import MetadataPush, Payload, PayloadRun
+from ..protocols import data_mime
 from ..schema.converter import INVALID_REQUEST, Converter, problems_in_json, validation_extras
 from ..schema.formats import JSON, KNOWN, Format, format_of
 from .annotations import Types, takes_payload

@@ -56,7 +56,7 @@ RIVER: Final = {"none": 0, "u32": 4}
 
 
 def _dialects() -> list[str]:
-    from ..wire.dump import DIALECTS
+    from ..wire.rsocket.dump import DIALECTS
 
     return list(DIALECTS)
 

@@ -36,7 +36,7 @@ class Bodies:
         """
         if self._codec is None or not payload.data:
             return payload
-        from ..wire.river_values import from_json
+        from ..wire.river.values import from_json
 
         return Payload(from_json(payload.data, self._codec), payload.metadata)
 
@@ -49,7 +49,7 @@ class Bodies:
         """
         if self._codec is None:
             return payload
-        from ..wire.river_values import to_json
+        from ..wire.river.values import to_json
 
         return Payload(to_json(payload.data, self._codec), payload.metadata)
 

@@ -73,8 +73,8 @@ class ConnectOptions(SessionOptions):
         metadata = None if self.setup_metadata is None else read_bytes(self.setup_metadata)
         if self.setup_auth is None:
             return bodies_of(url).outgoing(Payload(data, metadata))
-        from ..rsocket.composite import Metadata
-        from ..rsocket.mimes import OCTETS
+        from ..rsocket.extensions.composite import Metadata
+        from ..rsocket.extensions.mimes import OCTETS
 
         if not is_composite(url, settings):
             raise LocalError("--setup-auth needs composite metadata: protocol rsocket, and no other --metadata-mime")

@@ -9,7 +9,7 @@ from ..errors import LocalError
 from .arguments import read_bytes
 
 if TYPE_CHECKING:
-    from ..rsocket.authentication import Authentication
+    from ..rsocket.extensions.authentication import Authentication
 
 __all__ = ["credentials"]
 
@@ -27,7 +27,7 @@ def credentials(text: str) -> Authentication:
         LocalError: It says nothing that we know, or a file or variable is not there.
 
     """
-    from ..rsocket.authentication import Bearer, Simple
+    from ..rsocket.extensions.authentication import Bearer, Simple
 
     # What comes from a file or a variable is taken as it stands.
     whole = _elsewhere(text)

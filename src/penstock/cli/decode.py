@@ -16,7 +16,7 @@ from .exits import FAILED
 from .output import complain
 
 if TYPE_CHECKING:
-    from ..wire.frames import Frame
+    from ..wire.rsocket.frames import Frame
 
 RIVER_2_0 = "river-2.0"
 _HEX = re.compile(rb"[0-9a-fA-F\s]*")
@@ -39,8 +39,8 @@ def decode(
     if dialect == RIVER_2_0:
         _decode_river(source, framing, codec)
         return
-    from ..wire.dump import read_frames
-    from ..wire.dump_reactivestreams import DIALECT
+    from ..wire.reactivestreams.dump import DIALECT
+    from ..wire.rsocket.dump import read_frames
 
     prefix = prefix_bytes(framing)
     if dialect == DIALECT:
@@ -59,7 +59,7 @@ def decode(
 
 def _decode_messages(octets: bytes, prefix: int) -> None:
     """Print the messages of a protocol that delimits nothing: what one means may hang on those before it."""
-    from ..wire.dump_reactivestreams import DIALECT, read_messages, to_object
+    from ..wire.reactivestreams.dump import DIALECT, read_messages, to_object
 
     if prefix:
         raise LocalError(f"{DIALECT} has no length before its messages; leave --framing out")
@@ -78,8 +78,8 @@ def _decode_river(source: str, framing: str, codec: str) -> None:
         LocalError: There is no such framing or codec.
 
     """
-    from ..wire.river import codec_of
-    from ..wire.river_dump import read_messages
+    from ..wire.river.codec import codec_of
+    from ..wire.river.dump import read_messages
 
     codec_of(codec)
     if framing not in RIVER:
@@ -95,7 +95,7 @@ def _decode_river(source: str, framing: str, codec: str) -> None:
 
 
 def _show(length: int | None, frame: Frame, dialect: str) -> None:
-    from ..wire.dump import to_object
+    from ..wire.rsocket.dump import to_object
 
     fields = to_object(frame, dialect)
     print(json.dumps(fields if length is None else {"length": length, **fields}))

@@ -24,7 +24,7 @@ def encode(
 
     Example: penstock encode '{"type": "CANCEL", "stream_id": 1, "flags": []}'
     """
-    from ..wire.dump_reactivestreams import DIALECT, Encoder
+    from ..wire.reactivestreams.dump import DIALECT, Encoder
 
     prefix = prefix_bytes(framing)
     if dialect == DIALECT and prefix:
@@ -45,8 +45,8 @@ def encode(
 
 def _octets(fields: object, dialect: str, prefix: int) -> bytes:
     """Return the bytes of a frame, with its length before it where there is one."""
-    from ..wire.dump import codec_of, from_object
     from ..wire.framing import prefixed
+    from ..wire.rsocket.dump import codec_of, from_object
 
     if not isinstance(fields, dict):
         raise LocalError("it is no JSON object")

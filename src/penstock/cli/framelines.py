@@ -10,7 +10,7 @@ from ..errors import FrameError, SessionError
 
 if TYPE_CHECKING:
     from ..rsocket.dialect import Dialect
-    from ..wire.frames import Frame
+    from ..wire.rsocket.frames import Frame
 
 __all__ = ["RSocketWay", "Way", "way_of"]
 
@@ -74,7 +74,7 @@ class RSocketWay:
         return found
 
     def _line(self, buffer: bytes, start: int, end: int) -> str:
-        from ..wire.dump import line
+        from ..wire.rsocket.dump import line
 
         try:
             frame: Frame = self._codec.decode(buffer, start, end)
@@ -92,14 +92,14 @@ class RiverWay:
     """
 
     def __init__(self, secrets: bool) -> None:
-        from ..wire.river_framing import deframer
+        from ..wire.river.framing import deframer
 
         self._deframer = deframer(MOST_BYTES, pass_over=True)
         self._secrets = secrets
 
     def lines(self, data: bytes) -> list[str]:
         """Return a line for each message that is whole with `data`."""
-        from ..wire.river_dump import line
+        from ..wire.river.dump import line
 
         found: list[str] = []
         frames = self._deframer
@@ -120,16 +120,16 @@ class ReactiveStreamsWay:
     """Messages of reactive-streams-io."""
 
     def __init__(self) -> None:
-        from ..wire.reactivestreams import EXTENDED
-        from ..wire.reactivestreams_decoder import Decoder
+        from ..wire.reactivestreams.codec import EXTENDED
+        from ..wire.reactivestreams.decoder import Decoder
 
         self._decoder: Decoder | None = Decoder(runs=False)
         self._decoder.extensions.update(EXTENDED)
 
     def lines(self, data: bytes) -> list[str]:
         """Return a line for each message that is whole with `data`."""
-        from ..wire.dump_reactivestreams import line
-        from ..wire.reactivestreams import Message
+        from ..wire.reactivestreams.codec import Message
+        from ..wire.reactivestreams.dump import line
 
         found: list[str] = []
         decoder = self._decoder

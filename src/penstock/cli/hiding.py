@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ..errors import FrameError
 
 if TYPE_CHECKING:
-    from ..wire.frames import Frame
+    from ..wire.rsocket.frames import Frame
 
 __all__ = ["Hiding"]
 
@@ -31,8 +31,8 @@ class Hiding:
         self._unfinished: set[int] = set()
 
     def of(self, frame: Frame) -> Callable[[str, bytes], str | None]:
-        """Return what shows the byte fields of `frame`, as :func:`penstock.wire.dump.line` wants it."""
-        from ..wire.frames import FOLLOWS, SetupFrame
+        """Return what shows the byte fields of `frame`, as :func:`penstock.wire.rsocket.dump.line` wants it."""
+        from ..wire.rsocket.frames import FOLLOWS, SetupFrame
 
         goes_on = frame.stream_id in self._unfinished
         if frame.flags & FOLLOWS and frame.metadata is not None:
@@ -51,9 +51,9 @@ class Hiding:
         return show
 
     def _metadata(self, octets: bytes, is_setup: bool) -> str | None:
-        from ..rsocket.metadata import entries
-        from ..rsocket.mimes import COMPOSITE
-        from ..wire.dump import quoted
+        from ..rsocket.extensions.metadata import entries
+        from ..rsocket.extensions.mimes import COMPOSITE
+        from ..wire.rsocket.dump import quoted
 
         if self._mime != COMPOSITE:
             return hidden(octets) if is_setup or is_secret(self._mime) else None

@@ -84,8 +84,8 @@ class RequestOptions:
         """
         if self.auth is None and self.trace is None:
             return payload.metadata
-        from ..rsocket.composite import Metadata
-        from ..rsocket.mimes import AUTHENTICATION, OCTETS, ROUTING, TRACING
+        from ..rsocket.extensions.composite import Metadata
+        from ..rsocket.extensions.mimes import AUTHENTICATION, OCTETS, ROUTING, TRACING
 
         entries = Metadata.decode(payload.metadata).entries
         lasting = [entry for entry in entries if entry.mime not in (ROUTING, AUTHENTICATION, TRACING)]
@@ -95,8 +95,8 @@ class RequestOptions:
         return Metadata(entries=lasting).encode() if lasting else None
 
     def _composite(self, route: str, metadata: bytes | None) -> bytes:
-        from ..rsocket.composite import Metadata
-        from ..rsocket.mimes import OCTETS
+        from ..rsocket.extensions.composite import Metadata
+        from ..rsocket.extensions.mimes import OCTETS
 
         beside = [] if metadata is None else [(OCTETS, metadata)]
         trace = None if self.trace is None else trace_context(self.trace)

@@ -83,7 +83,7 @@ class SessionOptions:
 def is_composite(url: str, settings: Settings) -> bool:
     """Whether the metadata of such a connection is composite, and so holds more than a route."""
     from ..rsocket.dialect import DIALECTS, RSOCKET_1_0
-    from ..rsocket.mimes import COMPOSITE
+    from ..rsocket.extensions.mimes import COMPOSITE
 
     protocol = parse_url(url).protocol
     dialect = RSOCKET_1_0 if protocol == "rsocket" else DIALECTS.get(protocol)

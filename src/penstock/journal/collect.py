@@ -23,7 +23,6 @@ from ..aio.backoff import Backoff, resuming
 from ..aio.client import connect
 from ..aio.peer import Peer
 from ..aio.streams import Stream
-from ..dialects import can_resume
 from ..errors import (
     ApplicationError,
     Canceled,
@@ -42,6 +41,7 @@ from ..errors import (
     SetupRejected,
 )
 from ..payload import Payload
+from ..protocols import can_resume
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..urls import parse_url
 from ..wire.columns import ColumnBuilder

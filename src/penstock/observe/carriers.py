@@ -10,8 +10,8 @@ from ..aio.intercept import Request
 from ..errors import FrameError
 from ..payload import Payload
 from ..river.tracing import MAX_CHARACTERS
-from ..rsocket.metadata import composite, entries, routing
-from ..rsocket.mimes import COMPOSITE, OCTETS, ROUTING
+from ..rsocket.extensions.metadata import composite, entries, routing
+from ..rsocket.extensions.mimes import COMPOSITE, OCTETS, ROUTING
 
 __all__ = ["AnyCarrier", "Carrier", "CompositeCarrier", "RiverCarrier"]
 

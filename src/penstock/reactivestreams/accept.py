@@ -7,7 +7,7 @@ from typing import Final
 from ..errors import ProtocolError
 from ..session import Session
 from ..settings import Settings
-from ..wire.reactivestreams import LAYOUTS, NAMES, Message, Type, encode
+from ..wire.reactivestreams.codec import LAYOUTS, NAMES, Message, Type, encode
 from .session import ReactiveStreamsSession
 
 __all__ = ["ReactiveStreamsAcceptor"]

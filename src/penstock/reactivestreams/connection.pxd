@@ -1,7 +1,7 @@
 import cython
 
-from ..wire.reactivestreams cimport Items, Message
-from ..wire.reactivestreams_decoder cimport Decoder
+from ..wire.reactivestreams.codec cimport Items, Message
+from ..wire.reactivestreams.decoder cimport Decoder
 from .inbound cimport Inbound
 from .outbound cimport Outbound
 

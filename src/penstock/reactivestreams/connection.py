@@ -22,10 +22,10 @@ from ..events import Closed, Established, Event, Failed
 from ..kinds import Kind
 from ..payload import Payload
 from ..settings import Settings
-from ..wire.reactivestreams import Items, Message, Type
-from ..wire.reactivestreams_decoder import Decoder
+from ..wire.reactivestreams.codec import Items, Message, Type
+from ..wire.reactivestreams.decoder import Decoder
 from .codes import fitting
-from .hello import METADATA, agreed, check_version, hello, ours
+from .handshake import METADATA, agreed, check_version, hello, ours
 from .inbound import Inbound
 from .outbound import Outbound
 

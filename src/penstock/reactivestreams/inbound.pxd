@@ -2,7 +2,7 @@ import cython
 from libc.stdint cimport int64_t
 
 from ..payload cimport Payload, PayloadRun
-from ..wire.reactivestreams cimport Items, Message
+from ..wire.reactivestreams.codec cimport Items, Message
 from .outbound cimport Outbound
 from .streams cimport Publication, Subscription, Subscriptions, add, spend
 

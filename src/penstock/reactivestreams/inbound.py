@@ -15,7 +15,7 @@ from ..events import Canceled, Completed, CreditGranted, Event, Failed, ItemRece
 from ..kinds import Kind
 from ..payload import Payload
 from ..settings import Settings
-from ..wire.reactivestreams import NAMES, Items, Message, Type
+from ..wire.reactivestreams.codec import NAMES, Items, Message, Type
 from .codes import error_of, text_of
 from .outbound import Outbound
 from .publisher import read_publisher

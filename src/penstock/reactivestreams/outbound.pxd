@@ -2,7 +2,7 @@ import cython
 
 from ..core.outbox cimport Outbox
 from ..payload cimport Payload, PayloadRun
-from ..wire.reactivestreams cimport Message, next_head, next_run, packed_run, part_head
+from ..wire.reactivestreams.codec cimport Message, next_head, next_run, packed_run, part_head
 from .streams cimport Publication
 
 

@@ -8,7 +8,7 @@ from ..core.outbox import BY_REFERENCE_BYTES, WRITE_BYTES, Outbox
 from ..errors import LocalError
 from ..payload import Payload, PayloadRun
 from ..settings import Settings
-from ..wire.reactivestreams import Message, Type, encode, next_head, next_run, packed_run, part_head
+from ..wire.reactivestreams.codec import Message, Type, encode, next_head, next_run, packed_run, part_head
 from .streams import Publication
 
 __all__ = ["Outbound"]

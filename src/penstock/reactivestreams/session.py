@@ -6,7 +6,7 @@ from ..errors import CreditExceeded, LocalError, SessionClosed, StreamClosed, Un
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..settings import Settings
-from ..wire.reactivestreams import Message, Type
+from ..wire.reactivestreams.codec import Message, Type
 from .codes import text_of
 from .connection import CLOSED, DRAINING, LEAVING, OPENED, Connection
 from .publisher import publisher_of

@@ -1,7 +1,7 @@
 import cython
 
-from ..wire.river_message cimport Message
-from .links cimport Links
+from ..wire.river.message cimport Message
+from .link cimport Links
 from .sequence cimport Sequence
 from .streams cimport RiverStream
 

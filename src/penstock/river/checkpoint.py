@@ -32,9 +32,9 @@ from ..checkpoints import before, compose, dissect
 from ..core.halves import OPEN
 from ..errors import LocalError, ResumeRejected
 from ..settings import Settings
-from ..wire.river_message import Message
+from ..wire.river.message import Message
 from .connection import CLOSED, OPENED, UP
-from .links import Links
+from .link import Links
 from .streams import RiverStream
 
 __all__ = ["Checkpoint", "Checkpoints", "StreamState", "decode_checkpoint"]

@@ -1,6 +1,6 @@
 from ..core.outbox cimport Outbox
 from ..wire.framing cimport Deframer
-from ..wire.river_writing cimport Writer
+from ..wire.river.writing cimport Writer
 from .sequence cimport Sequence
 from .streams cimport RiverStream, RiverStreams
 

@@ -13,10 +13,10 @@ from ..errors import ApplicationError, LimitExceeded, SessionClosed
 from ..events import Closed, CreditGranted, Event, Failed, LeaseGranted
 from ..kinds import Kind
 from ..settings import Settings
-from ..wire.river import ACK, CANCEL, CLOSE, PREFIX_BYTES, codec_of
-from ..wire.river_framing import deframer
-from ..wire.river_writing import Writer
-from .result import UNEXPECTED_DISCONNECT, TooLarge
+from ..wire.river.codec import ACK, CANCEL, CLOSE, PREFIX_BYTES, codec_of
+from ..wire.river.framing import deframer
+from ..wire.river.writing import Writer
+from .codes import UNEXPECTED_DISCONNECT, TooLarge
 from .sequence import Sequence
 from .sessions import Sessions
 from .streams import RiverStream, RiverStreams

@@ -10,8 +10,8 @@ from typing import Final, Literal
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ..errors import FrameError, SetupRejected
-from ..wire.river import Id, RiverCodec, whole
-from ..wire.river_message import Message
+from ..wire.river.codec import Id, RiverCodec, whole
+from ..wire.river.message import Message
 from .sequence import Sequence
 
 __all__ = [

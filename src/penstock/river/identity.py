@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..errors import UrlError
-from ..wire.river import CODECS, MAX_ID, codec_of
+from ..wire.river.codec import CODECS, MAX_ID, codec_of
 
 __all__ = ["SERVER", "Identity", "base36"]
 

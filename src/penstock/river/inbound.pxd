@@ -2,7 +2,7 @@ import cython
 
 from ..events cimport Canceled, Completed, Event, Failed, ItemReceived, Requested
 from ..payload cimport Payload
-from ..wire.river_message cimport Message
+from ..wire.river.message cimport Message
 from .rehandshake cimport Rehandshakes
 from .streams cimport RiverStream
 

@@ -9,12 +9,12 @@ from ..errors import FrameError, LimitExceeded, PeerClosed, ProtocolError, Sessi
 from ..events import Canceled, Completed, Event, Failed, ItemReceived, Requested
 from ..kinds import Kind
 from ..payload import Payload
-from ..wire.river import CANCEL, CLOSE
-from ..wire.river import OPEN as OPENS
-from ..wire.river_message import Message
+from ..wire.river.codec import CANCEL, CLOSE
+from ..wire.river.codec import OPEN as OPENS
+from ..wire.river.message import Message
+from .codes import CANCELED, INVALID, error_of, refusal, rejection, result_of
 from .handshake import GOODBYE, REHANDSHAKE, is_rehandshake, rehandshake
 from .rehandshake import Rehandshakes
-from .result import CANCELED, INVALID, error_of, refusal, rejection, result_of
 from .streams import RiverStream
 from .tracing import metadata_of
 

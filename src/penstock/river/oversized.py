@@ -12,12 +12,12 @@ from ..core.halves import DONE
 from ..errors import Invalid, LimitExceeded, SetupRejected
 from ..events import Canceled
 from ..long_messages import LongMessage
-from ..wire.river import ACK, CANCEL, PREFIX_BYTES
-from ..wire.river import OPEN as OPENS
-from ..wire.river_message import Message
+from ..wire.river.codec import ACK, CANCEL, PREFIX_BYTES
+from ..wire.river.codec import OPEN as OPENS
+from ..wire.river.message import Message
+from .codes import CANCELED, INVALID, UNCAUGHT, refusal
 from .connection import HANDSHAKING
 from .inbound import Inbound
-from .result import CANCELED, INVALID, UNCAUGHT, refusal
 
 __all__ = ["TOO_BIG", "Oversized"]
 

@@ -1,4 +1,4 @@
-from ..wire.river_message cimport Message
+from ..wire.river.message cimport Message
 from .connection cimport Connection
 
 

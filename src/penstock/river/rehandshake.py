@@ -10,7 +10,7 @@ from ..core.timers import Timer
 from ..errors import FrameError, LinkLost, LocalError, ProtocolError
 from ..events import Established
 from ..payload import Payload
-from ..wire.river_message import Message
+from ..wire.river.message import Message
 from .connection import UP, Connection
 from .handshake import REHANDSHAKE, Rehandshake, rehandshake_request
 

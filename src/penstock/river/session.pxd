@@ -1,7 +1,7 @@
 import cython
 
 from ..payload cimport Payload, PayloadRun
-from ..wire.river_scanning cimport is_body
+from ..wire.river.scanning cimport is_body
 from .checkpoint cimport Checkpoints
 from .streams cimport RiverStream
 

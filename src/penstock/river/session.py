@@ -22,14 +22,14 @@ from ..events import CreditGranted, Established
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..settings import Settings
-from ..wire.river import CANCEL, CLOSE, codec_of
-from ..wire.river import OPEN as OPENS
-from ..wire.river_scanning import is_body
+from ..wire.river.codec import CANCEL, CLOSE, codec_of
+from ..wire.river.codec import OPEN as OPENS
+from ..wire.river.scanning import is_body
 from .checkpoint import Checkpoints, decode_checkpoint
+from .codes import CANCELED, UNEXPECTED_DISCONNECT, failure_of, refusal
 from .connection import CLOSED, DRAINING, OPENED, UP
 from .handshake import GOODBYE, V1_1, HandshakeRequest, check_state, code_of, response
 from .identity import SERVER, Identity, base36
-from .result import CANCELED, UNEXPECTED_DISCONNECT, failure_of, refusal
 from .sessions import Sessions
 from .streams import RiverStream
 from .tracing import tracing_of

@@ -29,11 +29,11 @@ from ..errors import SetupRejected
 from ..events import Event, Requested
 from ..session import Run, SessionLog
 from ..settings import Settings
-from ..wire.river import CANCEL
+from ..wire.river.codec import CANCEL
+from .codes import CANCELED, refusal
 from .connection import CLOSED, OPENED
 from .handshake import HandshakeRequest, check_state
 from .records import RECEIVING, SENDING, VERSION, Opening, Record, Retained, encode_record
-from .result import CANCELED, refusal
 from .session import RiverSession, tag_of
 from .sessions import Sessions
 

@@ -8,14 +8,14 @@ from typing import Final, cast
 from ..errors import FrameError, ProtocolError, ResumeRejected
 from ..session import Session
 from ..settings import Settings
-from ..wire.frames import ErrorFrame, ResumeFrame
+from ..wire.rsocket.frames import ErrorFrame, ResumeFrame
 from .codes import Code
 from .connection import Connection
 from .detect import detect, is_resume
 from .dialect import DIALECTS, RSOCKET_1_0
+from .handshake import MAX_TOKEN_BYTES
 from .resume import SessionStore
 from .session import RSocketSession
-from .setup import MAX_TOKEN_BYTES
 
 __all__ = ["RSocketAcceptor"]
 

@@ -3,7 +3,7 @@ from ..payload cimport Payload
 from ..wire.codec cimport Codec
 from ..wire.framing cimport Deframer
 from .inbound cimport Inbound
-from .metadata cimport Router
+from .extensions.metadata cimport Router
 from .outbound cimport Outbound
 
 import cython

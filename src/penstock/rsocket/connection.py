@@ -26,18 +26,18 @@ from ..leases import LONGEST, FixedLease, LeasePolicy
 from ..payload import Payload
 from ..settings import Settings
 from ..wire.codec import Codec
-from ..wire.frames import LEASE, STRICT, ErrorFrame, Frame, FrameType, KeepaliveFrame, LeaseFrame
 from ..wire.framing import Deframer
+from ..wire.rsocket.frames import LEASE, STRICT, ErrorFrame, Frame, FrameType, KeepaliveFrame, LeaseFrame
 from .codes import SETUP_CODES, Code, name_of, text_of
 from .dialect import Dialect
+from .extensions.metadata import Router
+from .extensions.mimes import is_known
+from .handshake import check
 from .inbound import Inbound
 from .keepalive import Keepalive
 from .lease import Granting, Honoring
-from .metadata import Router
-from .mimes import is_known
 from .outbound import Outbound
 from .resume import SessionStore
-from .setup import check
 
 __all__ = ["CLOSED", "DRAINING", "NEW", "OPENED", "Connection"]
 

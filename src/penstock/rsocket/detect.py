@@ -10,7 +10,7 @@ from typing import Final
 
 from ..errors import ProtocolError
 from ..settings import Settings
-from ..wire.frames import FrameType
+from ..wire.rsocket.frames import FrameType
 from .dialect import REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0, Dialect
 
 __all__ = ["detect", "is_resume"]

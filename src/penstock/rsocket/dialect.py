@@ -9,14 +9,14 @@ from typing import Final
 
 from ..kinds import Kind
 from ..wire.codec import Codec
-from ..wire.frames import ErrorFrame, FrameType
-from ..wire.layouts import RSOCKET_V1
-from ..wire.reactivesocket_v00 import ReactiveSocketV00
-from ..wire.reactivesocket_v02 import REACTIVESOCKET_V02
-from ..wire.rsocket_counted import CountedV1
-from ..wire.rsocket_v1 import RSocketV1
+from ..wire.rsocket.counted import CountedV1
+from ..wire.rsocket.frames import ErrorFrame, FrameType
+from ..wire.rsocket.layouts import RSOCKET_V1
+from ..wire.rsocket.v00 import ReactiveSocketV00
+from ..wire.rsocket.v02 import REACTIVESOCKET_V02
+from ..wire.rsocket.v1 import RSocketV1
 from .codes import Code
-from .mimes import COMPOSITE, TEXT
+from .extensions.mimes import COMPOSITE, TEXT
 
 __all__ = ["DIALECTS", "ENDLESS", "REACTIVESOCKET_0_0", "REACTIVESOCKET_0_2", "RSOCKET_1_0", "Dialect"]
 

@@ -3,9 +3,9 @@ import cython
 from ..core.streams cimport Stream
 from ..events cimport Canceled, Completed, CreditGranted, ItemReceived, Requested, RunReceived
 from ..payload cimport Payload, PayloadRun
-from ..wire.frames cimport Frame
-from .metadata cimport Router
-from .refusing cimport Refusing
+from ..wire.rsocket.frames cimport Frame
+from .extensions.metadata cimport Router
+from .strays cimport Refusing
 
 cdef int _PAYLOAD, _REQUEST_N, _CANCEL, _ERROR, _REQUEST_RESPONSE, _REQUEST_CHANNEL, _REQUEST_SUB, _METADATA_PUSH
 cdef int _CALL, _FIRE, _CHANNEL, _COMPLETE, _CANCELED

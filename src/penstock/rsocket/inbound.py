@@ -22,11 +22,11 @@ from ..events import (
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..settings import Settings
-from ..wire.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, FrameType
+from ..wire.rsocket.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, FrameType
 from .codes import Code, error_of
-from .metadata import Router
+from .extensions.metadata import Router
 from .outbound import Outbound
-from .refusing import RATE_SECONDS, Refusing
+from .strays import RATE_SECONDS, Refusing
 
 __all__ = ["KINDS", "Inbound"]
 

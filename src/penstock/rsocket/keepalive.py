@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..core.timers import Timer, TimerTable
-from ..wire.frames import RESPOND, KeepaliveFrame
+from ..wire.rsocket.frames import RESPOND, KeepaliveFrame
 
 __all__ = ["Keepalive"]
 

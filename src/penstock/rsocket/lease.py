@@ -10,7 +10,7 @@ from typing import Final
 
 from ..core.timers import Timer, TimerTable
 from ..leases import LONGEST, Lease, LeasePolicy, LeaseUsage
-from ..wire.frames import LeaseFrame
+from ..wire.rsocket.frames import LeaseFrame
 
 __all__ = ["Granting", "Honoring"]
 

@@ -7,7 +7,7 @@ from ..core.outbox import BY_REFERENCE_BYTES, Outbox
 from ..core.replay import Replay
 from ..payload import Payload, PayloadRun
 from ..wire.codec import Codec
-from ..wire.frames import COMPLETE, FOLLOWS, METADATA, NEXT, ErrorFrame, Frame, FrameType
+from ..wire.rsocket.frames import COMPLETE, FOLLOWS, METADATA, NEXT, ErrorFrame, Frame, FrameType
 
 __all__ = ["Outbound"]
 

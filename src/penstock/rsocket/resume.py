@@ -16,7 +16,7 @@ from ..core.ends import Ends
 from ..core.fragments import Partial
 from ..core.streams import Stream
 from ..errors import LocalError, ResumeRejected, SetupRejected
-from ..wire.frames import Frame
+from ..wire.rsocket.frames import Frame
 from .codes import Code
 
 __all__ = [

@@ -2,7 +2,7 @@ import cython
 
 from ..core.streams cimport Stream
 from ..payload cimport Payload, PayloadRun
-from .links cimport Links
+from .link cimport Links
 
 cdef int OPEN, OPENED, DRAINING, ENDLESS
 cdef int _COMPLETE, _FAIL, _CANCELED

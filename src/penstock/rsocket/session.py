@@ -18,12 +18,12 @@ from ..errors import (
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..settings import Settings
-from ..wire.frames import COMPLETE, RESPOND, Frame, FrameType, KeepaliveFrame
 from ..wire.framing import MAX_FRAME_BYTES, prefixed
+from ..wire.rsocket.frames import COMPLETE, RESPOND, Frame, FrameType, KeepaliveFrame
 from .codes import Code, wire_of
 from .connection import CLOSED, DRAINING, OPENED, Connection
 from .dialect import ENDLESS, RSOCKET_1_0, Dialect
-from .links import Links
+from .link import Links
 from .resume import (
     VERSION,
     Checkpoint,

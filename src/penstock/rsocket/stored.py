@@ -23,7 +23,7 @@ from ..kinds import Kind
 from ..payload import Payload
 from ..session import Run, SessionLog
 from ..settings import Settings
-from ..wire.frames import Frame, FrameType, ResumeFrame
+from ..wire.rsocket.frames import Frame, FrameType, ResumeFrame
 from .codes import Code
 from .connection import CLOSED, OPENED, Connection
 from .dialect import DIALECTS, RSOCKET_1_0, Dialect
@@ -190,7 +190,7 @@ class StoredSession(RSocketSession):
             self._inbound.expect_late(stream)
 
     def resume(self, frame: ResumeFrame, now: float) -> None:
-        """Go on over a new link, as a client asks. See :meth:`penstock.rsocket.links.Links.resume`."""
+        """Go on over a new link, as a client asks. See :meth:`penstock.rsocket.link.Links.resume`."""
         try:
             super().resume(frame, now)
         except ResumeRejected:

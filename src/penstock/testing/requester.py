@@ -9,11 +9,11 @@ from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from .. import transports
-from ..dialects import client_session
 from ..errors import ProtocolError, SessionClosed
 from ..events import Closed, Completed, Event, Failed, ItemReceived, RunReceived
 from ..kinds import Kind
 from ..payload import Payload
+from ..protocols import client_session
 from ..session import Session
 from ..settings import Settings
 from ..transports import Link

@@ -7,11 +7,11 @@ from types import TracebackType
 from typing import Final, Self
 
 from .. import transports
-from ..dialects import acceptor
 from ..errors import ProtocolError
 from ..events import Canceled, CreditGranted, Event, Requested
 from ..kinds import Kind
 from ..payload import Payload
+from ..protocols import acceptor
 from ..session import Acceptor
 from ..settings import Settings
 from ..transports import Link, Listener, Refused

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from ..payload cimport PayloadRun
-from .frames cimport Frame
+from .rsocket.frames cimport Frame
 from .framing cimport Deframer
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..payload import PayloadRun
-from .frames import Frame
 from .framing import Deframer
+from .rsocket.frames import Frame
 
 __all__ = ["PIECE_BYTES", "Codec"]
 

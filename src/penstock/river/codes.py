@@ -1,0 +1,157 @@
+"""Results: what a handler answers, and the errors of both sides.
+
+River, Clients, servers, and RPCs: ``{ok: true, payload}`` or ``{ok: false, payload: {code, message, extras}}``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType, to_builtins
+
+from ..core.texts import shown
+from ..errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
+from ..wire.river.codec import CANCEL, CLOSE, RiverCodec
+from ..wire.river.values import encode_value
+
+__all__ = [
+    "CANCELED",
+    "INVALID",
+    "UNCAUGHT",
+    "UNEXPECTED_DISCONNECT",
+    "Result",
+    "TooLarge",
+    "error_of",
+    "failure_of",
+    "refusal",
+    "rejection",
+    "result_of",
+]
+
+UNCAUGHT: Final = "UNCAUGHT_ERROR"
+INVALID: Final = "INVALID_REQUEST"
+CANCELED: Final = "CANCEL"
+UNEXPECTED_DISCONNECT: Final = "UNEXPECTED_DISCONNECT"
+RESERVED: Final = frozenset({UNCAUGHT, INVALID, CANCELED})
+"""ProtocolError: they end a stream at once."""
+BYTES: Final = (bytes, bytearray, memoryview)
+SAFE: Final = "the handler failed"
+"""What is said of an error whose text may hold secrets."""
+
+
+class TooLarge(LocalError):
+    """A message is larger than this side may send, or than the peer accepts. Its text holds sizes, and no secret."""
+
+
+class Result(Struct):
+    """What a server answers."""
+
+    ok: bool
+    payload: Raw
+
+
+class Failure(Struct):
+    """River, BaseError. The document calls its third field `extra`, the reference `extras`."""
+
+    code: str
+    message: str = ""
+    extras: Raw | UnsetType = UNSET
+    extra: Raw | UnsetType = UNSET
+
+
+class _Retriable(Struct, rename="camel"):
+    """Extras of a request that was refused before anything was done."""
+
+    retriable: bool = True
+    total_errors: int = 0
+    first_validation_errors: tuple[()] = ()
+
+
+class _Failed(Struct):
+    """A result that is not well."""
+
+    payload: Failure
+    ok: bool = False
+
+
+def result_of(codec: RiverCodec, body: bytes) -> Result:
+    """Return the result that a server's message carries.
+
+    Raises:
+        FrameError: It carries none.
+
+    """
+    return codec.value(body, Result)
+
+
+def error_of(codec: RiverCodec, body: Raw) -> ApplicationError:
+    """Return the error that the payload of a failed result is; what is none is an error, too."""
+    try:
+        failure = codec.value(body, Failure)
+    except FrameError as error:
+        return ApplicationError(UNCAUGHT, f"the server failed it, and its error is none of River's: {error.message}")
+    extras = failure.extra if failure.extras is UNSET else failure.extras
+    data = bytes(extras) if isinstance(extras, Raw) else None
+    cls = {CANCELED: Canceled, INVALID: Invalid}.get(failure.code, ApplicationError)
+    if cls is Invalid and isinstance(extras, Raw) and _is_retriable(codec, extras):
+        cls = Rejected
+    return cls(failure.code, shown(failure.message), data)
+
+
+def _is_retriable(codec: RiverCodec, extras: Raw) -> bool:
+    try:
+        return codec.value(extras, dict[str, Any]).get("retriable") is True
+    except FrameError:
+        return False
+
+
+def failure_of(codec: RiverCodec, error: Exception) -> tuple[int, bytes]:
+    """Return the control flag and the body that tell a client of `error`.
+
+    An error with a code of its own is an answer like any other, and closes our half. What is nobody's answer cancels
+    the stream, and says no more than it must.
+
+    Raises:
+        LocalError: Its data cannot travel by this codec.
+
+    """
+    if isinstance(error, Rejected | Invalid) and not isinstance(error.code, str):
+        return CANCEL, refusal(codec, INVALID, error.message)
+    if isinstance(error, Canceled) and not isinstance(error.code, str):
+        return CANCEL, refusal(codec, CANCELED, error.message)
+    if isinstance(error, TooLarge):
+        return CANCEL, refusal(codec, UNCAUGHT, str(error))
+    if not isinstance(error, ApplicationError):
+        return CANCEL, refusal(codec, UNCAUGHT, SAFE)
+    code = error.code if isinstance(error.code, str) else f"0x{error.code:03X}"
+    body = codec.encode_value(_Failed(Failure(code, error.message, _extras(codec, error))))
+    return CANCEL if code in RESERVED else CLOSE, body
+
+
+def _extras(codec: RiverCodec, error: ApplicationError) -> Raw | UnsetType:
+    """Return what goes with an error: its extras where it has such, which are a value, else its data."""
+    extras = getattr(error, "extras", UNSET)
+    if extras is None:
+        return UNSET
+    if extras is UNSET:
+        return Raw(codec.body(error.data)) if error.data != error.message.encode() else UNSET
+    try:
+        return Raw(encode_value(to_builtins(extras, builtin_types=BYTES, str_keys=True), codec.name))
+    except (TypeError, ValueError, OverflowError, MsgspecError) as wrong:
+        raise LocalError(f"the extras of {error.code} cannot travel: {wrong}") from wrong
+
+
+def rejection(codec: RiverCodec, message: str) -> bytes:
+    """Return the body of a result that says: nothing was done, try again.
+
+    River has no code for it. It is INVALID_REQUEST to the reference, whose schema its extras fit.
+    """
+    return refusal(codec, INVALID, message, Raw(codec.encode_value(_Retriable())))
+
+
+def refusal(codec: RiverCodec, code: str, message: str, extras: Raw | UnsetType = UNSET) -> bytes:
+    """Return the body of a result that failed."""
+    try:
+        return codec.encode_value(_Failed(Failure(code, message, extras)))
+    except UnicodeEncodeError as error:
+        raise LocalError(f"the error's text cannot travel: {error}") from error

@@ -1,0 +1,1 @@
+"""The extensions of RSocket, which say what the bytes of metadata mean."""

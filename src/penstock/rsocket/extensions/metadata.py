@@ -1,0 +1,187 @@
+"""Composite metadata and routing: the RSocket extensions that say which handler a request is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from ...errors import FrameError, LocalError
+from .mimes import COMPOSITE, NAMES, NUMBERS, OCTETS, ROUTING
+
+__all__ = ["Router", "composite", "entries", "route_tags", "routing"]
+
+MAX_MIME_BYTES: Final = 128
+MAX_TAG_BYTES: Final = 255
+MAX_ENTRY_BYTES: Final = 0xFFFFFF
+KNOWN: Final = 0x80
+"""The bit of an entry's first byte that says: a number follows, not a name."""
+
+CACHED_ROUTES: Final = 1_024
+"""Routes remembered in encoded form, each way: a service has tens of them; a peer that makes them up gains nothing."""
+CACHED_BYTES: Final = 256
+"""Longer metadata holds more than a route, and hardly comes twice."""
+
+
+def composite(parts: Iterable[tuple[str, bytes]]) -> bytes:
+    """Return composite metadata of (MIME type, content) pairs.
+
+    Raises:
+        LocalError: A MIME type is no ASCII of 1 to 128 bytes, or a content is longer than 16 MiB.
+
+    """
+    out = bytearray()
+    for mime, content in parts:
+        number = NUMBERS.get(mime)
+        if number is not None:
+            out.append(KNOWN | number)
+        else:
+            name = mime.encode("ascii", "replace")
+            if not 1 <= len(name) <= MAX_MIME_BYTES or not mime.isascii():
+                raise LocalError(f"MIME type {mime!r} must be 1 to {MAX_MIME_BYTES} ASCII characters")
+            # One less than the length, as every living peer has it.
+            out.append(len(name) - 1)
+            out += name
+        if len(content) > MAX_ENTRY_BYTES:
+            raise LocalError(f"metadata of type {mime!r} is longer than {MAX_ENTRY_BYTES} bytes")
+        out += len(content).to_bytes(3, "big")
+        out += content
+    return bytes(out)
+
+
+def entries(metadata: bytes, limit: int = 256) -> list[tuple[str, bytes]]:
+    """Return the (MIME type, content) pairs of composite metadata; unknown numbers are named `0xNN`.
+
+    Raises:
+        FrameError: A length runs past the end, or there are more than `limit` entries.
+
+    """
+    found: list[tuple[str, bytes]] = []
+    at, end = 0, len(metadata)
+    while at < end:
+        if len(found) == limit:
+            raise FrameError(f"composite metadata has more than {limit} entries", at)
+        first = metadata[at]
+        at += 1
+        if first & KNOWN:
+            mime = NAMES.get(first & ~KNOWN, f"0x{first & ~KNOWN:02X}")
+        else:
+            if at + first + 1 > end:
+                raise FrameError(f"a MIME type of {first + 1} bytes runs past the composite metadata", at)
+            mime = metadata[at : at + first + 1].decode("ascii", "replace")
+            at += first + 1
+        if at + 3 > end:
+            raise FrameError("composite metadata ends within an entry's length", at)
+        length = int.from_bytes(metadata[at : at + 3], "big")
+        at += 3
+        if at + length > end:
+            raise FrameError(f"an entry of {length} bytes runs past the composite metadata", at)
+        found.append((mime, metadata[at : at + length]))
+        at += length
+    return found
+
+
+def routing(*tags: str) -> bytes:
+    """Return routing metadata: each tag behind one byte of length.
+
+    Raises:
+        LocalError: A tag is longer than 255 bytes of UTF-8.
+
+    """
+    out = bytearray()
+    for tag in tags:
+        raw = tag.encode()
+        if len(raw) > MAX_TAG_BYTES:
+            raise LocalError(f"route {tag[:40]!r}... is {len(raw)} bytes of UTF-8; routing allows {MAX_TAG_BYTES}")
+        out.append(len(raw))
+        out += raw
+    return bytes(out)
+
+
+def route_tags(content: bytes) -> list[str]:
+    """Return the tags of routing metadata.
+
+    Raises:
+        FrameError: A length runs past the end.
+
+    """
+    tags: list[str] = []
+    at = 0
+    while at < len(content):
+        end = at + 1 + content[at]
+        if end > len(content):
+            raise FrameError(f"a routing tag of {content[at]} bytes runs past the metadata", at)
+        tags.append(content[at + 1 : end].decode("utf-8", "replace"))
+        at = end
+    return tags
+
+
+class Router:
+    """Writes and reads the route of a request, as a connection's metadata MIME type wants it.
+
+    Args:
+        mime: The metadata MIME type of the connection. Composite metadata and bare routing metadata are
+            what they are; of any other type, the metadata is taken for the route in UTF-8.
+        limit: Entries that composite metadata may have.
+
+    """
+
+    def __init__(self, mime: str = COMPOSITE, limit: int = 256) -> None:
+        self._mime = mime
+        self._limit = limit
+        self._encoded: dict[str, bytes] = {}
+        self._decoded: dict[bytes, str] = {}
+
+    def metadata(self, route: str, metadata: bytes | None) -> bytes | None:
+        """Return the metadata of a request for `route`; the request's own becomes an entry beside it.
+
+        Without a route the request's own metadata travels as it is.
+
+        Raises:
+            LocalError: The route is too long, or the connection's metadata has no room for both.
+
+        """
+        if not route:
+            return metadata
+        head = self._encoded.get(route)
+        if head is None:
+            head = self._encode(route)
+            if len(self._encoded) < CACHED_ROUTES:
+                self._encoded[route] = head
+        if metadata is None:
+            return head
+        if self._mime != COMPOSITE:
+            raise LocalError(f"metadata of type {self._mime} holds the route alone; use {COMPOSITE}")
+        return head + composite([(OCTETS, metadata)])
+
+    def route(self, metadata: bytes | None) -> str:
+        """Return the route that a request's metadata names; empty when it names none.
+
+        Raises:
+            FrameError: The metadata is not what the connection's MIME type says.
+
+        """
+        if metadata is None:
+            return ""
+        route = self._decoded.get(metadata)
+        if route is None:
+            route = self._decode(metadata)
+            if len(metadata) <= CACHED_BYTES and len(self._decoded) < CACHED_ROUTES:
+                self._decoded[metadata] = route
+        return route
+
+    def _encode(self, route: str) -> bytes:
+        if self._mime == COMPOSITE:
+            return composite([(ROUTING, routing(route))])
+        return routing(route) if self._mime == ROUTING else route.encode()
+
+    def _decode(self, metadata: bytes) -> str:
+        if self._mime == ROUTING:
+            tags = route_tags(metadata)
+            return tags[0] if tags else ""
+        if self._mime != COMPOSITE:
+            return metadata.decode("utf-8", "replace")
+        for mime, content in entries(metadata, self._limit):
+            if mime == ROUTING:
+                tags = route_tags(content)
+                return tags[0] if tags else ""
+        return ""

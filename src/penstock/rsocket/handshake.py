@@ -1,0 +1,81 @@
+"""SETUP: what a client says of a connection, and whether a server takes it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..errors import LocalError, SetupRejected
+from ..payload import Payload
+from ..settings import Settings
+from ..wire.rsocket.frames import LEASE, RESUME, Frame, SetupFrame, type_name
+from .codes import Code
+from .dialect import Dialect
+
+__all__ = ["MAX_TOKEN_BYTES", "check", "setup_frame"]
+
+CANDIDATE: Final = (0, 2)
+MAX_TOKEN_BYTES: Final = 1_024
+"""Living peers have 16 bytes of token, or the 36 characters of a UUID; a length could say 65,535."""
+
+
+def setup_frame(dialect: Dialect, settings: Settings, payload: Payload, token: bytes | None) -> SetupFrame:
+    """Return the SETUP that a client opens a connection with.
+
+    Raises:
+        LocalError: A MIME type is no ASCII, or longer than its length byte can say.
+
+    """
+    major, minor = dialect.version
+    return SetupFrame(
+        LEASE if settings.lease else 0,
+        major=major,
+        minor=minor,
+        keepalive_ms=max(1, round(settings.keepalive_interval * 1000)),
+        lifetime_ms=max(1, round(settings.keepalive_lifetime * 1000)),
+        token=token,
+        metadata_mime=_mime(settings.metadata_mime or dialect.metadata_mime),
+        data_mime=_mime(settings.data_mime),
+        metadata=payload.metadata,
+        data=payload.data,
+    )
+
+
+def check(frame: Frame, dialect: Dialect, *, resumable: bool, leases: bool) -> SetupFrame:
+    """Return `frame` as the SETUP of a session that can begin.
+
+    Args:
+        frame: The first one.
+        dialect: What the peer was recognised to speak.
+        resumable: Whether we resume sessions.
+        leases: Whether we grant leases.
+
+    Raises:
+        SetupRejected: It cannot; the code says why, and is what the ERROR must carry.
+
+    """
+    # RSocket 1.0, Connection Establishment: the first frame is SETUP or RESUME, on stream 0.
+    if not isinstance(frame, SetupFrame) or frame.stream_id != 0:
+        name = type_name(frame.type)
+        raise SetupRejected(f"the first frame is {name} on stream {frame.stream_id}, not SETUP", Code.INVALID_SETUP)
+    # The 1.0 candidate called itself 0.2, and living peers still do.
+    if (frame.major, frame.minor) not in (dialect.version, CANDIDATE):
+        raise SetupRejected(f"version {frame.major}.{frame.minor} is not served here", Code.INVALID_SETUP)
+    # RSocket 1.0, SETUP Frame: both MUST be more than 0.
+    if dialect.keepalive and (frame.keepalive_ms <= 0 or frame.lifetime_ms <= 0):
+        raise SetupRejected("keepalive interval and lifetime must be more than 0", Code.INVALID_SETUP)
+    # RSocket 1.0, SETUP Frame: a server that cannot resume MUST reject.
+    if frame.flags & RESUME and not resumable:
+        raise SetupRejected("this server does not resume sessions", Code.REJECTED_SETUP)
+    # THREATS 27: as many sessions are kept as there may be, each with its token.
+    if frame.token is not None and len(frame.token) > MAX_TOKEN_BYTES:
+        what = f"a resume token of {len(frame.token)} bytes; at most {MAX_TOKEN_BYTES} are accepted"
+        raise SetupRejected(what, Code.REJECTED_SETUP)
+    if frame.flags & LEASE and not leases:
+        raise SetupRejected("this server grants no leases", Code.REJECTED_SETUP)
+    return frame
+
+
+def _mime(name: str) -> bytes:
+    if not name.isascii() or len(name) > 255:
+        raise LocalError(f"MIME type {name[:40]!r} must be at most 255 ASCII characters")
+    return name.encode()

@@ -1,0 +1,1 @@
+"""Messages of reactive-streams-io version 0."""

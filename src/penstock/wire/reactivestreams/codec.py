@@ -1,0 +1,248 @@
+"""The messages of reactive-streams-io version 0, and how they are written; `reactivestreams_decoder` reads them.
+
+docs/reference/rs-0.md is the profile that fills in what the document leaves open.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, TypeAlias
+
+from ...errors import LocalError
+from ...payload import PayloadRun
+from .varints import varint
+
+__all__ = [
+    "EXTENDED",
+    "LAYOUTS",
+    "NAMES",
+    "Field",
+    "Items",
+    "Layout",
+    "Message",
+    "Type",
+    "encode",
+    "next_head",
+    "next_run",
+    "packed_run",
+    "part_head",
+]
+
+
+class Type(IntEnum):
+    """The codes of the messages; from 64 on they belong to extensions."""
+
+    CLIENT_HELLO = 1
+    SERVER_HELLO = 2
+    SUBSCRIBE = 3
+    REQUEST = 4
+    CANCEL = 5
+    SUBSCRIBED = 6
+    ON_NEXT = 7
+    ON_COMPLETE = 8
+    ON_ERROR = 9
+    ON_NEXT_PACKED = 10
+    ON_NEXT_PART = 11
+    ON_NEXT_LAST_PART = 12
+    GOODBYE = 13
+    SUBSCRIBE_METADATA = 64
+    """Of the extension `metadata`: what belongs to the `subscribe` that comes next for that id."""
+    ON_NEXT_METADATA = 65
+    """Of the extension `metadata`: what belongs to the next element that begins on that stream."""
+
+
+class Field(IntEnum):
+    """What a field is on the wire, and in which attribute of a message it lies."""
+
+    SUBSCRIBER = 0
+    """A varint, in `subscriber`."""
+    NUMBER = 1
+    """A varint, in `number`."""
+    TEXT = 2
+    """A varint length and UTF-8, in `octets`."""
+    OCTETS = 3
+    """A varint length and bytes, in `octets`."""
+    ELEMENT = 4
+    """As OCTETS; without the length where the stream has a fixed size of elements."""
+    PACKED = 5
+    """As many bytes as `number` elements of the stream's size have, in `octets`."""
+    IDS = 6
+    """A varint count and varints, in `ids`."""
+
+
+Layout: TypeAlias = tuple[tuple[str, Field], ...]
+"""The fields of a message in order, with the document's names."""
+
+LAYOUTS: Final[dict[int, Layout]] = {
+    Type.CLIENT_HELLO: (("version", Field.NUMBER), ("extensions", Field.IDS)),
+    Type.SERVER_HELLO: (("version", Field.NUMBER), ("extensions", Field.IDS)),
+    Type.SUBSCRIBE: (("publisher", Field.TEXT), ("subscriber", Field.SUBSCRIBER), ("demand", Field.NUMBER)),
+    Type.REQUEST: (("subscriber", Field.SUBSCRIBER), ("demand", Field.NUMBER)),
+    Type.CANCEL: (("subscriber", Field.SUBSCRIBER),),
+    Type.SUBSCRIBED: (("subscriber", Field.SUBSCRIBER), ("elementSize", Field.NUMBER)),
+    Type.ON_NEXT: (("subscriber", Field.SUBSCRIBER), ("element", Field.ELEMENT)),
+    Type.ON_COMPLETE: (("subscriber", Field.SUBSCRIBER),),
+    Type.ON_ERROR: (("subscriber", Field.SUBSCRIBER), ("error", Field.TEXT)),
+    Type.ON_NEXT_PACKED: (
+        ("subscriber", Field.SUBSCRIBER),
+        ("count", Field.NUMBER),
+        ("messages", Field.PACKED),
+    ),
+    Type.ON_NEXT_PART: (("subscriber", Field.SUBSCRIBER), ("element", Field.NUMBER), ("data", Field.OCTETS)),
+    Type.ON_NEXT_LAST_PART: (("subscriber", Field.SUBSCRIBER), ("element", Field.NUMBER), ("data", Field.OCTETS)),
+    Type.GOODBYE: (("reason", Field.TEXT),),
+}
+"""The messages of the document."""
+
+EXTENDED: Final[dict[int, Layout]] = {
+    Type.SUBSCRIBE_METADATA: (("subscriber", Field.SUBSCRIBER), ("metadata", Field.OCTETS)),
+    Type.ON_NEXT_METADATA: (("subscriber", Field.SUBSCRIBER), ("metadata", Field.OCTETS)),
+}
+"""Those of the extensions that we know: what nobody has agreed on cannot even be skipped."""
+
+NAMES: Final[dict[int, str]] = {
+    type: type.name.split("_")[0].lower() + "".join(word.title() for word in type.name.split("_")[1:]) for type in Type
+}
+"""The document's names of the messages."""
+
+
+class Message:
+    """One message.
+
+    Attributes:
+        type: A :class:`Type` as a number.
+        subscriber: The id of the subscription that it belongs to.
+        number: Its version, demand, element size, element id or count; see `LAYOUTS`.
+        octets: Its publisher, element, data, error, reason or metadata.
+        ids: Its extensions.
+
+    """
+
+    __slots__ = ("ids", "number", "octets", "subscriber", "type")
+
+    def __init__(
+        self, type: int, subscriber: int = 0, number: int = 0, octets: bytes = b"", ids: tuple[int, ...] = ()
+    ) -> None:
+        self.type = type
+        self.subscriber = subscriber
+        self.number = number
+        self.octets = octets
+        self.ids = ids
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Message):
+            return NotImplemented
+        return self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def _fields(self) -> tuple[object, ...]:
+        return self.type, self.subscriber, self.number, self.octets, self.ids
+
+    def __repr__(self) -> str:
+        return f"<{NAMES.get(self.type, self.type)} {self.subscriber} {self.number} {self.octets[:40]!r} {self.ids}>"
+
+
+class Items:
+    """Consecutive elements of one stream: of an onNextPacked, as many of them as came together, or onNext after onNext.
+
+    Attributes:
+        subscriber: The id of the subscription.
+        run: The elements.
+        announced: How many elements the onNextPacked has that begins here; 0: none does.
+
+    """
+
+    __slots__ = ("announced", "run", "subscriber")
+
+    def __init__(self, subscriber: int, run: PayloadRun, announced: int) -> None:
+        self.subscriber = subscriber
+        self.run = run
+        self.announced = announced
+
+
+def encode(message: Message, element_size: int = 0) -> bytes:
+    """Return `message` as bytes.
+
+    Args:
+        message: Of a type that is known here.
+        element_size: Of its stream, as `subscribed` said; 0: elements have a length of their own.
+
+    Raises:
+        LocalError: Its type is unknown, a number is out of range, or its elements have another size.
+
+    """
+    layout = LAYOUTS.get(message.type) or EXTENDED.get(message.type)
+    if layout is None:
+        raise LocalError(f"there is no message type {message.type}; use one of {', '.join(NAMES.values())}")
+    parts = [varint(message.type)]
+    for name, kind in layout:
+        what = f"{name} of {NAMES[message.type]}"
+        if kind == Field.SUBSCRIBER:
+            parts.append(varint(message.subscriber, what))
+        elif kind == Field.NUMBER:
+            parts.append(varint(message.number, what))
+        elif kind == Field.IDS:
+            parts.append(varint(len(message.ids)))
+            parts += [varint(each, what) for each in message.ids]
+        else:
+            count = message.number if kind == Field.PACKED else 1
+            fixed = element_size > 0 and kind in (Field.ELEMENT, Field.PACKED)
+            if kind == Field.PACKED and not fixed:
+                raise LocalError("onNextPacked needs a stream whose elements have a fixed size")
+            if fixed and len(message.octets) != count * element_size:
+                raise LocalError(f"{what} has {len(message.octets)} bytes; {count} of {element_size} are due")
+            if not fixed:
+                parts.append(varint(len(message.octets)))
+            parts.append(message.octets)
+    return b"".join(parts)
+
+
+_ON_NEXT: Final = bytes((Type.ON_NEXT,))
+_ON_NEXT_PACKED: Final = bytes((Type.ON_NEXT_PACKED,))
+_ON_NEXT_PART: Final = bytes((Type.ON_NEXT_PART,))
+_ON_NEXT_LAST_PART: Final = bytes((Type.ON_NEXT_LAST_PART,))
+
+
+def next_head(subscriber: int, length: int) -> bytes:
+    """Return what stands before an element in onNext; `length` is -1 where the stream has a fixed size."""
+    if length < 0:
+        return _ON_NEXT + varint(subscriber)
+    return _ON_NEXT + varint(subscriber) + varint(length)
+
+
+def part_head(subscriber: int, element: int, length: int, last: bool) -> bytes:
+    """Return what stands before `length` bytes in onNextPart, or in onNextLastPart."""
+    type = _ON_NEXT_LAST_PART if last else _ON_NEXT_PART
+    return type + varint(subscriber) + varint(element) + varint(length)
+
+
+def next_run(subscriber: int, run: PayloadRun, start: int, stop: int) -> bytes:
+    """Return items `start` to `stop` of `run`, which has them and no metadata in them, as onNext after onNext."""
+    head = _ON_NEXT + varint(subscriber)
+    p = run.buffer
+    view = run.offsets
+    parts: list[bytes] = []
+    for at in range(3 * start, 3 * stop, 3):
+        middle = view[at + 1]
+        end = view[at + 2]
+        parts.append(head)
+        parts.append(varint(end - middle))
+        parts.append(p[middle:end])
+    return b"".join(parts)
+
+
+def packed_run(subscriber: int, run: PayloadRun, start: int, stop: int) -> bytes:
+    """Return items `start` to `stop` of `run`, all of the stream's size and without metadata, as onNextPacked."""
+    p = run.buffer
+    head = _ON_NEXT_PACKED + varint(subscriber) + varint(stop - start)
+    width = run.width
+    if width:
+        # They lie one behind the other: nothing need be known of each.
+        first = run.first + start * width
+        return b"".join((head, memoryview(p)[first : first + (stop - start) * width]))
+    view = run.offsets
+    parts = [head]
+    parts += [p[view[at + 1] : view[at + 2]] for at in range(3 * start, 3 * stop, 3)]
+    return b"".join(parts)

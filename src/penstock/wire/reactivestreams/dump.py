@@ -1,0 +1,132 @@
+"""Messages of reactive-streams-io for people and scripts: as JSON-ready objects and back, and as one line each.
+
+An object has `type`, then the fields of the message under the document's names. Strings are text, bytes are hex.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from ...errors import FrameError, LocalError
+from .codec import EXTENDED, LAYOUTS, NAMES, Field, Items, Layout, Message, Type, encode
+from .decoder import Decoder
+
+__all__ = ["DIALECT", "Encoder", "line", "read_messages", "to_object"]
+
+DIALECT: Final = "reactive-streams-0"
+LINE_CHARACTERS: Final = 60
+"""How much of a text `line` shows."""
+
+_TYPES: Final = {name: type for type, name in NAMES.items()}
+_ATTRIBUTES: Final = {Field.SUBSCRIBER: "subscriber", Field.NUMBER: "number"}
+
+
+def _layout(type: int) -> Layout:
+    return LAYOUTS.get(type) or EXTENDED[type]
+
+
+def read_messages(data: bytes) -> Iterator[Message]:
+    """Yield every message in `data`, which one side sent; those of the extensions that we know, too.
+
+    Raises:
+        FrameError: Some bytes are no message; its `offset` counts from the beginning of `data`.
+        LimitExceeded: A message is larger than the profile lets it be.
+
+    """
+    decoder = Decoder(runs=False)
+    decoder.extensions.update(EXTENDED)
+    decoder.feed(data)
+    while (message := decoder.next()) is not None:
+        # `runs` is off, so that there are no others.
+        assert not isinstance(message, Items)
+        yield message
+    if decoder.pending:
+        at = decoder.position
+        raise FrameError(f"the last message is cut: {decoder.pending} bytes of it are there", at)
+    if not data:
+        raise FrameError("there are no bytes", 0)
+
+
+def to_object(message: Message) -> dict[str, object]:
+    """Return `message` as an object that JSON can hold."""
+    result: dict[str, object] = {"type": NAMES[message.type]}
+    for name, kind in _layout(message.type):
+        if kind == Field.IDS:
+            result[name] = list(message.ids)
+        elif kind == Field.TEXT:
+            result[name] = message.octets.decode()
+        elif kind in _ATTRIBUTES:
+            result[name] = getattr(message, _ATTRIBUTES[kind])
+        else:
+            result[name] = message.octets.hex()
+    return result
+
+
+def line(message: Message) -> str:
+    """Return `message` as one line for people; nothing in it can move a terminal's cursor."""
+    words = [NAMES[message.type]]
+    for name, kind in _layout(message.type):
+        if kind == Field.IDS:
+            words.append(f"{name}={list(message.ids)}")
+        elif kind in _ATTRIBUTES:
+            words.append(f"{name}={getattr(message, _ATTRIBUTES[kind])}")
+        else:
+            text = message.octets[: 4 * LINE_CHARACTERS].decode(errors="backslashreplace")
+            shown = ascii(text[:LINE_CHARACTERS])[1:-1]
+            words.append(f'{name}="{shown}{"…" if len(text) > LINE_CHARACTERS else ""}"({len(message.octets)})')
+    return " ".join(words)
+
+
+class Encoder:
+    """Objects to bytes, in order: `subscribed` says how the elements of its stream are written."""
+
+    def __init__(self) -> None:
+        self._element_sizes: dict[int, int] = {}
+
+    def octets(self, value: object) -> bytes:
+        """Return the message that an object such as `to_object` makes stands for.
+
+        Raises:
+            LocalError: Something is missing, unknown, of the wrong type or out of range.
+
+        """
+        if not isinstance(value, Mapping):
+            raise LocalError("it is no JSON object")
+        type = _TYPES.get(str(value.get("type")))
+        if type is None:
+            raise LocalError(f"type is {value.get('type')!r}; it must be one of {', '.join(_TYPES)}")
+        message = Message(type)
+        layout = _layout(type)
+        if unknown := sorted(str(key) for key in value.keys() - {"type", *(name for name, _ in layout)}):
+            raise LocalError(f"{NAMES[type]} has no {', '.join(unknown)}")
+        for name, kind in layout:
+            _set(message, kind, value.get(name), f"{name} of {NAMES[type]}")
+        octets = encode(message, self._element_sizes.get(message.subscriber, 0))
+        if type == Type.SUBSCRIBED:
+            self._element_sizes[message.subscriber] = message.number
+        return octets
+
+
+def _set(message: Message, kind: Field, value: object, what: str) -> None:
+    """Give `message` one field of an object."""
+    if kind in _ATTRIBUTES:
+        setattr(message, _ATTRIBUTES[kind], _integer(value, what))
+    elif kind == Field.IDS:
+        if not isinstance(value, list):
+            raise LocalError(f"{what} is {value!r}; it must be an array of integers")
+        message.ids = tuple(_integer(each, what) for each in value)
+    elif not isinstance(value, str):
+        raise LocalError(f"{what} is {value!r}; it must be a string")
+    else:
+        try:
+            message.octets = value.encode() if kind == Field.TEXT else bytes.fromhex(value)
+        except ValueError:
+            how = "a text that UTF-8 can hold" if kind == Field.TEXT else "hex digits, two for each byte"
+            raise LocalError(f"{what} is {value!r}; it must be {how}") from None
+
+
+def _integer(value: object, what: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise LocalError(f"{what} is {value!r}; it must be an integer")
+    return value

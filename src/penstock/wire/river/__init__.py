@@ -1,0 +1,1 @@
+"""Messages of River v2.0, in both codecs."""

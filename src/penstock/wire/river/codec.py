@@ -1,0 +1,395 @@
+"""River v2.0, Wire format: a TransportMessage as bytes, and back, in either codec.
+
+The envelope is decoded strictly. The payload's body stays the bytes that it travels as: whoever knows what it is
+decodes it. A message is one WebSocket frame, or has a 32-bit big-endian length before it that counts nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from ...errors import FrameError, LocalError
+from ...long_messages import WINDOW
+from . import scanning as river_scanning
+from .apart import span_of_payload, start_of_payload
+from .bodies import BODY_DEPTH, json_body, json_to_send, msgpack_body
+from .depth import check_json_depth, check_msgpack_depth, skip_json, skip_msgpack
+from .message import Message
+
+__all__ = [
+    "ACK",
+    "CANCEL",
+    "CLOSE",
+    "CODECS",
+    "MAX_ID",
+    "MAX_NUMBER",
+    "OPEN",
+    "PREFIX_BYTES",
+    "Id",
+    "Message",
+    "RiverCodec",
+    "codec_of",
+    "whole",
+]
+
+ACK: Final = 0b00001
+"""River, Clients, servers, and RPCs: the message is a heartbeat."""
+OPEN: Final = 0b00010
+CANCEL: Final = 0b00100
+CLOSE: Final = 0b01000
+
+PREFIX_BYTES: Final = 4
+MAX_NUMBER: Final = (1 << 53) - 1
+"""What every peer can count to."""
+MAX_ID: Final = 1_024
+"""Characters of an id or a name: the longest that anybody makes have some 40 (THREATS 62)."""
+CLOSE_BYTES: Final = 64
+"""A ControlClose has no reason to be longer."""
+RESULT_DEPTH: Final = BODY_DEPTH + 2
+"""Levels of a result: an error is two around a body."""
+
+Id = Annotated[str, Meta(max_length=MAX_ID)]
+T = TypeVar("T")
+
+
+class _Envelope(Struct, rename="camel", omit_defaults=True):
+    """River, TransportMessage, as it stands on the wire."""
+
+    id: Id
+    from_: Id = msgspec.field(name="from")
+    to: Id = msgspec.field(name="to")
+    seq: int | float
+    ack: int | float
+    stream_id: Id
+    control_flags: int | float
+    payload: Raw
+    service_name: Id | UnsetType = UNSET
+    procedure_name: Id | UnsetType = UNSET
+    tracing: dict[str, Any] | UnsetType = UNSET
+
+
+_QUOTED: Final = [f'"{field.encode_name}"'.encode() for field in msgspec.structs.fields(_Envelope)]
+
+
+class RiverCodec:
+    """One of the two ways in which messages travel.
+
+    Args:
+        name: ``json`` or ``msgpack``.
+        encode: Makes bytes of objects.
+        decode: Makes an object of bytes, of the type given.
+        check_depth: Refuses bytes that are nested too deeply.
+        skip: Returns where the value ends that begins at an offset; -1: nowhere.
+        before: What stands before the payload of a result that is well.
+        after: What stands behind it.
+
+    Attributes:
+        name: Its name, as URLs have it.
+        is_json: Whether it is JSON.
+        data_mime: What bodies are.
+        null: The body of nothing at all.
+        empty: The body of an object without fields.
+        before: What stands before the payload of a result that is well.
+        after: What stands behind it.
+        close: The body of a ControlClose.
+        heartbeat: The body of a ControlAck.
+
+    """
+
+    def __init__(
+        self,
+        name: str,
+        encode: Callable[[Any], bytes],
+        decode: Callable[..., Any],
+        check_depth: Callable[..., None],
+        skip: Callable[[bytes, int], int],
+        before: bytes,
+        after: bytes,
+    ) -> None:
+        self.name = name
+        self.is_json = name == "json"
+        self.data_mime = f"application/vnd.river+{name}"
+        self.encode_value = encode
+        self._decode = decode
+        self._check_depth = check_depth
+        self._skip = skip
+        self.before = before
+        self.after = after
+        self.null = encode(None)
+        self.empty = encode({})
+        self.close = encode({"type": "CLOSE"})
+        self.heartbeat = encode({"type": "ACK"})
+
+    def encode(self, message: Message) -> bytes:
+        """Return `message` as bytes, without a length before it.
+
+        Raises:
+            LocalError: A field of it cannot be encoded.
+
+        """
+        envelope = _Envelope(
+            message.id,
+            message.from_,
+            message.to,
+            message.seq,
+            message.ack,
+            message.stream_id,
+            message.control_flags,
+            Raw(message.payload),
+            UNSET if message.service_name is None else message.service_name,
+            UNSET if message.procedure_name is None else message.procedure_name,
+            UNSET if message.tracing is None else message.tracing,
+        )
+        return self.encoded(envelope)
+
+    def encoded(self, value: object) -> bytes:
+        """Return `value` as bytes.
+
+        Raises:
+            LocalError: It cannot be encoded.
+
+        """
+        try:
+            return self.encode_value(value)
+        except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError) as error:
+            raise LocalError(f"the message cannot be encoded: {error}") from error
+
+    def decode(self, data: bytes, start: int = 0, end: int | None = None, results: bool = False) -> Message:
+        """Return the message that ``data[start:end]`` is.
+
+        Args:
+            data: Where it lies.
+            start: Where it begins.
+            end: Where it ends; None: with `data`.
+            results: Whether `Message.well` may be set, instead of `payload`.
+
+        Raises:
+            FrameError: It is none.
+
+        """
+        end = len(data) if end is None else end
+        found = river_scanning.scan(data, start, end, self.is_json, results)
+        return found or self.decode_any(data[start:end], results)
+
+    def decode_any(self, data: bytes, results: bool = False) -> Message:
+        """Return the message that `data` is, by the general way, which tells what is wrong with what is none.
+
+        A payload that cannot be used costs its stream, not the session (THREATS 93): `Message.fault` tells why.
+
+        Args:
+            data: All of it.
+            results: Its payload may be a result.
+
+        Raises:
+            FrameError: The envelope is none.
+
+        """
+        try:
+            envelope = self._envelope(data)
+        except FrameError:
+            start = start_of_payload(data[:WINDOW], self.is_json)
+            end = self._skip(data, start) if start > 0 else -1
+            message = self._without_payload(data[:start], data[end:]) if end > 0 else None
+            if message is None:
+                raise
+            message.payload = data[start:end]
+        else:
+            message = self._message(data, envelope)
+        try:
+            message.payload = self.received(message.payload, RESULT_DEPTH if results else BODY_DEPTH)
+        except FrameError as error:
+            message.fault = FrameError(f"the payload is {error.message}")
+            message.payload = self.null
+        return message
+
+    def decode_ends(self, head: bytes, tail: bytes) -> Message | None:
+        """Return a message whose payload is null instead of what it is.
+
+        Args:
+            head: How it begins.
+            tail: How it ends.
+
+        Returns:
+            None when what stands around its payload is no envelope, or an unusual one.
+
+        """
+        span = span_of_payload(head, tail, self.is_json)
+        if span is None:
+            return None
+        start, behind = span
+        return self._without_payload(head[:start], tail[len(tail) - behind :])
+
+    def _without_payload(self, before: bytes, behind: bytes) -> Message | None:
+        data = before + self.null + behind
+        try:
+            return self._message(data, self._envelope(data))
+        except FrameError:
+            return None
+
+    def _envelope(self, data: bytes) -> _Envelope:
+        self._check_depth(data)
+        return self.value(data, _Envelope)
+
+    def _message(self, data: bytes, envelope: _Envelope) -> Message:
+        """Return the message that `data` is, whose payload nobody has looked at. Raises FrameError if it is none."""
+        self._check_names(data, envelope)
+        return Message(
+            envelope.id,
+            envelope.from_,
+            envelope.to,
+            whole("seq", envelope.seq),
+            whole("ack", envelope.ack),
+            envelope.stream_id,
+            whole("controlFlags", envelope.control_flags),
+            bytes(envelope.payload),
+            None if envelope.service_name is UNSET else envelope.service_name,
+            None if envelope.procedure_name is UNSET else envelope.procedure_name,
+            None if envelope.tracing is UNSET else envelope.tracing,
+        )
+
+    def value(self, data: bytes | Raw, type: type[T]) -> T:
+        """Return what `data` is, as a `type`.
+
+        Raises:
+            FrameError: It is something else.
+
+        """
+        try:
+            found: T = self._decode(data, type=type)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise FrameError(f"no River message: {error}") from error
+        return found
+
+    def body(self, data: bytes) -> bytes:
+        """Return the body that `data`, which a user wrote, travels as.
+
+        Raises:
+            LocalError: It is nothing that this codec could have written.
+
+        """
+        if river_scanning.is_body(data, self.is_json):
+            return data
+        try:
+            return self._sendable(data)
+        except FrameError as error:
+            raise LocalError(f"data is not {self.name} that River can carry: {error.message}") from error
+
+    def received(self, data: bytes | Raw, levels: int = BODY_DEPTH) -> bytes:
+        """Return a body that a peer sent, which has at most so many levels.
+
+        Raises:
+            FrameError: It cannot be decoded.
+
+        """
+        raise NotImplementedError
+
+    def is_close(self, body: bytes) -> bool:
+        """Whether a body is a ControlClose: ``{type: "CLOSE"}``."""
+        # Most bodies are longer, or shorter, than any way to write it.
+        if not len(self.close) <= len(body) <= CLOSE_BYTES:
+            return False
+        try:
+            return self.value(body, dict[str, object]) == {"type": "CLOSE"}
+        except FrameError:
+            return False
+
+    def _sendable(self, data: bytes) -> bytes:
+        """Return the body that `data` travels as. Raises FrameError if it cannot travel."""
+        raise NotImplementedError
+
+    def _check_names(self, data: bytes, message: _Envelope) -> None:
+        """Refuse a message that says something twice: who reads it may take either (THREATS 64)."""
+        raise NotImplementedError
+
+
+class _Json(RiverCodec):
+    def received(self, data: bytes | Raw, levels: int = BODY_DEPTH) -> bytes:
+        return json_body(bytes(data), levels)
+
+    def _sendable(self, data: bytes) -> bytes:
+        return json_to_send(data)
+
+    def _check_names(self, data: bytes, message: _Envelope) -> None:
+        # Only a name that stands there twice, or one that is written with escapes, can be a double.
+        if b"\\u" in data or any(data.count(name) > 1 for name in _QUOTED):
+            # What the payload says is nobody's business here, and it may be long.
+            start = start_of_payload(data[:WINDOW], True)
+            end = skip_json(data, start) if start > 0 else -1
+            if end > 0:
+                data = data[:start] + self.null + data[end:]
+            try:
+                found = json.loads(data.decode(errors="replace"), object_pairs_hook=_Pairs)
+            except (ValueError, RecursionError) as error:
+                raise FrameError(f"no River message: {error}") from error
+            names = [name for name, _ in found]
+            if len(set(names)) != len(names):
+                raise FrameError("the message names a field twice")
+
+
+class _Msgpack(RiverCodec):
+    def received(self, data: bytes | Raw, levels: int = BODY_DEPTH) -> bytes:
+        return msgpack_body(bytes(data), levels)
+
+    def _sendable(self, data: bytes) -> bytes:
+        return msgpack_body(data)
+
+    def _check_names(self, data: bytes, message: _Envelope) -> None:
+        optional = (message.service_name, message.procedure_name, message.tracing)
+        said = 8 + sum(field is not UNSET for field in optional)
+        # Nearly all maps are of at most 15 entries, which the first byte counts.
+        count = data[0] & 0x0F
+        if data[0] == 0xDE:
+            count = int.from_bytes(data[1:3], "big")
+        elif data[0] == 0xDF:
+            count = int.from_bytes(data[1:5], "big")
+        if count != said and len(self.value(data, dict[str, Raw])) != count:
+            raise FrameError("the message names a field twice")
+
+
+class _Pairs(list[tuple[str, object]]):
+    """The fields of an object as they stand there, doubles and all."""
+
+
+def whole(name: str, number: int | float) -> int:
+    """Return `number`, which may be written as a float, as an integer from 0 to 2^53-1.
+
+    Raises:
+        FrameError: It is none.
+
+    """
+    if not 0 <= number <= MAX_NUMBER or int(number) != number:
+        raise FrameError(f"{name} is {number}; it is a whole number from 0 to 2^53-1")
+    return int(number)
+
+
+CODECS: Final[dict[str, RiverCodec]] = {
+    "json": _Json(
+        "json", msgspec.json.encode, msgspec.json.decode, check_json_depth, skip_json, b'{"ok":true,"payload":', b"}"
+    ),
+    "msgpack": _Msgpack(
+        "msgpack",
+        msgspec.msgpack.encode,
+        msgspec.msgpack.decode,
+        check_msgpack_depth,
+        skip_msgpack,
+        b"\x82\xa2ok\xc3\xa7payload",
+        b"",
+    ),
+}
+
+
+def codec_of(name: str) -> RiverCodec:
+    """Return the codec of that name.
+
+    Raises:
+        LocalError: There is none.
+
+    """
+    if name not in CODECS:
+        raise LocalError(f"unknown codec {name!r}; known are: {', '.join(CODECS)}")
+    return CODECS[name]

@@ -1,0 +1,169 @@
+"""Depth and ends of values: `river_depth.py` tells what the functions do. A property test holds the two equal."""
+
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport int64_t
+
+from ...errors import FrameError
+
+__all__ = ["MAX_DEPTH", "check_json_depth", "check_msgpack_depth", "skip_json", "skip_msgpack"]
+
+ctypedef const unsigned char* Bytes
+
+MAX_DEPTH = 128
+
+cdef enum:
+    # More levels than anybody asks for.
+    LEVELS = 256
+
+
+def check_json_depth(bytes data not None, Py_ssize_t limit=MAX_DEPTH, str what="the message is "):
+    cdef Bytes p = <Bytes>PyBytes_AS_STRING(data)
+    cdef Py_ssize_t at = 0, end = len(data), depth = 0
+    while at < end:
+        if p[at] == c'"':
+            at = _string_end(p, at, end)
+            continue
+        if p[at] == c"{" or p[at] == c"[":
+            depth += 1
+            if depth > limit:
+                raise FrameError(f"{what}nested more than {limit} levels deep", at)
+        elif p[at] == c"}" or p[at] == c"]":
+            depth -= 1
+        at += 1
+
+
+def check_msgpack_depth(bytes data not None, Py_ssize_t limit=MAX_DEPTH, str what="the message is "):
+    if not 0 <= limit < LEVELS - 1:
+        raise ValueError(f"a depth of {limit} is more than is looked at")
+    cdef Py_ssize_t at = _too_deep(<Bytes>PyBytes_AS_STRING(data), len(data), limit)
+    if at >= 0:
+        raise FrameError(f"{what}nested more than {limit} levels deep", at)
+
+
+def skip_json(bytes data not None, Py_ssize_t at):
+    cdef Bytes p = <Bytes>PyBytes_AS_STRING(data)
+    cdef Py_ssize_t end = len(data), depth = 0
+    if at < 0:
+        raise IndexError(f"no value begins at byte {at}")
+    while at < end:
+        if p[at] == c'"':
+            at = _string_end(p, at, end)
+            if at > end:
+                return -1
+        elif p[at] == c"{" or p[at] == c"[":
+            depth += 1
+            at += 1
+        elif p[at] == c"}" or p[at] == c"]":
+            depth -= 1
+            at += 1
+        elif p[at] == c",":
+            if depth == 0:
+                return -1
+            at += 1
+        else:
+            while at < end and not _is_mark(p[at]):
+                at += 1
+        if depth <= 0:
+            return at if depth == 0 else -1
+    return -1
+
+
+def skip_msgpack(bytes data not None, Py_ssize_t at, Py_ssize_t count=1):
+    cdef Bytes p = <Bytes>PyBytes_AS_STRING(data)
+    cdef Py_ssize_t end = len(data)
+    cdef int64_t inner
+    if at < 0:
+        raise IndexError(f"no value begins at byte {at}")
+    while count > 0:
+        # Each value has a byte at least.
+        if count > end - at:
+            return -1
+        at = _skip(p, at, end, &inner)
+        count += (inner if inner > 0 else 0) - 1
+    return at if at <= end else -1
+
+
+cdef inline bint _is_mark(unsigned char byte) noexcept nogil:
+    return (
+        byte == c'"' or byte == c"," or byte == c"{" or byte == c"[" or byte == c"}" or byte == c"]"
+    )
+
+
+cdef inline Py_ssize_t _string_end(Bytes p, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+    """Return what follows the string at `at`; that is beyond `end` if it has no end."""
+    at += 1
+    while at < end and p[at] != c'"':
+        at += 2 if p[at] == c"\\" else 1
+    return at + 1
+
+
+cdef Py_ssize_t _too_deep(Bytes p, Py_ssize_t end, Py_ssize_t limit) noexcept nogil:
+    """Return where it is nested more deeply than `limit`; -1: nowhere."""
+    # How many values are still to come at each level.
+    cdef int64_t left[LEVELS]
+    cdef int64_t inner
+    cdef Py_ssize_t at = 0, depth = 0
+    left[0] = 1
+    while depth >= 0 and at < end:
+        if left[depth] == 0:
+            depth -= 1
+            continue
+        left[depth] -= 1
+        at = _skip(p, at, end, &inner)
+        if inner >= 0:
+            depth += 1
+            if depth > limit:
+                return at
+            left[depth] = inner
+    return -1
+
+
+cdef inline Py_ssize_t _skip(Bytes p, Py_ssize_t at, Py_ssize_t end, int64_t* inner) noexcept nogil:
+    """Return where the value at `at` ends, or its first inner one begins, and how many it has; -1: none ever."""
+    cdef unsigned char first = p[at]
+    cdef Py_ssize_t width
+    at += 1
+    inner[0] = -1
+    if first < 0x80 or first >= 0xE0:
+        return at
+    if first < 0x90:
+        inner[0] = 2 * (first & 0x0F)
+        return at
+    if first < 0xA0:
+        inner[0] = first & 0x0F
+        return at
+    if first < 0xC0:
+        return at + (first & 0x1F)
+    if 0xC4 <= first <= 0xC6:
+        width = 1 << (first - 0xC4)
+        return at + width + _number(p, at, end, width)
+    if 0xC7 <= first <= 0xC9:
+        width = 1 << (first - 0xC7)
+        return at + width + _number(p, at, end, width) + 1
+    if 0xCA <= first <= 0xCB:
+        return at + (4 << (first - 0xCA))
+    if 0xCC <= first <= 0xD3:
+        return at + (1 << (first & 3))
+    if 0xD4 <= first <= 0xD8:
+        return at + 1 + (1 << (first - 0xD4))
+    if 0xD9 <= first <= 0xDB:
+        width = 1 << (first - 0xD9)
+        return at + width + _number(p, at, end, width)
+    if first >= 0xDC:
+        width = 2 << (first & 1)
+        inner[0] = _number(p, at, end, width)
+        if first >= 0xDE:
+            inner[0] *= 2
+        return at + width
+    # nil, false, true, and the byte that is never used.
+    return at
+
+
+cdef inline int64_t _number(Bytes p, Py_ssize_t at, Py_ssize_t end, Py_ssize_t width) noexcept nogil:
+    """Return the number of so many bytes, or of those that are there."""
+    cdef int64_t number = 0
+    cdef Py_ssize_t index
+    for index in range(width):
+        if at + index < end:
+            number = number << 8 | p[at + index]
+    return number

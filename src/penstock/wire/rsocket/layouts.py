@@ -1,0 +1,278 @@
+"""The layout of every frame type of RSocket 1.0 as one table, and frames read and written by it.
+
+The table is what `encode`, `penstock decode` and the rare half of `decode` go by; the frequent types have a
+fast path in the codec, which a property test holds equal to the table. Every other dialect of the family is
+another table; ReactiveSocket 0.2 shares the header, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from ...errors import FrameError, LocalError
+from ..fields import Reader, check, put
+from .frames import (
+    IGNORE,
+    METADATA,
+    RESUME,
+    ErrorFrame,
+    ExtFrame,
+    Frame,
+    FrameType,
+    KeepaliveFrame,
+    LeaseFrame,
+    RequestNFrame,
+    ResumeFrame,
+    ResumeOkFrame,
+    SetupFrame,
+    type_name,
+)
+
+__all__ = [
+    "FLAGS",
+    "HEADER_BYTES",
+    "RSOCKET_V1",
+    "TYPE_SHIFT",
+    "UNKNOWN",
+    "Field",
+    "Layout",
+    "Metadata",
+    "read_body",
+    "read_frame",
+    "write_body",
+    "write_frame",
+]
+
+# Frame Header Format: 4 bytes of stream id, 6 bits of type, 10 bits of flags.
+HEADER_BYTES = 6
+TYPE_SHIFT = 10
+FLAGS = 0x3FF
+TYPED_BYTES = 4
+"""ReactiveSocket 0.0, Metadata Optional Header: its own bytes, which its length counts."""
+
+
+class Metadata(Enum):
+    """How a frame type carries metadata."""
+
+    NONE = 0
+    COUNTED = 1
+    """Behind its 24-bit length, when the METADATA flag is set."""
+    REST = 2
+    """All that is left of the frame; there is no length."""
+    FORGIVEN = 3
+    """As COUNTED; but where the length is wrong, the frame may be ignored whatever its flags say."""
+    TYPED = 4
+    """Behind a byte of the application's and a 24-bit length that counts these four bytes; forgiven, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field: an integer of `bits` bits, or as many bytes as the integer of `bits` bits before them says.
+
+    Attributes:
+        name: Its attribute in the frame's class.
+        bits: Of the integer. Where they are no whole bytes, the top bit is reserved: not read, written as 0.
+        counted: It is bytes.
+        flag: It is there when this flag is set; 0: always. It is None when it is not there.
+
+    """
+
+    name: str
+    bits: int
+    counted: bool = False
+    flag: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What stands behind the header of one frame type, in this order: fields, metadata, data."""
+
+    frame: type[Frame] = Frame
+    fields: tuple[Field, ...] = ()
+    metadata: Metadata = Metadata.NONE
+    data: bool = False
+    flags: tuple[str, ...] = ()
+    """Names of the flags that mean something, IGNORE apart, which always does."""
+
+    def new(self, type: int) -> Frame:
+        """Return an empty frame of the type that has this layout."""
+        make: Callable[..., Frame] = self.frame
+        frame = make(type) if make is Frame else make()
+        frame.type = int(type)
+        return frame
+
+
+_REQUEST_N = (Field("request_n", 31),)
+_VERSION = (Field("major", 16), Field("minor", 16))
+_REQUEST = ("metadata", "follows")
+
+RSOCKET_V1: Mapping[int, Layout] = {
+    FrameType.SETUP: Layout(
+        SetupFrame,
+        (
+            *_VERSION,
+            Field("keepalive_ms", 31),
+            Field("lifetime_ms", 31),
+            Field("token", 16, counted=True, flag=RESUME),
+            # Unsigned lengths: old peers read 255 as -1.
+            Field("metadata_mime", 8, counted=True),
+            Field("data_mime", 8, counted=True),
+        ),
+        Metadata.COUNTED,
+        data=True,
+        flags=("metadata", "resume", "lease"),
+    ),
+    FrameType.LEASE: Layout(
+        LeaseFrame, (Field("ttl_ms", 31), Field("number_of_requests", 31)), Metadata.REST, flags=("metadata",)
+    ),
+    FrameType.KEEPALIVE: Layout(KeepaliveFrame, (Field("position", 63),), data=True, flags=("respond",)),
+    FrameType.REQUEST_RESPONSE: Layout(Frame, (), Metadata.COUNTED, data=True, flags=_REQUEST),
+    FrameType.REQUEST_FNF: Layout(Frame, (), Metadata.COUNTED, data=True, flags=_REQUEST),
+    FrameType.REQUEST_STREAM: Layout(Frame, _REQUEST_N, Metadata.COUNTED, data=True, flags=_REQUEST),
+    FrameType.REQUEST_CHANNEL: Layout(Frame, _REQUEST_N, Metadata.COUNTED, data=True, flags=(*_REQUEST, "complete")),
+    FrameType.REQUEST_N: Layout(RequestNFrame, _REQUEST_N),
+    FrameType.CANCEL: Layout(),
+    FrameType.PAYLOAD: Layout(Frame, (), Metadata.COUNTED, data=True, flags=(*_REQUEST, "complete", "next")),
+    FrameType.ERROR: Layout(ErrorFrame, (Field("code", 32),), data=True),
+    FrameType.METADATA_PUSH: Layout(Frame, (), Metadata.REST, flags=("metadata",)),
+    FrameType.RESUME: Layout(
+        ResumeFrame,
+        (
+            *_VERSION,
+            Field("token", 16, counted=True),
+            Field("last_received_server_position", 63),
+            Field("first_available_client_position", 63),
+        ),
+    ),
+    FrameType.RESUME_OK: Layout(ResumeOkFrame, (Field("last_received_client_position", 63),)),
+    FrameType.EXT: Layout(ExtFrame, (Field("extended_type", 31),), data=True, flags=("metadata",)),
+}
+
+UNKNOWN = Layout(Frame, (), data=True, flags=("metadata",))
+"""A type that is not in the table: all behind the header is data."""
+
+
+def read_frame(layouts: Mapping[int, Layout], buffer: bytes, start: int, end: int) -> Frame:
+    """Return the frame whose body, at least a header, is ``buffer[start:end]``.
+
+    Raises:
+        FrameError: The type is unknown and IGNORE is not set; or a field runs past the frame.
+
+    """
+    word = int.from_bytes(buffer[start + 4 : start + HEADER_BYTES], "big")
+    type = word >> TYPE_SHIFT
+    layout = layouts.get(type)
+    if layout is None:
+        # Handling Ignore Flag: what is not understood may be ignored only if IGNORE is set.
+        if not word & IGNORE:
+            raise FrameError(f"no frame has type {type_name(type)}", 4)
+        layout = UNKNOWN
+    frame = layout.new(type)
+    frame.stream_id = int.from_bytes(buffer[start : start + 4], "big")
+    frame.flags = word & FLAGS
+    reader = Reader(buffer, start, start + HEADER_BYTES, end, type_name(type), bool(word & IGNORE))
+    read_body(layout, frame, reader)
+    return frame
+
+
+def read_body(layout: Layout, frame: Frame, reader: Reader) -> None:
+    """Read what stands behind the header of `frame`, whose type and flags are known.
+
+    Raises:
+        FrameError: A field runs past the frame.
+
+    """
+    flags = frame.flags
+    for field in layout.fields:
+        if field.flag and not flags & field.flag:
+            continue
+        read = reader.counted if field.counted else reader.integer
+        setattr(frame, field.name, read(field.bits, field.name))
+    if layout.metadata is Metadata.REST:
+        rest = reader.rest()
+        # METADATA_PUSH is nothing but metadata; living peers leave METADATA out, here and on LEASE.
+        frame.metadata = rest if rest or flags & METADATA or not layout.fields else None
+    elif layout.metadata is not Metadata.NONE and flags & METADATA:
+        _read_metadata(layout.metadata, frame, reader)
+    if layout.data:
+        # Behind a frame that has none, trailing bytes are ignored.
+        frame.data = reader.rest()
+
+
+def _read_metadata(kind: Metadata, frame: Frame, reader: Reader) -> None:
+    """Read metadata that stands behind its length."""
+    if kind is not Metadata.COUNTED:
+        # ReactiveSocket 0.2, Metadata Optional Header: the entire frame MUST be ignored. RSocket 1.0: if IGNORE is set.
+        reader.ignorable = True
+    if kind is not Metadata.TYPED:
+        frame.metadata = reader.counted(24, "metadata")
+        return
+    frame.metadata_type = reader.integer(8, "metadata type")
+    length = reader.integer(24, "metadata length")
+    if length < TYPED_BYTES:
+        what = f"a metadata length of {length}, which counts itself, is less than {TYPED_BYTES}"
+        raise FrameError(what, reader.at - reader.start, ignorable=True)
+    frame.metadata = reader.octets(length - TYPED_BYTES, "metadata")
+
+
+def write_frame(layouts: Mapping[int, Layout], frame: Frame) -> bytes:
+    """Return the body of `frame`.
+
+    The flags of optional fields, and METADATA where a length precedes it, follow from what is there.
+
+    Raises:
+        LocalError: A field does not fit, or the frame holds one that its type does not have.
+
+    """
+    layout = layouts.get(frame.type, UNKNOWN)
+    name = type_name(frame.type)
+    flags, body = write_body(layout, frame, name)
+    word = check(frame.type, 6, "a frame type") << TYPE_SHIFT | check(flags, 10, f"the flags of {name}")
+    return put(frame.stream_id, 31, f"the stream id of {name}") + word.to_bytes(2, "big") + body
+
+
+def write_body(layout: Layout, frame: Frame, name: str) -> tuple[int, bytes]:
+    """Return the flags of `frame`, and what stands behind its header.
+
+    Raises:
+        LocalError: As `write_frame`; `name` is the type's.
+
+    """
+    if not isinstance(frame, layout.frame):
+        raise LocalError(f"a {type(frame).__name__} cannot be {name}; make a {layout.frame.__name__}")
+    flags = frame.flags
+    parts: list[bytes] = []
+    for field in layout.fields:
+        value = getattr(frame, field.name)
+        if field.flag:
+            flags = flags & ~field.flag if value is None else flags | field.flag
+        if value is not None:
+            parts.append(_write_field(field, value, f"{field.name} of {name}"))
+    metadata = frame.metadata
+    if layout.metadata is Metadata.NONE:
+        if metadata is not None:
+            raise LocalError(f"{name} carries no metadata; leave it out")
+    elif layout.metadata is not Metadata.REST:
+        flags = flags & ~METADATA if metadata is None else flags | METADATA
+        if metadata is not None:
+            parts.append(_metadata_header(layout.metadata, frame, len(metadata), name))
+    if frame.data and not layout.data:
+        raise LocalError(f"{name} carries no data; leave it out")
+    return flags, b"".join((*parts, metadata or b"", frame.data))
+
+
+def _metadata_header(kind: Metadata, frame: Frame, size: int, name: str) -> bytes:
+    """Return what stands before metadata of `size` bytes."""
+    what = f"the length of the metadata of {name}"
+    if kind is not Metadata.TYPED:
+        return put(size, 24, what)
+    return put(frame.metadata_type, 8, f"the metadata type of {name}") + put(size + TYPED_BYTES, 24, what)
+
+
+def _write_field(field: Field, value: int | bytes, what: str) -> bytes:
+    """Return one field as it travels."""
+    if isinstance(value, int):
+        return put(value, field.bits, what)
+    return put(len(value), field.bits, f"the length of {what}") + value

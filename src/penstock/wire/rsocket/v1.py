@@ -1,0 +1,165 @@
+"""The codec of RSocket 1.0, and with another table of layouts that of ReactiveSocket 0.2.
+
+Comments name sections of RSocket 1.0's document, which draws every frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...errors import FrameError, LocalError
+from ...payload import PayloadRun
+from ..codec import PIECE_BYTES, Codec
+from ..fields import GREATEST_31, u32
+from ..framing import Deframer, prefixed
+from .frames import IGNORE, METADATA, NEXT, Frame, FrameType, RequestNFrame
+from .layouts import FLAGS, HEADER_BYTES, RSOCKET_V1, TYPE_SHIFT, Layout, Metadata, read_frame, write_frame
+from .packing import pack, pack_head, pack_run
+from .scanning import scan
+
+__all__ = ["RSocketV1"]
+
+# Types as plain integers: a member of an enum costs a lookup each time.
+REQUEST_RESPONSE = int(FrameType.REQUEST_RESPONSE)
+REQUEST_STREAM = int(FrameType.REQUEST_STREAM)
+REQUEST_CHANNEL = int(FrameType.REQUEST_CHANNEL)
+REQUEST_N = int(FrameType.REQUEST_N)
+CANCEL = int(FrameType.CANCEL)
+PAYLOAD = int(FrameType.PAYLOAD)
+
+# A run's offsets are made for as many items as the length of its first one lets expect, and some more.
+SPARE_ITEMS = 16
+
+
+class RSocketV1(Codec):
+    """RSocket 1.0 on the wire. Every field is checked against its limits, both ways.
+
+    Args:
+        layouts: The frame types of the dialect.
+
+    """
+
+    __slots__ = ("_forgiving", "_layouts")
+
+    def __init__(self, layouts: Mapping[int, Layout] = RSOCKET_V1) -> None:
+        Codec.__init__(self, 3, HEADER_BYTES)
+        self._layouts = layouts
+        # ReactiveSocket 0.2: frames with wrong metadata are ignored, and CANCEL has metadata.
+        self._forgiving = layouts[PAYLOAD].metadata is Metadata.FORGIVEN
+
+    def decode(self, buffer: bytes, start: int, end: int) -> Frame:
+        """Return the frame whose body is ``buffer[start:end]``; see :meth:`Codec.decode`."""
+        p = buffer
+        if not 0 <= start <= end <= len(buffer):
+            raise LocalError(f"a frame from {start} to {end} was asked of {len(buffer)} bytes")
+        if end - start < HEADER_BYTES:
+            raise FrameError(f"a frame of {end - start} bytes is shorter than its header of {HEADER_BYTES}")
+        if p[start] & 0x80:
+            # Frame Header Format: this bit is 0.
+            raise FrameError("the top bit of the stream id is set")
+        word = p[start + 4] << 8 | p[start + 5]
+        type = word >> TYPE_SHIFT
+        if type < REQUEST_RESPONSE or type > PAYLOAD or (type == CANCEL and word & METADATA and self._forgiving):
+            return read_frame(self._layouts, buffer, start, end)
+        frame = Frame.__new__(Frame) if type != REQUEST_N else RequestNFrame.__new__(RequestNFrame)
+        frame.type = type
+        frame.flags = word & FLAGS
+        frame.stream_id = u32(buffer, start)
+        frame.request_n = 0
+        frame.metadata = None
+        frame.metadata_type = 0
+        frame.data = b""
+        at = start + HEADER_BYTES
+        if type == REQUEST_STREAM or type == REQUEST_CHANNEL or type == REQUEST_N:
+            if end - at < 4:
+                raise FrameError(
+                    f"a frame of {end - start} bytes ends within its request-n",
+                    at - start,
+                    ignorable=bool(word & IGNORE),
+                )
+            frame.request_n = u32(buffer, at) & GREATEST_31
+            at += 4
+        # What follows the fields of REQUEST_N and CANCEL is ignored, a METADATA flag included.
+        if type == REQUEST_N or type == CANCEL:
+            return frame
+        if word & METADATA:
+            size = _metadata_bytes(p, start, at, end, self._forgiving)
+            frame.metadata = p[at + 3 : at + 3 + size]
+            at += 3 + size
+        frame.data = p[at:end]
+        return frame
+
+    def stream_id(self, buffer: bytes, start: int) -> int:
+        """Return the stream id of the frame that starts at index `start`; see :meth:`Codec.stream_id`."""
+        if not 0 <= start <= len(buffer) - HEADER_BYTES:
+            raise LocalError(f"a frame header at {start} was asked of {len(buffer)} bytes")
+        return u32(buffer, start) & GREATEST_31
+
+    def encode(self, frame: Frame) -> bytes:
+        """Return the body of `frame`; see :meth:`Codec.encode`."""
+        return write_frame(self._layouts, frame)
+
+    def frame(self, frame: Frame) -> bytes:
+        """Return `frame` with its prefix; see :meth:`Codec.frame`."""
+        return prefixed(write_frame(self._layouts, frame))
+
+    def payload_frame(self, stream_id: int, flags: int, metadata: bytes | None, data: bytes) -> bytes:
+        """Return a PAYLOAD with its prefix; see :meth:`Codec.payload_frame`."""
+        return pack(stream_id, PAYLOAD << TYPE_SHIFT | flags, -1, metadata, data)
+
+    def payload_head(self, stream_id: int, flags: int, metadata: bytes | None, data_bytes: int) -> bytes:
+        """Return a PAYLOAD with its prefix, up to its data; see :meth:`Codec.payload_head`."""
+        return pack_head(stream_id, PAYLOAD << TYPE_SHIFT | flags, metadata, data_bytes)
+
+    def request_frame(
+        self, type: int, stream_id: int, flags: int, request_n: int, metadata: bytes | None, data: bytes
+    ) -> bytes:
+        """Return a request with its prefix; see :meth:`Codec.request_frame`."""
+        if type != REQUEST_STREAM and type != REQUEST_CHANNEL:
+            request_n = -1
+        elif request_n < 0:
+            raise LocalError(f"the initial request-n is {request_n}; it must be at least 1")
+        return pack(stream_id, type << TYPE_SHIFT | flags, request_n, metadata, data)
+
+    def request_n_frame(self, stream_id: int, count: int) -> bytes:
+        """Return a REQUEST_N with its prefix; see :meth:`Codec.request_n_frame`."""
+        if count < 0:
+            raise LocalError(f"request-n is {count}; it must be at least 1")
+        return pack(stream_id, REQUEST_N << TYPE_SHIFT, count, None, b"")
+
+    def cancel_frame(self, stream_id: int) -> bytes:
+        """Return a CANCEL with its prefix; see :meth:`Codec.cancel_frame`."""
+        return pack(stream_id, CANCEL << TYPE_SHIFT, -1, None, b"")
+
+    def scan_run(self, deframer: Deframer, limit: int) -> PayloadRun | None:
+        """Take consecutive items of one stream at once; see :meth:`Codec.scan_run`."""
+        buffer = deframer.buffer
+        p = buffer
+        size = deframer.size
+        at = deframer.start
+        end = deframer.end
+        # Most often there is no run: nothing follows, or another stream's frame does.
+        if size - end < 3 + HEADER_BYTES or end - at < HEADER_BYTES or size > GREATEST_31 or limit < 2:
+            return None
+        stream_id = u32(buffer, at)
+        if u32(buffer, end + 3) != stream_id or p[end + 7] >> 2 != PAYLOAD or not 0 < stream_id <= GREATEST_31:
+            return None
+        return scan(deframer, stream_id, min(limit, (size - at) // (end - at + 3) + SPARE_ITEMS))
+
+    def run_frames(self, stream_id: int, run: PayloadRun, start: int, stop: int) -> list[bytes]:
+        """Return items as PAYLOADs with NEXT, glued into pieces; see :meth:`Codec.run_frames`."""
+        return pack_run(stream_id, PAYLOAD << TYPE_SHIFT | NEXT, run, start, stop, PIECE_BYTES)
+
+
+def _metadata_bytes(p: bytes, start: int, at: int, end: int, forgiving: bool) -> int:
+    """Return the length that the metadata header at index `at` tells, when that much is there."""
+    left = end - at - 3
+    size = p[at] << 16 | p[at + 1] << 8 | p[at + 2] if left >= 0 else 0
+    if size > left:
+        # Metadata Optional Header: a length that is not the frame's is CONNECTION_ERROR, unless IGNORE is set.
+        raise FrameError(
+            f"metadata of {size} bytes runs past the frame, of which {max(left, 0)} are left",
+            at - start,
+            ignorable=forgiving or bool(p[start + 4] << 8 & IGNORE),
+        )
+    return size

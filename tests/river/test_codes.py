@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import pytest
+from msgspec import Raw, Struct
+
+from penstock import TypedError
+from penstock.errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
+from penstock.river.codes import TooLarge, error_of, failure_of, refusal, rejection, result_of
+from penstock.wire.river.codec import CODECS
+from penstock.wire.river.values import decode_value, encode_value
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_errors_come_back(codec: str) -> None:
+    known = CODECS[codec]
+    for error in (
+        ApplicationError("ODD", "text"),
+        ApplicationError("ODD", "text", encode_value({"n": 1}, codec)),
+        Invalid("INVALID_REQUEST", "no"),
+        Canceled("CANCEL", "no"),
+        ApplicationError("UNCAUGHT_ERROR", "no"),
+    ):
+        flags, body = failure_of(known, error)
+        result = result_of(known, Raw(body))
+        again = error_of(known, result.payload)
+        assert not result.ok and type(again) is type(error)
+        assert (again.code, again.message, again.data) == (error.code, error.message, error.data)
+        assert flags == (8 if error.code == "ODD" else 4)
+
+
+class Extras(Struct):
+    data: bytes
+
+
+class Named(TypedError, code="NAMED"):
+    extras: Extras
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_extras_of_an_error_are_a_value(codec: str) -> None:
+    known = CODECS[codec]
+    payload = decode_value(failure_of(known, Named("m", Extras(b"\xff")))[1], codec)["payload"]
+    assert payload == {"code": "NAMED", "message": "m", "extras": {"data": b"\xff"}}
+    assert "extras" not in decode_value(failure_of(known, Named("m"))[1], codec)["payload"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(Rejected(message="m"), "INVALID_REQUEST"), (Invalid(message="m"), "INVALID_REQUEST"), (Canceled(), "CANCEL")],
+)
+def test_errors_without_a_name_get_one_of_rivers(error: Exception, code: str) -> None:
+    flags, body = failure_of(CODECS["json"], error)
+    assert flags == 4 and decode_value(body, "json")["payload"]["code"] == code
+
+
+def test_errors_that_are_none_are_errors_all_the_same() -> None:
+    for body in (b"5", b"{}", b'{"code":1}'):
+        assert error_of(CODECS["json"], Raw(body)).code == "UNCAUGHT_ERROR"
+    assert error_of(CODECS["json"], Raw(b'{"code":"A"}')).message == ""
+    with pytest.raises(FrameError):
+        result_of(CODECS["json"], Raw(b"[]"))
+
+
+def test_what_cannot_travel_is_refused_here() -> None:
+    with pytest.raises(LocalError):
+        failure_of(CODECS["json"], ApplicationError("A", "m", b"{"))
+    with pytest.raises(LocalError):
+        refusal(CODECS["json"], "A", "\udc80")
+
+
+def test_a_peers_words_steer_no_terminal() -> None:
+    codec = CODECS["json"]
+    error = error_of(codec, Raw(b'{"code":"ODD","message":"a\\u001b[2J\\u009b"}'))
+    assert error.message == "a\\x1b[2J\\x9b"
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_rejection_says_that_it_may_be_repeated(codec: str) -> None:
+    known = CODECS[codec]
+    payload = decode_value(rejection(known, "too many"), codec)["payload"]
+    # The reference holds extras against a schema of its own.
+    assert payload["code"] == "INVALID_REQUEST"
+    assert payload["extras"] == {"retriable": True, "totalErrors": 0, "firstValidationErrors": []}
+    again = error_of(known, result_of(known, rejection(known, "too many")).payload)
+    assert type(again) is Rejected and again.message == "too many"
+
+
+@pytest.mark.parametrize("extras", [b"5", b"[]", b'{"retriable":1}', b'{"totalErrors":1,"firstValidationErrors":[]}'])
+def test_other_extras_do_not_say_so(extras: bytes) -> None:
+    body = b'{"code":"INVALID_REQUEST","message":"","extras":' + extras + b"}"
+    assert type(error_of(CODECS["json"], Raw(body))) is Invalid
+    assert type(error_of(CODECS["json"], Raw(body.replace(b"INVALID_REQUEST", b"ODD")))) is ApplicationError
+
+
+def test_what_is_too_large_tells_its_size() -> None:
+    flags, body = failure_of(CODECS["json"], TooLarge("a message of 5 bytes"))
+    assert flags == 4
+    assert decode_value(body, "json")["payload"] == {"code": "UNCAUGHT_ERROR", "message": "a message of 5 bytes"}

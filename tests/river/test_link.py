@@ -1,0 +1,424 @@
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+
+from penstock.errors import FrameError, LinkLost, ProtocolError, ResumeRejected, SetupRejected, UnsupportedKind
+from penstock.events import Closed, Established, Event, Requested, Unlinked
+from penstock.kinds import Kind
+from penstock.payload import Payload
+from penstock.river.identity import Identity
+from penstock.river.link import HANG_UPS
+from penstock.river.session import RiverSession
+from penstock.settings import Settings
+from penstock.wire.river.framing import framed
+from penstock.wire.river.message import Message
+from penstock.wire.river.values import encode_value
+from tests.river.peers import RANDOM, Duo, Raw, body_of, messages
+
+ADD = {"serviceName": "demo", "procedureName": "add"}
+
+
+@pytest.fixture
+def raw() -> Raw:
+    raw = Raw()
+    raw.shake()
+    return raw
+
+
+def test_a_message_that_comes_again_is_dropped(raw: Raw) -> None:
+    raw.say("a", 10, {}, **ADD)
+    raw.events.clear()
+    raw.say("a", 10, {}, seq=0, ack=2**53 - 1, **ADD)
+    assert raw.events == [] and raw.session.sequence.ack == 1 and raw.session.link_wanted
+
+
+@pytest.mark.parametrize("fields", [{"seq": 5}, {"seq": 2**53 - 1}, {"ack": 2}])
+def test_a_gap_or_an_impossible_acknowledgement_closes_the_link_and_keeps_the_session(
+    raw: Raw, fields: dict[str, object]
+) -> None:
+    assert raw.say("a", 10, {}, **fields, **ADD) == []
+    assert not raw.session.link_wanted and len(raw.sessions) == 1
+    assert not any(isinstance(event, Closed) for event in raw.events)
+    raw.session.link_down(raw.now, None)
+    assert raw.session.link_wanted
+    raw.link()
+    (answer,) = raw.shake(expected=1)
+    assert body_of(answer)["status"]["ok"]
+
+
+def test_what_came_behind_a_gap_is_no_part_of_the_next_link(raw: Raw) -> None:
+    behind = [
+        raw.encode({"streamId": name, "controlFlags": 10, "payload": {}, "seq": seq, **ADD})
+        for seq, name in ((1, "b"), (2, "c"), (3, "d"))
+    ]
+    raw.feed(b"".join(map(framed, behind)))
+    raw.session.link_down(raw.now, None)
+    raw.link()
+    raw.shake()
+    raw.say("a", 10, {}, seq=0, **ADD)
+    assert raw.session.sequence.ack == 1 and raw.session.link_wanted
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_a_link_that_breaks_within_a_message_leaves_nothing_of_it(codec: str) -> None:
+    raw = Raw(codec)
+    raw.shake()
+    whole = framed(raw.encode({"streamId": "a", "controlFlags": 10, "payload": {}, **ADD}))
+    for part in range(1, len(whole)):
+        raw.feed(whole[:part])
+        raw.session.link_down(raw.now, None)
+        raw.link()
+        (answer,) = raw.shake()
+        assert body_of(answer, codec)["status"]["ok"]
+    raw.feed(whole)
+    assert raw.session.sequence.ack == 1 and not any(isinstance(event, Closed) for event in raw.events)
+
+
+def test_messages_are_for_us_and_from_our_peer(raw: Raw) -> None:
+    assert raw.say("a", 10, {}, to="SOMEONE", **ADD) == []
+    assert not any(isinstance(event, Requested) for event in raw.events)
+    # It counts all the same.
+    assert raw.session.sequence.ack == 1
+    raw.say("a", 10, {}, **{"from": "evil"}, **ADD)
+    closed = raw.events[-1]
+    assert isinstance(closed, Closed) and isinstance(closed.error, ProtocolError)
+    assert len(raw.sessions) == 0 and not raw.session.link_wanted
+
+
+@pytest.mark.parametrize("junk", [b"junk", b"[]", b"{}", b""])
+def test_what_is_no_message_ends_the_session(raw: Raw, junk: bytes) -> None:
+    raw.feed(framed(junk))
+    assert isinstance(raw.events[-1], Closed) and len(raw.sessions) == 0
+    # And nothing that comes behind it is looked at.
+    assert raw.feed(framed(junk)) == []
+
+
+def test_a_server_echoes_no_heartbeats(raw: Raw) -> None:
+    for _ in range(100):
+        assert raw.say("h", 1, {"type": "ACK"}) == []
+
+
+def test_a_second_handshake_is_a_stream_that_nobody_opened(raw: Raw) -> None:
+    (answer,) = raw.shake()
+    assert body_of(answer)["payload"]["code"] == "INVALID_REQUEST"
+
+
+def test_a_server_that_hears_nothing_gives_the_link_up(raw: Raw) -> None:
+    session = raw.session
+    end = raw.now + 1.5
+    while (due := session.next_timer()) is not None and due <= raw.now + 10.0:
+        raw.now = due
+        session.handle_timer(due)
+        raw.events += session.take_events()
+        if isinstance(raw.events[-1], Closed):
+            break
+    assert [type(event) for event in raw.events] == [Established, Unlinked, Closed]
+    assert raw.now >= end + 5.0
+
+
+def client(settings: Settings | None = None) -> RiverSession:
+    session = RiverSession.client(settings or Settings(), Identity("json", "client-1"), b'{"token": 1}', RANDOM)
+    session.link_up(0.0)
+    return session
+
+
+def answer(session: RiverSession, status: object, **fields: object) -> list[object]:
+    message = {"id": "m", "from": "SERVER", "to": "client-1", "seq": 0, "ack": 0, "streamId": "x", "controlFlags": 0}
+    body = {"payload": {"type": "HANDSHAKE_RESP", "status": status}}
+    session.receive(framed(encode_value(message | body | fields, "json")), 0.0)
+    return list(session.take_events())
+
+
+def test_a_client_says_nothing_before_it_is_answered() -> None:
+    session = client()
+    session.open(Kind.CALL, "demo.add", Payload(b"{}"), 1)
+    (handshake,) = messages(session.take_output())
+    assert body_of(handshake)["metadata"] == {"token": 1}
+    assert body_of(handshake)["expectedSessionState"] == {"nextExpectedSeq": 0, "nextSentSeq": 0}
+    (established,) = answer(session, {"ok": True, "sessionId": session.session_id})
+    assert isinstance(established, Established)
+    (call,) = messages(session.take_output())
+    assert (call.seq, call.service_name) == (0, "demo")
+    session.confirm()
+    assert isinstance(session.take_events()[0], Established)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "code"),
+    [
+        ({"ok": False, "reason": "r", "code": "SESSION_STATE_MISMATCH"}, ResumeRejected, "SESSION_STATE_MISMATCH"),
+        ({"ok": False, "reason": "r", "code": "MALFORMED_HANDSHAKE_META"}, SetupRejected, "MALFORMED_HANDSHAKE_META"),
+        ({"ok": False, "reason": "r"}, SetupRejected, None),
+        ({"ok": True, "sessionId": "another"}, ResumeRejected, None),
+        ({"ok": "yes"}, FrameError, None),
+    ],
+)
+def test_a_client_learns_why_it_is_refused(status: object, kind: type[Exception], code: str | None) -> None:
+    session = client()
+    number = session.open(Kind.CALL, "demo.add", Payload(b"{}"), 1)
+    failed, closed = answer(session, status)
+    assert failed.stream_id == number and type(failed.error) is kind  # type: ignore[attr-defined]
+    assert type(closed.error) is kind and closed.error.code == code  # type: ignore[attr-defined]
+    assert not session.link_wanted
+
+
+@pytest.mark.parametrize("payload", [{"status": {"ok": True, "sessionId": "s"}}, {"type": "ACK"}, None])
+def test_what_is_no_answer_to_a_handshake_is_refused(payload: object) -> None:
+    session = client()
+    (closed,) = answer(session, None, payload=payload)
+    assert isinstance(closed.error, FrameError)  # type: ignore[attr-defined]
+
+
+def test_an_answer_from_somebody_else_is_refused() -> None:
+    session = client()
+    (_,) = answer(session, {"ok": True, "sessionId": session.session_id}, **{"from": "OTHER"})
+    assert not session.link_wanted
+
+
+def test_a_handshake_that_is_not_answered_is_tried_again() -> None:
+    session = client()
+    session.handle_timer(1.0)
+    (unlinked,) = session.take_events()
+    assert isinstance(unlinked, Unlinked) and isinstance(unlinked.error, LinkLost)
+    session.link_down(1.0, None)
+    assert session.link_wanted and session.next_timer() == 6.0
+    session.take_output()
+    session.link_up(2.0)
+    assert body_of(messages(session.take_output())[0])["type"] == "HANDSHAKE_REQ"
+
+
+def test_what_was_sent_is_sent_again_byte_for_byte() -> None:
+    duo = Duo()
+    duo.linked = False
+    duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 1}), 1)
+    first = duo.client.take_output()
+    duo.cut()
+    duo.client.link_up(duo.now)
+    duo.client.take_output()
+    answer(duo.client, {"ok": True, "sessionId": duo.client.session_id})
+    # The echo of the server's greeting comes first.
+    assert b"".join(duo.client.take_output()).endswith(b"".join(first))
+
+
+def test_a_link_that_brings_one_byte_at_a_time() -> None:
+    duo = Duo()
+    duo.linked = False
+    duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 1}), 1)
+    for piece in duo.client.take_output():
+        for at in range(len(piece)):
+            duo.server.receive(piece[at : at + 1], duo.now)
+    assert [type(event).__name__ for event in duo.server.take_events()] == ["Requested"]
+
+
+def test_servers_open_nothing() -> None:
+    duo = Duo()
+    with pytest.raises(UnsupportedKind):
+        duo.server.open(Kind.CALL, "demo.add", Payload(), 1)
+
+
+def test_a_server_that_hangs_up_on_every_first_handshake_is_not_asked_again() -> None:
+    client = RiverSession.client(Settings(), Identity(), b"", RANDOM)
+    for attempt in range(HANG_UPS):
+        assert client.link_wanted
+        client.link_up(attempt)
+        client.link_down(attempt + 0.1, None)
+    (closed,) = client.take_events()
+    assert isinstance(closed, Closed) and isinstance(closed.error, LinkLost)
+    assert "both sides must have one codec, ours is json" in str(closed.error)
+    assert not client.link_wanted
+
+
+# Life.
+
+
+def unlinked(events: list[Event]) -> bool:
+    return any(isinstance(event, Unlinked) for event in events)
+
+
+def test_any_byte_shows_that_the_peer_lives(raw: Raw) -> None:
+    # THREATS 91: a message that takes longer than the watchdog.
+    message = framed(raw.encode({"streamId": "a", "controlFlags": 10, "payload": "x" * 100, **ADD}))
+    for at, byte in enumerate(message):
+        raw.now = 100.0 + 1.5 * at
+        while (due := raw.session.next_timer()) < raw.now:
+            raw.session.handle_timer(due)
+        raw.feed(bytes((byte,)))
+    assert not unlinked(raw.events)
+    assert [type(event) for event in raw.events][-1] is Requested
+    raw.session.handle_timer(raw.now + 2.0)
+    assert unlinked(raw.session.take_events())
+
+
+def test_output_that_moves_shows_that_the_peer_lives(raw: Raw) -> None:
+    # THREATS 91
+    for second in range(1, 20):
+        raw.session.progressed(100.0 + second)
+        raw.session.handle_timer(100.0 + second)
+    assert not unlinked(raw.session.take_events())
+    raw.session.handle_timer(120.9)
+    assert not unlinked(raw.session.take_events())
+    raw.session.handle_timer(121.0)
+    assert unlinked(raw.session.take_events())
+
+
+def test_a_client_says_that_it_lives_while_a_long_message_comes() -> None:
+    # The server's heartbeats, which it answers, are behind that message.
+    duo = Duo()
+    sent = duo.client.sequence.seq
+    said = []
+    for second in range(1, 6):
+        duo.client.receive(b"\0\0\1\0" if second == 1 else b"x", duo.now + second - 0.5)
+        duo.client.handle_timer(duo.now + second)
+        said.append([(message.seq, message.control_flags) for message in messages(duo.client.take_output())])
+    # The echo of the server's greeting has said it in the first second.
+    assert said == [[], *([(sent + at, 1)] for at in range(4))]
+    assert not unlinked(duo.client.take_events())
+
+
+@pytest.mark.parametrize("begins", [at / 10 for at in range(20)])
+def test_a_client_is_heard_in_time_whenever_a_long_message_begins(begins: float) -> None:
+    # The pauses between its heartbeats leave a third of the server's watchdog, of 2 s, for the way there.
+    duo = Duo()
+    said = []
+    for tick in range(1, 600):
+        now = duo.now + tick / 100
+        if tick == 1 + int(begins * 100):
+            duo.server.handle_timer(duo.server.next_timer() or 0.0)
+            duo.client.receive(b"".join(duo.server.take_output()), now)
+        elif tick > begins * 100:
+            duo.client.receive(b"\0\1\0\0" if tick == 2 + int(begins * 100) else b"x", now)
+        duo.client.handle_timer(now)
+        if duo.client.take_output():
+            said.append(now)
+    pauses = [after - before for before, after in itertools.pairwise(said)]
+    assert max(pauses) < 1.4
+
+
+def test_a_client_that_hears_nothing_says_nothing() -> None:
+    duo = Duo()
+    duo.client.handle_timer(duo.now + 1.0)
+    assert duo.client.take_output() == []
+
+
+@pytest.mark.parametrize(("moved", "links"), [(True, 8), (False, 128)])
+def test_links_that_bring_no_acknowledgement_wear_a_session_out(moved: bool, links: int) -> None:
+    # THREATS 91
+    duo = Duo()
+
+    def lose(message: Message, direction: str) -> str:
+        if message.service_name is None:
+            return ""
+        if moved:
+            duo.client.progressed(duo.now)
+        return "before"
+
+    duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 1, "b": "x" * 10_000}))
+    duo.lose = lose
+    duo.drive()
+    while not duo.of("client", "Closed"):
+        duo.link()
+    assert duo.links == links
+    [failed] = duo.of("client", "Failed")
+    assert re.search(r"10\d\d\d bytes to SERVER was sent again and again", str(failed.error))
+
+
+def test_a_servers_answer_that_gets_lost_wears_its_session_out() -> None:
+    # THREATS 91
+    duo = Duo()
+    number = duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 1}))
+    duo.drive()
+
+    def lose(message: Message, direction: str) -> str:
+        if direction == "c>s" or message.control_flags & 1:
+            return ""
+        duo.server.progressed(duo.now)
+        return "before"
+
+    duo.server.send(number, duo.payload("x" * 10_000))
+    duo.lose = lose
+    duo.drive()
+    while not duo.of("server", "Closed"):
+        duo.link()
+    assert duo.links == 8
+    assert re.search(r"10\d\d\d bytes to client-1 was sent again", str(duo.of("server", "Closed")[0].error))
+
+
+def test_heartbeats_that_acknowledge_nothing_newer_do_not_reset_the_count() -> None:
+    # THREATS 91
+    session = client()
+    session.open(Kind.CALL, "demo.add", Payload(b'"%s"' % (b"x" * 10_000)), 1)
+    for link in range(8):
+        assert session.link_wanted
+        session.link_up(0.0)
+        answer(session, {"ok": True, "sessionId": session.session_id})
+        # Each link brings the server's next heartbeat, and the call is never acknowledged.
+        beat = {"id": "b", "from": "SERVER", "to": "client-1", "seq": link, "ack": 0, "streamId": "heartbeat"}
+        session.receive(framed(encode_value(beat | {"controlFlags": 1, "payload": {"type": "ACK"}}, "json")), 0.0)
+        assert session.sequence.ack == link + 1
+        session.progressed(0.0)
+        session.link_down(0.0, None)
+    closed = session.take_events()[-1]
+    assert isinstance(closed, Closed) and re.search(r"10\d\d\d bytes to SERVER", str(closed.error))
+
+
+def test_an_acknowledgement_makes_up_for_what_was_lost() -> None:
+    duo = Duo()
+    duo.lose = lambda message, direction: "after" if message.service_name else ""
+    for number in range(30):
+        # Each call arrives, and its link is lost before the answer comes.
+        duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": number}))
+        duo.drive()
+        duo.now += 1.0
+        duo.lose, lose = (lambda message, direction: ""), duo.lose
+        duo.link()
+        duo.advance(2.0)
+        duo.lose = lose
+    assert not duo.of("client", "Closed") and len(duo.of("server", "Requested")) == 30
+
+
+def test_links_that_lived_wear_nothing_out() -> None:
+    # A collector that waits for its disk, or for its readers, acknowledges nothing for a long time.
+    duo = Duo(session_grace=60.0)
+    number = duo.client.open(Kind.STREAM, "demo.count", Payload(), 1)
+    duo.drive()
+    duo.server.send(number, duo.payload("x"))
+    duo.drive()
+    assert duo.client.checkpoint(number, 0) is not None
+    duo.client.commit()
+    duo.server.send(number, duo.payload("y"))
+    duo.advance(1.5)
+    first = duo.server.sequence.first
+    for _ in range(200):
+        duo.advance(1.5)
+        duo.cut()
+        duo.link()
+    assert duo.server.sequence.first == first < duo.server.sequence.seq
+    assert not duo.of("server", "Closed") and not duo.of("client", "Closed")
+
+
+def test_a_client_that_proves_nothing_is_read_no_further_than_may_be_held() -> None:
+    # Its requests wait, and each of them gives its place up at once.
+    raw = Raw(settings=Settings(max_held_bytes=10_000))
+    raw.shake()
+    raw.events.clear()
+    for number in range(20):
+        assert not raw.session.full or number > 5
+        raw.say(f"s{number}", 2, "x" * 1_000, ack=0, **ADD)
+        raw.say(f"s{number}", 4, {}, ack=0)
+    assert raw.session.full and raw.events == []
+    raw.session.handle_timer(raw.now + Settings().heartbeat_interval)
+    raw.said()
+    assert not raw.session.full
+    assert sum(isinstance(event, Requested) for event in raw.events) == 20
+
+
+def test_a_client_that_has_proved_itself_may_say_more_than_may_be_held() -> None:
+    raw = Raw(settings=Settings(max_held_bytes=10_000))
+    raw.shake()
+    for number in range(20):
+        raw.say(f"s{number}", 2, "x" * 1_000, **ADD)
+        raw.say(f"s{number}", 4, {})
+    assert not raw.session.full

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "rsocket-1.0-extensions.json").read_text())
+COMPOSITE = [
+    vector for vector in VECTORS if "composite" in vector["meaning"] or "route 'r' + auth" in vector["meaning"]
+]
+ROUTES = {
+    "fe00000d0c7368656c6c2d636c69656e74": "shell-client",
+    "fe00000c0b7461726765742e70617468": "target.path",
+    "fe00000401610162": "a",
+    "fe0000020172": "r",
+}
+
+
+@pytest.mark.parametrize("vector", COMPOSITE, ids=lambda vector: vector["meaning"][:40])
+def test_vectors_are_read_and_written_back(build, vector) -> None:
+    metadata = build.module("penstock.rsocket.extensions.metadata")
+    octets = bytes.fromhex(vector["hex"])
+    entries = metadata.entries(octets)
+    assert entries
+    # A MIME type that was spelled out although it has a number is written as the number.
+    again = metadata.composite(entries)
+    assert metadata.entries(again) == entries
+    if b"message/" not in octets:
+        assert again == octets
+
+
+@pytest.mark.parametrize("vector", COMPOSITE, ids=lambda vector: vector["meaning"][:40])
+def test_routes_of_vectors(build, vector) -> None:
+    router = build.module("penstock.rsocket.extensions.metadata").Router()
+    wanted = next((route for head, route in ROUTES.items() if vector["hex"].startswith(head)), "")
+    for _ in range(2):
+        assert router.route(bytes.fromhex(vector["hex"])) == wanted
+
+
+@given(st.lists(st.tuples(st.sampled_from(["application/json", "x/y", "a"]), st.binary(max_size=40)), max_size=6))
+def test_composite_metadata_comes_back(builds, parts) -> None:
+    for build in builds.values():
+        metadata = build.module("penstock.rsocket.extensions.metadata")
+        assert metadata.entries(metadata.composite(parts)) == parts
+
+
+@given(st.binary(max_size=60))
+def test_junk_is_an_error_and_nothing_else(builds, junk) -> None:
+    for build in builds.values():
+        metadata = build.module("penstock.rsocket.extensions.metadata")
+        for read in (metadata.entries, metadata.route_tags):
+            try:
+                read(junk)
+            except build.module("penstock.errors").FrameError:
+                continue
+
+
+def test_a_route_travels_beside_metadata(build) -> None:
+    module = build.module("penstock.rsocket.extensions.metadata")
+    router = module.Router()
+    octets = router.metadata("some.route", b"extra")
+    assert module.entries(octets)[1] == ("application/octet-stream", b"extra")
+    assert router.route(octets) == "some.route"
+    assert router.metadata("", b"raw") == b"raw"
+    assert router.route(None) == ""
+
+
+@pytest.mark.parametrize("mime", ["message/x.rsocket.routing.v0", "text/plain"])
+def test_other_metadata_types_hold_the_route_alone(build, mime) -> None:
+    router = build.module("penstock.rsocket.extensions.metadata").Router(mime)
+    assert router.route(router.metadata("a.b", None)) == "a.b"
+    with pytest.raises(build.module("penstock.errors").LocalError):
+        router.metadata("a.b", b"more")
+
+
+def test_what_does_not_fit_is_refused(build) -> None:
+    metadata, error = build.module("penstock.rsocket.extensions.metadata"), build.module("penstock.errors").LocalError
+    with pytest.raises(error, match="255"):
+        metadata.routing("x" * 256)
+    with pytest.raises(error, match="ASCII"):
+        metadata.composite([("tëxt/plain", b"")])
+    with pytest.raises(build.module("penstock.errors").FrameError, match="more than 3"):
+        metadata.entries(b"\x86\0\0\0" * 4, limit=3)

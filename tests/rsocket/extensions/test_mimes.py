@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.rsocket.extensions.mimes import COMPOSITE, NAMES, NUMBERS, OCTETS, ROUTING, read_mime, write_mime
+
+
+# From the table of the extension "Well-known MIME Types".
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [
+        (0x00, "application/avro"),
+        (0x05, "application/json"),
+        (0x06, OCTETS),
+        (0x10, "audio/mpeg"),
+        (0x21, "text/plain"),
+        (0x2A, "application/x-flatbuffers"),
+        (0x7A, "message/x.rsocket.mime-type.v0"),
+        (0x7C, "message/x.rsocket.authentication.v0"),
+        (0x7E, ROUTING),
+        (0x7F, COMPOSITE),
+    ],
+)
+def test_numbers_are_those_of_the_extension(number: int, name: str) -> None:
+    assert NAMES[number] == name
+    assert NUMBERS[name] == number
+
+
+def test_no_name_stands_twice_and_all_fit_their_fields() -> None:
+    assert len(NUMBERS) == len(NAMES)
+    assert all(0 <= number <= 0x7F and name.isascii() and len(name) <= 128 for number, name in NAMES.items())
+
+
+@pytest.mark.parametrize("number", range(128))
+def test_every_number_comes_back(number: int) -> None:
+    octets = bytes((0x80 | number,))
+    mime, end = read_mime(octets, 0)
+    assert (mime, end) == (NAMES.get(number, number), 1)
+    assert write_mime(mime) == write_mime(number) == octets
+
+
+def test_a_name_that_was_spelled_out_is_written_so_again() -> None:
+    octets = bytes((len(ROUTING) - 1,)) + ROUTING.encode()
+    mime, end = read_mime(octets, 0)
+    assert (mime, end) == (ROUTING, len(octets))
+    assert hash(mime) == hash(ROUTING)
+    assert write_mime(mime) == octets
+    assert write_mime(ROUTING) == b"\xfe"

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock import FrameError, LocalError
+from penstock.rsocket.extensions import numbered
+
+NAMES = st.text(st.characters(max_codepoint=127), min_size=1, max_size=128)
+
+
+@pytest.mark.parametrize(
+    ("value", "octets"),
+    [
+        (0, "80"),
+        (0x7F, "ff"),
+        # The length of a name is written less one.
+        ("x", "0078"),
+        ("x/y", "02782f79"),
+        ("n" * 128, "7f" + "6e" * 128),
+    ],
+)
+def test_numbers_and_names(value: int | str, octets: str) -> None:
+    assert numbered.write(value, "type").hex() == octets
+    assert numbered.read(bytes.fromhex(octets), 0, "type") == (value, len(octets) // 2)
+
+
+@given(st.integers(0, 127) | NAMES, st.binary(max_size=5), st.binary(max_size=5))
+def test_what_is_written_is_read_wherever_it_stands(value: int | str, before: bytes, after: bytes) -> None:
+    octets = numbered.write(value, "type")
+    assert numbered.read(before + octets + after, len(before), "type") == (value, len(before) + len(octets))
+
+
+@given(st.binary(min_size=1, max_size=40))
+def test_what_is_read_is_written_as_it_was(junk: bytes) -> None:
+    try:
+        value, end = numbered.read(junk, 0, "type")
+    except FrameError:
+        return
+    assert numbered.write(value, "type") == junk[:end]
+
+
+@pytest.mark.parametrize(
+    ("octets", "at", "message"),
+    [
+        ("", 0, "byte 0: no type here"),
+        ("ff", 1, "byte 1: no type here"),
+        ("0261", 0, "byte 0: type of 3 bytes runs past the end"),
+        # A length with the highest bit would be negative where bytes are signed (THREATS 20): it is a number.
+        ("7f" + "61" * 127, 0, "byte 0: type of 128 bytes runs past the end"),
+    ],
+)
+def test_what_is_cut_off_is_an_error(octets: str, at: int, message: str) -> None:
+    with pytest.raises(FrameError, match=f"^{message}$"):
+        numbered.read(bytes.fromhex(octets), at, "type")
+
+
+@pytest.mark.parametrize("value", [-1, 128, "", "n" * 129, "tëxt"])
+def test_what_does_not_fit_is_refused(value: int | str) -> None:
+    with pytest.raises(LocalError, match=r"type .* must be"):
+        numbered.write(value, "type")

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock import FrameError, LocalError
+from penstock.rsocket.extensions.mimes import NAMES, Spelled
+from penstock.rsocket.extensions.stream_mimes import decode_accept, decode_mime, encode_accept, encode_mime
+
+UNKNOWN = sorted(set(range(128)) - set(NAMES))
+MIMES = (
+    st.sampled_from(sorted(NAMES.values()))
+    | st.sampled_from(UNKNOWN)
+    | st.text(st.characters(max_codepoint=127), min_size=1, max_size=128)
+)
+
+
+@pytest.mark.parametrize(
+    ("mime", "octets"),
+    [
+        ("application/json", "85"),
+        ("x/y", "02782f79"),
+        ("message/x.rsocket.composite-metadata.v0", "ff"),
+        (0x30, "b0"),
+        (Spelled("text/css"), "07746578742f637373"),
+    ],
+)
+def test_a_mime_type(mime: str | int, octets: str) -> None:
+    assert encode_mime(mime).hex() == octets
+    read = decode_mime(bytes.fromhex(octets))
+    assert (read, type(read)) == (mime, type(mime))
+
+
+def test_a_number_with_a_name_is_the_name() -> None:
+    assert decode_mime(encode_mime(0x05)) == "application/json"
+
+
+@pytest.mark.parametrize(
+    ("mimes", "octets"),
+    [
+        ((), ""),
+        (("application/json", "x/y"), "8502782f79"),
+        (("x/y", "text/plain", 0x70, "z"), "02782f79a1f0007a"),
+    ],
+)
+def test_accepted_mime_types(mimes: tuple[str | int, ...], octets: str) -> None:
+    assert encode_accept(mimes).hex() == octets
+    assert decode_accept(bytes.fromhex(octets)) == mimes
+
+
+@given(st.lists(MIMES, max_size=8))
+def test_what_is_encoded_is_decoded(mimes: list[str | int]) -> None:
+    assert decode_accept(encode_accept(mimes)) == tuple(mimes)
+    for mime in mimes:
+        assert decode_mime(encode_mime(mime)) == mime
+
+
+@given(st.binary(max_size=60))
+def test_junk_is_an_error_or_comes_back_as_it_was(junk: bytes) -> None:
+    try:
+        assert encode_accept(decode_accept(junk)) == junk
+        assert encode_mime(decode_mime(junk)) == junk
+    except FrameError:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("octets", "message"),
+    [
+        ("", "byte 0: no MIME type here"),
+        ("8585", "byte 1: 1 bytes follow the MIME type"),
+        ("0378", "byte 0: MIME type of 4 bytes runs past the end"),
+    ],
+)
+def test_one_mime_type_and_nothing_else(octets: str, message: str) -> None:
+    with pytest.raises(FrameError, match=message):
+        decode_mime(bytes.fromhex(octets))
+
+
+def test_a_list_has_an_end() -> None:
+    assert len(decode_accept(b"\x85" * 3, 3)) == 3
+    with pytest.raises(FrameError, match="byte 3: more than 3 MIME types"):
+        decode_accept(b"\x85" * 1_000_000, 3)
+    with pytest.raises(FrameError, match="byte 1: MIME type of 3 bytes runs past"):
+        decode_accept(b"\x85\x02x")
+
+
+def test_what_is_no_mime_type_is_refused() -> None:
+    for mime in ("", "é", 128):
+        with pytest.raises(LocalError, match="MIME type"):
+            encode_mime(mime)
+        with pytest.raises(LocalError, match="MIME type"):
+            encode_accept(["text/plain", mime])

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry.trace import SpanContext, TraceFlags
+
+from penstock import FrameError, LocalError, TraceContext
+from penstock.rsocket.extensions.tracing import decode, encode
+
+SPANS = st.integers(0, 2**64 - 1)
+SAMPLED = st.sampled_from([None, True, False])
+VALUES = st.builds(TraceContext, sampled=SAMPLED, debug=st.booleans()) | st.builds(
+    TraceContext, st.integers(0, 2**128 - 1) | SPANS, SPANS, st.none() | SPANS, SAMPLED, st.booleans(), st.booleans()
+)
+ONE, TWO, THREE = (f"{number:016x}" for number in (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("trace", "octets"),
+    [
+        (TraceContext(1, 2, 3, sampled=True), "a4" + ONE + TWO + THREE),
+        (TraceContext(1, 2, sampled=True), "a0" + ONE + TWO),
+        (TraceContext(1, 2), "80" + ONE + TWO),
+        (TraceContext(1, 2, sampled=False), "90" + ONE + TWO),
+        (TraceContext(1, 2, debug=True), "c0" + ONE + TWO),
+        (TraceContext(1, 2, 3, sampled=True, debug=True), "e4" + ONE + TWO + THREE),
+        (TraceContext(1, 2, 0), "84" + ONE + TWO + "0" * 16),
+        (TraceContext(1 << 64 | 2, 2, sampled=True), "a8" + ONE + TWO + TWO),
+        (TraceContext(2**128 - 1, 2**64 - 1, 2**64 - 1, sampled=True), "ac" + "f" * 64),
+        # 128 bits for what 64 would hold.
+        (TraceContext(1, 2, 3, sampled=True, wide=True), "ac" + "0" * 16 + ONE + TWO + THREE),
+        # Sampling alone: "a health check might set only the Not Sampled flag".
+        (TraceContext(), "00"),
+        (TraceContext(sampled=False), "10"),
+        (TraceContext(sampled=True), "20"),
+        (TraceContext(debug=True), "40"),
+    ],
+)
+def test_each_flag(trace: TraceContext, octets: str) -> None:
+    assert encode(trace).hex() == octets
+    assert decode(bytes.fromhex(octets)) == trace
+
+
+@given(VALUES)
+def test_what_is_encoded_is_decoded(trace: TraceContext) -> None:
+    assert decode(encode(trace)) == trace
+
+
+@given(st.binary(max_size=40))
+def test_junk_is_an_error_and_nothing_else(junk: bytes) -> None:
+    try:
+        trace = decode(junk)
+    except FrameError:
+        return
+    assert decode(encode(trace)) == trace
+
+
+@pytest.mark.parametrize(
+    ("octets", "trace"),
+    [
+        ("30", TraceContext(sampled=True)),  # Not Sampled is ignored where Sample is set.
+        ("13", TraceContext(sampled=False)),  # Unused bits are ignored.
+        ("2c", TraceContext(sampled=True)),  # Sizes of ids mean nothing without ids.
+    ],
+)
+def test_flags_that_contradict_each_other(octets: str, trace: TraceContext) -> None:
+    assert decode(bytes.fromhex(octets)) == trace
+
+
+@pytest.mark.parametrize(
+    ("octets", "message"),
+    [
+        ("", "has no flags"),
+        ("80", "is 1 bytes; its flags 0x80 say 17"),
+        ("a4" + ONE + TWO, "is 17 bytes; its flags 0xA4 say 25"),
+        ("a8" + ONE + TWO, "is 17 bytes; its flags 0xA8 say 25"),
+        ("ac" + ONE + TWO + THREE, "is 25 bytes; its flags 0xAC say 33"),
+        ("a0" + ONE + TWO + THREE, "is 25 bytes; its flags 0xA0 say 17"),
+        ("2000", "is 2 bytes; its flags 0x20 say 1"),
+    ],
+)
+def test_lengths_are_those_that_the_flags_say(octets: str, message: str) -> None:
+    with pytest.raises(FrameError, match=message):
+        decode(bytes.fromhex(octets))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"trace_id": 1}, "trace_id and a span_id, or neither"),
+        ({"span_id": 1}, "trace_id and a span_id, or neither"),
+        ({"parent_id": 1}, "without a trace_id"),
+        ({"wide": True}, "without a trace_id"),
+        ({"trace_id": 2**128, "span_id": 1}, "trace_id must lie between 0 and 2"),
+        ({"trace_id": 1, "span_id": 2**64}, "span_id must lie between 0 and 2"),
+        ({"trace_id": 1, "span_id": -1}, "span_id must lie between 0 and 2"),
+        ({"trace_id": 1, "span_id": 1, "parent_id": 2**64}, "parent_id must lie between 0 and 2"),
+    ],
+)
+def test_what_cannot_be_is_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(LocalError, match=message):
+        TraceContext(**wrong)
+
+
+def test_from_and_to_opentelemetry() -> None:
+    span = SpanContext(0x4BF92F3577B34DA6A3CE929D0E0E4736, 0x00F067AA0BA902B7, False, TraceFlags(TraceFlags.SAMPLED))
+    trace = TraceContext.from_w3c(span.trace_id, span.span_id, span.trace_flags)
+    assert encode(trace).hex() == "a8" + "4bf92f3577b34da6a3ce929d0e0e4736" + "00f067aa0ba902b7"
+    assert decode(encode(trace)).to_w3c() == (span.trace_id, span.span_id, span.trace_flags)
+
+
+@given(st.integers(1, 2**128 - 1), st.integers(1, 2**64 - 1), st.booleans())
+def test_w3c_ids_come_back(trace_id: int, span_id: int, sampled: bool) -> None:
+    trace = TraceContext.from_w3c(trace_id, span_id, int(sampled))
+    assert decode(encode(trace)).to_w3c() == (trace_id, span_id, int(sampled))
+
+
+def test_what_w3c_has_no_words_for() -> None:
+    assert TraceContext(1, 2, sampled=None).to_w3c() == (1, 2, 0)
+    assert TraceContext(1, 2, sampled=False, debug=True).to_w3c() == (1, 2, 1)
+    assert TraceContext(sampled=True).to_w3c() is None
+    assert TraceContext(0, 2).to_w3c() is None
+    assert TraceContext.from_w3c(1, 2, 0xFE).sampled is False
+    for ids in ((0, 1), (1, 0)):
+        with pytest.raises(LocalError, match="must not be 0"):
+            TraceContext.from_w3c(*ids)

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock import LocalError, Payload, Settings
+from penstock.errors import SetupRejected
+from penstock.rsocket.dialect import REACTIVESOCKET_0_0, REACTIVESOCKET_0_2, RSOCKET_1_0
+from penstock.rsocket.handshake import MAX_TOKEN_BYTES, check, setup_frame
+from penstock.wire.rsocket.frames import LEASE, RESUME, Frame, FrameType, SetupFrame
+
+
+def setup(**changes: Any) -> SetupFrame:
+    """Return a SETUP that is fine but for the changes."""
+    frame = setup_frame(RSOCKET_1_0, Settings(), Payload(), None)
+    for name, value in changes.items():
+        setattr(frame, name, value)
+    return frame
+
+
+def test_it_says_what_the_settings_say() -> None:
+    settings = Settings(keepalive_interval=1.5, keepalive_lifetime=30, data_mime="text/plain", metadata_mime="x/y")
+    frame = setup_frame(RSOCKET_1_0, settings, Payload(b"hello", b"who"), b"token")
+    assert (frame.major, frame.minor) == (1, 0)
+    assert (frame.keepalive_ms, frame.lifetime_ms) == (1500, 30_000)
+    assert (frame.metadata_mime, frame.data_mime) == (b"x/y", b"text/plain")
+    assert (frame.data, frame.metadata, frame.token) == (b"hello", b"who", b"token")
+    assert frame.flags & RESUME
+
+
+def test_metadata_is_composite_unless_somebody_says_otherwise() -> None:
+    assert setup().metadata_mime == b"message/x.rsocket.composite-metadata.v0"
+    assert not setup().flags & RESUME
+
+
+def test_the_shortest_times_are_a_millisecond() -> None:
+    frame = setup_frame(RSOCKET_1_0, Settings(keepalive_interval=0.001, keepalive_lifetime=0.001), Payload(), None)
+    assert (frame.keepalive_ms, frame.lifetime_ms) == (1, 1)
+
+
+@pytest.mark.parametrize("name", ["é", "x" * 256])
+def test_a_mime_type_that_cannot_travel_is_refused(name: str) -> None:
+    with pytest.raises(LocalError, match="at most 255 ASCII characters"):
+        setup_frame(RSOCKET_1_0, Settings(data_mime=name), Payload(), None)
+
+
+@pytest.mark.parametrize("version", [(1, 0), (0, 2)])
+def test_versions_that_living_peers_name_are_taken(version: tuple[int, int]) -> None:
+    major, minor = version
+    frame = setup(major=major, minor=minor)
+    assert check(frame, RSOCKET_1_0, resumable=False, leases=False) is frame
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "message"),
+    [
+        ({"major": 9, "minor": 9}, 0x001, "version 9.9"),
+        ({"major": 1, "minor": 1}, 0x001, "version 1.1"),
+        ({"stream_id": 5}, 0x001, "SETUP on stream 5"),
+        ({"keepalive_ms": 0}, 0x001, "more than 0"),
+        ({"lifetime_ms": 0}, 0x001, "more than 0"),
+        ({"flags": RESUME}, 0x003, "does not resume"),
+        ({"flags": LEASE}, 0x003, "no leases"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_with_its_code(changes: dict[str, int], code: int, message: str) -> None:
+    # THREATS 22, 24, 25, 26
+    with pytest.raises(SetupRejected, match=message) as refused:
+        check(setup(**changes), RSOCKET_1_0, resumable=False, leases=False)
+    assert refused.value.code == code
+
+
+def test_a_session_to_be_resumed_is_taken_where_that_is_possible() -> None:
+    frame = setup_frame(RSOCKET_1_0, Settings(), Payload(), b"token")
+    assert check(frame, RSOCKET_1_0, resumable=True, leases=False) is frame
+
+
+def test_a_token_is_no_longer_than_tokens_are() -> None:
+    # THREATS 27
+    for size, taken in ((MAX_TOKEN_BYTES, True), (MAX_TOKEN_BYTES + 1, False), (65_535, False)):
+        frame = setup_frame(RSOCKET_1_0, Settings(), Payload(), bytes(size))
+        if taken:
+            assert check(frame, RSOCKET_1_0, resumable=True, leases=False) is frame
+            continue
+        with pytest.raises(SetupRejected, match=f"token of {size} bytes") as refused:
+            check(frame, RSOCKET_1_0, resumable=True, leases=False)
+        assert refused.value.code == 0x003
+
+
+def test_another_first_frame_is_named() -> None:
+    with pytest.raises(SetupRejected, match="the first frame is CANCEL on stream 3, not SETUP"):
+        check(Frame(FrameType.CANCEL, 3), RSOCKET_1_0, resumable=False, leases=False)
+
+
+def test_leases_are_asked_for_and_taken_where_they_are_granted() -> None:
+    frame = setup_frame(RSOCKET_1_0, Settings(lease=True), Payload(), None)
+    assert frame.flags & LEASE
+    assert check(frame, RSOCKET_1_0, resumable=False, leases=True) is frame
+
+
+def test_the_drafts_say_their_version_and_have_text_for_metadata() -> None:
+    frame = setup_frame(REACTIVESOCKET_0_2, Settings(), Payload(), None)
+    assert ((frame.major, frame.minor), frame.metadata_mime) == ((0, 2), b"text/plain")
+    assert check(frame, REACTIVESOCKET_0_2, resumable=False, leases=False) is frame
+    frame.major, frame.minor = 1, 0
+    with pytest.raises(SetupRejected, match=r"version 1\.0"):
+        check(frame, REACTIVESOCKET_0_2, resumable=False, leases=False)
+
+
+def test_the_first_draft_knows_no_keepalive() -> None:
+    frame = SetupFrame(major=0, minor=0, metadata_mime=b"text/plain", data_mime=b"text/plain")
+    assert check(frame, REACTIVESOCKET_0_0, resumable=False, leases=False) is frame

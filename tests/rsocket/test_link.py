@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builds import Build
+from tests.sim.pair import CUTS, Cut, Pair
+from tests.sim.test_resume import World
+
+
+def types(build: Build, sent: bytes) -> list[str]:
+    frames = build.module("penstock.wire.rsocket.dump").read_frames(sent, "rsocket-1.0", 3)
+    return [build.module("penstock.wire.rsocket.frames").type_name(frame.type) for _, frame in frames]
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+def test_a_confirmation_is_one_round_trip(build: Build, cut: Cut) -> None:
+    pair = Pair(build, cut=cut)
+    assert pair.events("client", "Established") == []
+    pair.client.confirm()
+    pair.drive()
+    assert len(pair.events("client", "Established")) == 1
+    assert types(build, pair.client_sent) == ["SETUP", "KEEPALIVE"]
+    assert types(build, pair.server_sent) == ["KEEPALIVE"]
+
+
+def test_anything_that_the_server_says_shows_that_it_accepts(build: Build) -> None:
+    kind, payload = build.module("penstock.kinds").Kind, build.module("penstock.payload").Payload
+    pair = Pair(build)
+    stream = pair.client.open(kind.STREAM, "s", payload(), 10)
+    pair.drive()
+    assert pair.events("client", "Established") == []
+    run = build.module("penstock.payload").PayloadRun.of([payload(b"a"), payload(b"b"), payload(b"c")])
+    pair.server.send_run(stream, run)
+    pair.drive()
+    assert [type(event).__name__ for event in pair.client_events][:1] == ["Established"]
+    assert pair.items("client", stream) == [b"a", b"b", b"c"]
+
+
+def test_a_session_without_token_ends_with_its_link(build: Build) -> None:
+    pair = Pair(build)
+    lost = build.module("penstock.errors").LinkLost("gone")
+    pair.client.link_down(pair.now, lost)
+    pair.drive()
+    (closed,) = pair.events("client", "Closed")
+    assert closed.error is lost
+    assert not pair.client.link_wanted
+
+
+@pytest.mark.parametrize(("waited", "over"), [(59.0, False), (61.0, True)])
+def test_a_session_with_one_waits_for_another_link(build: Build, waited: float, over: bool) -> None:
+    world = World(build, resume_timeout=60.0)
+    world.connect()
+    world.drive()
+    world.cut()
+    world.client.handle_timer(world.now + waited)
+    assert world.client.link_wanted is not over
+
+
+def test_a_new_link_begins_with_resume_and_nothing_else(build: Build) -> None:
+    world = World(build)
+    world.connect()
+    world.drive()
+    world.cut()
+    payload: Any = world.payload
+    world.client.open(world.kind.CALL, "r", payload(b"asked without a link"), 1)
+    world.client.link_up(world.now)
+    assert types(build, b"".join(world.client.take_output())) == ["RESUME"]

@@ -1,0 +1,317 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock import FrameError, LimitExceeded, ProtocolError
+from penstock.wire.columns import ColumnBuilder
+from penstock.wire.reactivestreams.codec import EXTENDED, LAYOUTS, Items, Message, Type, encode
+from penstock.wire.reactivestreams.decoder import Decoder
+from penstock.wire.reactivestreams.varints import MAX_VARINT, varint
+from tests.builds import Build
+from tests.sim.pair import CUTS
+from tests.wire.reactivestreams.test_codec import MEANT, VECTORS
+
+IDS = st.one_of(st.integers(0, 3), st.integers(0, MAX_VARINT))
+NUMBERS = st.one_of(st.integers(0, 300), st.integers(0, MAX_VARINT))
+TEXTS = st.text(max_size=20).map(str.encode)
+OCTETS = st.binary(max_size=300)
+
+
+@st.composite
+def conversations(draw: Any) -> list[tuple[Message, int]]:
+    """Messages in a row, each with the element size that holds for it."""
+    sizes: dict[int, int] = {}
+    found: list[tuple[Message, int]] = []
+    for _ in range(draw(st.integers(0, 12))):
+        type = draw(st.sampled_from([*LAYOUTS, *EXTENDED, Type.ON_NEXT, Type.ON_NEXT, Type.ON_NEXT_PACKED]))
+        message = Message(type, draw(IDS) if type not in (1, 2, 13) else 0)
+        size = sizes.get(message.subscriber, 0)
+        if type in (1, 2):
+            message.number, message.ids = draw(NUMBERS), tuple(draw(st.lists(IDS, max_size=5)))
+        elif type == Type.SUBSCRIBED:
+            message.number = sizes[message.subscriber] = draw(st.integers(0, 5))
+        elif type in (Type.SUBSCRIBE, Type.REQUEST, Type.ON_NEXT_PART, Type.ON_NEXT_LAST_PART):
+            message.number = draw(NUMBERS)
+        if type in (Type.SUBSCRIBE, Type.ON_ERROR, Type.GOODBYE):
+            message.octets = draw(TEXTS)
+        elif type == Type.ON_NEXT_PACKED:
+            if not size:
+                continue
+            message.number = draw(st.integers(1, 4))
+            message.octets = draw(st.binary(min_size=size * message.number, max_size=size * message.number))
+        elif type == Type.ON_NEXT and size:
+            message.octets = draw(st.binary(min_size=size, max_size=size))
+        elif (type >= Type.ON_NEXT_PART and type != Type.GOODBYE) or type == Type.ON_NEXT:
+            message.octets = draw(OCTETS)
+        found.append((message, size))
+    return found
+
+
+def read(octets: bytes, cut: Callable[[bytes], Iterable[bytes]], **options: Any) -> list[Message | Items]:
+    decoder = Decoder(**options)
+    decoder.extensions.update(EXTENDED)
+    found: list[Message | Items] = []
+    for piece in cut(octets):
+        decoder.feed(piece)
+        while (message := decoder.next()) is not None:
+            found.append(message)
+    assert decoder.pending == 0
+    assert decoder.position == len(octets)
+    return found
+
+
+def flat(messages: list[Any], sizes: dict[int, int]) -> list[tuple[int, bytes] | Message]:
+    """Return the messages with each element by itself."""
+    found: list[Any] = []
+    for message in messages:
+        if isinstance(message, Items):
+            assert message.run.size == sum(len(payload.data) for payload in message.run.payloads())
+            found += [(message.subscriber, payload.data) for payload in message.run.payloads()]
+        elif message.type == Type.ON_NEXT:
+            found.append((message.subscriber, message.octets))
+        elif message.type == Type.ON_NEXT_PACKED:
+            size = len(message.octets) // message.number
+            found += [
+                (message.subscriber, message.octets[at : at + size]) for at in range(0, len(message.octets), size)
+            ]
+        else:
+            found.append(message)
+    return found
+
+
+@given(conversations(), st.sampled_from([*CUTS]))
+def test_what_was_written_is_read_however_it_is_cut(conversation: list[tuple[Message, int]], cut: str) -> None:
+    octets = b"".join(encode(message, size) for message, size in conversation)
+    messages = [message for message, _ in conversation]
+    assert read(octets, CUTS[cut], runs=False) == messages
+    assert flat(read(octets, CUTS[cut]), {}) == flat(messages, {})
+
+
+@pytest.mark.parametrize(("vector", "message"), list(zip(VECTORS, MEANT, strict=True)), ids=lambda each: str(each)[:30])
+def test_vectors(vector: dict[str, Any], message: Message) -> None:
+    octets = bytes.fromhex(vector["hex"])
+    octets += message.octets if len(octets) < vector["bytes"] else b""
+    for cut in (CUTS["whole"], CUTS["random"]):
+        assert read(octets, cut) == [message]
+
+
+@given(st.binary(max_size=200), st.integers(0, 1 << 30))
+def test_junk_is_an_error_or_not_but_the_same_however_it_is_cut(octets: bytes, seed: int) -> None:
+    def outcome(pieces: Iterable[bytes]) -> list[Any]:
+        decoder = Decoder(max_element_bytes=1000, runs=False)
+        found: list[Any] = []
+        try:
+            for piece in pieces:
+                decoder.feed(piece)
+                while (message := decoder.next()) is not None:
+                    found.append(message)
+        except (FrameError, LimitExceeded) as error:
+            found.append(type(error))
+        return found
+
+    rng = random.Random(seed)
+    marks = sorted(rng.sample(range(len(octets) + 1), min(3, len(octets))))
+    pieces = [octets[a:b] for a, b in zip([0, *marks], [*marks, len(octets)], strict=True)]
+    assert outcome([octets]) == outcome(pieces) == outcome(octets[at : at + 1] for at in range(len(octets)))
+
+
+# Both builds.
+
+
+def told(build: Build, pieces: list[bytes], **options: Any) -> list[Any]:
+    """Return all that a build's decoder says of some pieces, in plain values."""
+    decoder = build.module("penstock.wire.reactivestreams.decoder").Decoder(**options)
+    decoder.extensions.update(build.module("penstock.wire.reactivestreams.codec").EXTENDED)
+    errors = build.module("penstock.errors")
+    found: list[Any] = []
+    try:
+        for piece in pieces:
+            decoder.feed(piece)
+            while (message := decoder.next()) is not None:
+                if hasattr(message, "run"):
+                    items = [(each.data, each.metadata) for each in message.run.payloads()]
+                    found.append((message.subscriber, message.announced, items, message.run.width))
+                else:
+                    found.append((message.type, message.subscriber, message.number, message.octets, message.ids))
+            found.append((decoder.pending, decoder.position))
+    except (errors.ProtocolError, errors.LimitExceeded) as error:
+        found.append((type(error).__name__, str(error)))
+    return found
+
+
+@given(conversations(), st.sampled_from([*CUTS]), st.booleans(), st.binary(max_size=20))
+def test_both_builds_say_the_same(
+    builds: dict[str, Build], conversation: list[tuple[Message, int]], cut: str, runs: bool, junk: bytes
+) -> None:
+    octets = b"".join(encode(message, size) for message, size in conversation) + junk
+    pieces = list(CUTS[cut](octets))
+    said = [told(build, pieces, runs=runs, max_element_bytes=300) for build in builds.values()]
+    assert all(one == said[0] for one in said)
+
+
+@given(st.binary(max_size=100), st.booleans())
+def test_both_builds_say_the_same_of_junk(builds: dict[str, Build], junk: bytes, runs: bool) -> None:
+    said = [told(build, [b"\x06\x01\x04", junk], runs=runs) for build in builds.values()]
+    assert all(one == said[0] for one in said)
+
+
+# Runs.
+
+
+def test_elements_of_one_stream_are_one_run() -> None:
+    octets = b"".join(encode(Message(Type.ON_NEXT, 300, 0, b"%d" % number)) for number in range(1000))
+    other = encode(Message(Type.ON_NEXT, 301, 0, b"other"))
+    decoder = Decoder()
+    decoder.feed(octets + other + octets)
+    first, single, last = decoder.next(), decoder.next(), decoder.next()
+    assert isinstance(first, Items) and isinstance(last, Items)
+    assert single == Message(Type.ON_NEXT, 301, 0, b"other")
+    assert (len(first.run), first.run.sound, first.announced) == (1000, True, 0)
+    builder = ColumnBuilder()
+    builder.append(first.run)
+    assert builder.finish().column("data").to_pylist() == [b"%d" % number for number in range(1000)]
+
+
+def test_a_long_run_of_elements_is_handed_on_in_several() -> None:
+    octets = b"".join(encode(Message(Type.ON_NEXT, 1, 0, bytes((number % 7,)))) for number in range(3000))
+    decoder = Decoder()
+    decoder.feed(octets)
+    runs: list[Any] = [decoder.next(), decoder.next(), decoder.next()]
+    assert decoder.next() is None
+    assert [len(items.run) for items in runs] == [1024, 1024, 952]
+    assert [payload.data for items in runs for payload in items.run] == [bytes((n % 7,)) for n in range(3000)]
+
+
+def test_a_packed_run_has_no_object_an_element() -> None:
+    data = bytes(range(256)) * 1024
+    decoder = Decoder()
+    decoder.feed(encode(Message(Type.SUBSCRIBED, 1, 8)) + encode(Message(Type.ON_NEXT_PACKED, 1, 32768, data), 8))
+    decoder.next()
+    items = decoder.next()
+    assert isinstance(items, Items) and items.announced == 32768
+    assert items.run.check(0, 32768) == len(data)
+    assert b"".join(payload.data for payload in items.run.payloads()) == data
+
+
+def test_a_packed_run_is_handed_on_as_it_comes_and_stays_where_it_lies() -> None:
+    count = 1000
+    data = bytes(range(200)) * (count * 8 // 200)
+    octets = encode(Message(Type.ON_NEXT_PACKED, 1, count, data), 8) + encode(Message(Type.CANCEL, 9))
+    decoder = Decoder()
+    decoder.feed(encode(Message(Type.SUBSCRIBED, 1, 8)))
+    decoder.next()
+    pieces = [octets[at : at + 501] for at in range(0, len(octets), 501)]
+    found: list[Any] = []
+    for piece in pieces:
+        decoder.feed(piece)
+        while (message := decoder.next()) is not None:
+            found.append(message)
+        # Less than one element is held back.
+        assert decoder.pending < 8
+    assert found.pop() == Message(Type.CANCEL, 9)
+    assert [items.announced for items in found] == [count] + [0] * (len(found) - 1)
+    assert b"".join(payload.data for items in found for payload in items.run.payloads()) == data
+    # All but the elements that a cut goes through lie in what was fed.
+    lying = [items.run for items in found if any(items.run.buffer is piece for piece in pieces)]
+    assert sum(len(run) for run in lying) >= count - len(pieces)
+    assert decoder.position == len(octets) + 3
+
+
+def test_a_size_holds_until_the_next_subscribed_of_its_id() -> None:
+    # READING rs/0, 1: also after the subscriber has canceled.
+    octets = bytes.fromhex("0601040701") + b"abcd" + bytes.fromhex("060100070102") + b"ef"
+    assert read(octets, CUTS["byte by byte"]) == [
+        Message(Type.SUBSCRIBED, 1, 4),
+        Message(Type.ON_NEXT, 1, 0, b"abcd"),
+        Message(Type.SUBSCRIBED, 1, 0),
+        Message(Type.ON_NEXT, 1, 0, b"ef"),
+    ]
+
+
+# Hostile input.
+
+SUBSCRIBED_4 = "060104"
+
+
+@pytest.mark.parametrize(
+    ("octets", "error", "what"),
+    [
+        # THREATS 68.
+        ("0401" + "ff" * 9, FrameError, "demand is longer than 9 bytes"),
+        ("0401" + "80" * 12 + "01", FrameError, "longer than 9 bytes"),
+        ("04018000", FrameError, "byte 2: demand is not in its shortest form"),
+        ("04810001", FrameError, "subscriber is not in its shortest form"),
+        ("87000100", FrameError, "message type is not in its shortest form"),
+        # THREATS 69.
+        ("0a0105", FrameError, "no fixed size"),
+        (SUBSCRIBED_4 + "0a0100", FrameError, "no elements"),
+        (SUBSCRIBED_4 + "0a01ffffffffffffffff7f", LimitExceeded, "at most 16777216"),
+        ("0601ffffffffffffffff7f", LimitExceeded, "subscribed says that elements have"),
+        # THREATS 71.
+        ("0100c0843d", LimitExceeded, "1000000 extensions, and at most 1024"),
+        ("00", FrameError, "message type 0 cannot be read: it is unknown"),
+        ("0e", FrameError, "message type 14"),
+        ("810100", FrameError, "message type 129"),
+        ("03818004", LimitExceeded, "publisher of subscribe has 65537 bytes"),
+        ("070181808008", LimitExceeded, "element of onNext has 16777217 bytes"),
+        ("0b010181808008", LimitExceeded, "data of onNextPart"),
+        ("090102c328", FrameError, "error of onError is no UTF-8"),
+        ("0d01ff", FrameError, "reason of goodbye is no UTF-8"),
+    ],
+)
+def test_hostile_messages_are_refused(octets: str, error: type[ProtocolError], what: str) -> None:
+    for cut in CUTS.values():
+        with pytest.raises(error, match=what):
+            read(bytes.fromhex(octets), cut)
+
+
+def test_an_extension_is_read_where_it_is_agreed_on_alone() -> None:
+    message = Message(Type.ON_NEXT_METADATA, 1, 0, b"meta")
+    decoder = Decoder(max_metadata_bytes=3)
+    decoder.feed(encode(message))
+    with pytest.raises(FrameError, match="nobody agreed on its extension"):
+        decoder.next()
+    decoder.extensions.update(EXTENDED)
+    with pytest.raises(LimitExceeded, match="metadata of onNextMetadata has 4 bytes"):
+        decoder.next()
+
+
+def test_hello_comes_first_or_a_refusal() -> None:
+    for octets, first in ((b"\x04\x01\x01", None), (b"\x0d\x00", Type.GOODBYE), (b"\x01\x00\x00", Type.CLIENT_HELLO)):
+        decoder = Decoder(first=Type.CLIENT_HELLO)
+        decoder.feed(octets)
+        if first is None:
+            with pytest.raises(FrameError, match="request came before clientHello"):
+                decoder.next()
+        else:
+            message = decoder.next()
+            assert isinstance(message, Message) and message.type == first
+            assert decoder.first == 0
+
+
+def test_a_length_allocates_nothing_and_a_long_message_is_joined_once() -> None:
+    decoder = Decoder()
+    decoder.feed(b"\x07\x01" + varint(16 << 20))
+    assert decoder.next() is None
+    assert decoder.pending == 6
+    for _ in range(1024):
+        decoder.feed(bytes(16 << 10))
+        if decoder.pending < (16 << 20) + 6:
+            # It is not even looked at.
+            assert decoder.size == 0
+    message = decoder.next()
+    assert isinstance(message, Message) and len(message.octets) == 16 << 20
+
+
+def test_pieces_may_be_fed_before_the_last_one_is_read() -> None:
+    decoder = Decoder()
+    for octet in bytes.fromhex("0401010501"):
+        decoder.feed(bytes((octet,)))
+    assert [decoder.next(), decoder.next()] == [Message(Type.REQUEST, 1, 1), Message(Type.CANCEL, 1)]
+    assert decoder.next() is None

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from penstock import FrameError, LimitExceeded, LocalError
+from penstock.wire.reactivestreams.codec import Message, Type, encode
+from penstock.wire.reactivestreams.dump import Encoder, line, read_messages, to_object
+from tests.wire.reactivestreams.test_codec import MEANT, VECTORS
+from tests.wire.reactivestreams.test_decoder import conversations
+
+
+@given(conversations())
+def test_objects_come_back_as_they_were(conversation: list[tuple[Message, int]]) -> None:
+    octets = b"".join(encode(message, size) for message, size in conversation)
+    encoder = Encoder()
+    if octets:
+        objects = [to_object(message) for message in read_messages(octets)]
+        assert b"".join(encoder.octets(each) for each in objects) == octets
+
+
+@pytest.mark.parametrize(("vector", "message"), list(zip(VECTORS, MEANT, strict=True)), ids=lambda each: str(each)[:30])
+def test_vectors(vector: dict[str, object], message: Message) -> None:
+    shown = to_object(message)
+    assert str(vector["message"]).startswith(str(shown["type"]))
+    assert Encoder().octets(shown).hex().startswith(str(vector["hex"]))
+
+
+def test_fields_have_the_names_of_the_document() -> None:
+    assert to_object(Message(Type.SUBSCRIBE, 1, 5, b"ticks")) == {
+        "type": "subscribe", "publisher": "ticks", "subscriber": 1, "demand": 5,
+    }  # fmt: skip
+    assert to_object(Message(Type.CLIENT_HELLO, ids=(1,))) == {"type": "clientHello", "version": 0, "extensions": [1]}
+
+
+def test_a_line_tells_all_and_moves_no_cursor() -> None:
+    assert line(Message(Type.ON_NEXT, 1, 0, b"a\x1b[2J\xff")) == r'onNext subscriber=1 element="a\x1b[2J\\xff"(6)'
+    assert line(Message(Type.ON_ERROR, 1, 0, b"x" * 100)).endswith(f'"{"x" * 60}…"(100)')
+    assert line(Message(Type.SERVER_HELLO, ids=(1, 2))) == "serverHello version=0 extensions=[1, 2]"
+
+
+@pytest.mark.parametrize(
+    ("octets", "error", "what"),
+    [
+        ("", FrameError, "byte 0: there are no bytes"),
+        ("050107", FrameError, "byte 2: the last message is cut: 1 bytes"),
+        ("050100", FrameError, "byte 3: message type 0"),
+        ("0701ffffff7f", LimitExceeded, "element of onNext"),
+    ],
+)
+def test_what_is_no_message_is_told_by_byte(octets: str, error: type[Exception], what: str) -> None:
+    with pytest.raises(error, match=what):
+        list(read_messages(bytes.fromhex(octets)))
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        ([], "no JSON object"),
+        ({"type": "onFirst"}, "'onFirst'; it must be one of clientHello"),
+        ({"type": "cancel", "subscriber": True}, "must be an integer"),
+        ({"type": "cancel", "subscriber": 1, "demand": 1}, "cancel has no demand"),
+        ({"type": "cancel"}, "subscriber of cancel is None"),
+        ({"type": "onNext", "subscriber": 1, "element": "abc"}, "hex digits"),
+        ({"type": "goodbye", "reason": "\ud800"}, "UTF-8 can hold"),
+        ({"type": "goodbye", "reason": 1}, "must be a string"),
+        ({"type": "clientHello", "version": 0, "extensions": 1}, "array of integers"),
+    ],
+)
+def test_what_stands_for_no_message_is_refused(value: object, what: str) -> None:
+    with pytest.raises(LocalError, match=what):
+        Encoder().octets(value)

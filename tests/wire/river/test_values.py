@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.errors import FrameError, LocalError
+from penstock.wire.river.codec import CODECS
+from penstock.wire.river.values import decode_value, encode_value, from_json, shown_value, to_json
+
+KEYS = st.text("abcdé", max_size=4)
+LEAVES = st.none() | st.booleans() | st.integers(-(2**90), 2**90) | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    LEAVES | st.text("aé\0😀") | st.binary(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@given(value=VALUES)
+def test_values_come_back(codec: str, value: Any) -> None:
+    assert decode_value(encode_value(value, codec), codec) == value
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"$t":"not base64!"}', b'{"$t":5}', b'{"$b":"1.5"}', b'{"$b":""}', b'{"$t":"","x":1}', b'{"$b":7}', b'{"$x":1}'],
+)
+def test_what_looks_like_a_wrapper_and_is_none_stays_an_object(body: bytes) -> None:
+    assert isinstance(decode_value(body, "json"), dict)
+
+
+def test_the_references_ways_to_write_them() -> None:
+    assert encode_value({"d": b"\0\1\xfe\xff"}, "json") == b'{"d":{"$t":"AAH+/w=="}}'
+    assert encode_value(2**63, "json") == b'{"$b":"9223372036854775808"}'
+    assert encode_value(2**63, "msgpack").hex() == "c71400b3" + b"9223372036854775808".hex()
+    assert decode_value(bytes.fromhex("d40005"), "msgpack") == 5
+    assert decode_value(b'{"$b":"5"}', "json") == 5
+
+
+@pytest.mark.parametrize("body", [b"\xd4\x01\x05", b"\xd4\x00\xc0", b"\xc7\x02\x00\xa1x", b"\x91" * 500 + b"\xc0", b""])
+def test_msgpack_that_is_no_value_is_refused(body: bytes) -> None:
+    with pytest.raises(FrameError):
+        decode_value(body, "msgpack")
+
+
+@pytest.mark.parametrize("body", [b"NaN", b"Infinity", b"{", b"[" * 500 + b"]" * 500, b"\xff", b"1" * 5_000, b""])
+def test_json_that_is_no_value_is_refused(body: bytes) -> None:
+    with pytest.raises(FrameError):
+        decode_value(body, "json")
+    with pytest.raises(LocalError, match="River carries JSON values"):
+        from_json(body, "msgpack")
+
+
+def test_what_cannot_travel_is_refused() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    for codec in CODECS:
+        for value in ({1: 2}, object(), endless):
+            with pytest.raises(LocalError):
+                encode_value(value, codec)
+
+
+def test_people_write_and_read_json() -> None:
+    packed = from_json(b'{"n": 3, "b": {"$t": "AAE="}}', "msgpack")
+    assert decode_value(packed, "msgpack") == {"n": 3, "b": b"\0\1"}
+    assert to_json(packed, "msgpack") == b'{"n":3,"b":{"$t":"AAE="}}'
+    assert to_json(b"[1]", "json") == b"[1]"
+
+
+@pytest.mark.parametrize("key", ["$t", "$b"])
+def test_a_dict_that_would_arrive_as_something_else_is_refused(key: str) -> None:
+    # THREATS 93
+    for value in ({key: "AAEC"}, [{key: "!!!", "more": 1}], {"a": {key: {}}}):
+        with pytest.raises(LocalError, match=rf"key '\{key}' would arrive as something else"):
+            encode_value(value, "json")
+        assert decode_value(encode_value(value, "msgpack"), "msgpack") == value
+        # People see it all the same.
+        assert key in shown_value(value).decode()
+    assert to_json(encode_value({key: "AAEC"}, "msgpack"), "msgpack") == b'{"%b":"AAEC"}' % key.encode()
+
+
+def test_a_wrapper_of_other_than_ascii_stays_an_object() -> None:
+    assert decode_value('{"$t":"é"}'.encode(), "json") == {"$t": "é"}
