@@ -1,20 +1,26 @@
-"""The registry of protocols: the one place that knows the families. It imports them when they are used."""
+"""The registry of protocols: one row each. It is the only place above the families that names one of them.
+
+A row refers to functions of its family as ``module:name``; they are imported when they are first used.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
 
 from .connection import Connection
-from .errors import LocalError, UrlError
+from .errors import UrlError
 from .payload import Payload
-from .session import Detector, Session, SessionLogs
+from .session import ClientStart, Detector, ServerStart, Session, SessionLogs
 from .settings import Settings
 
 __all__ = [
     "OPTIONS",
     "PROTOCOLS",
+    "ProtocolSpec",
     "can_resume",
     "client_session",
     "connects_anew",
@@ -22,27 +28,131 @@ __all__ = [
     "detector",
     "detectors",
     "fitting",
+    "spec_of",
 ]
 
-PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams", "river")
-"""The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
+INVALID_SETUP: Final = 0x001
+"""RSocket 1.0, Error Codes."""
 
-OPTIONS: Final[dict[str, frozenset[str]]] = {"river": frozenset({"codec", "server", "client"})}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtocolSpec:
+    """What code above the families knows of a protocol.
+
+    Attributes:
+        name: As URLs have it.
+        client: ``client(start)`` returns a client's session; see :class:`~penstock.session.ClientStart`.
+        detectors: ``detectors(start)`` returns what makes the detector of each new link of one server; see
+            :class:`~penstock.session.ServerStart`.
+        prefix_bytes: The width of the length before each frame; 0: messages are pieces of a stream of bytes.
+        passes_over: Sessions refuse a message that is too long by its ends: none of it is held, and the link goes on.
+        options: The options of URLs that belong to the protocol, and not to a transport.
+        resumes: With `Settings.resume`, sessions may outlive their links, and their clients.
+        reconnects: Clients begin another session by themselves when one is over, as a retry budget allows.
+        word_codes: Error codes are words; else they are numbers.
+        malformed_code: The code of a refusal of a client whose metadata does not match its schema.
+        subprotocol: Its name in the handshake of WebSocket; None: it has none.
+        alpn: Its name in the handshake of QUIC.
+        content_type: The type of its bodies over HTTP/2.
+        data_mime: ``data_mime(options)`` returns the type of all data of a connection, from the options of its URL;
+            empty: the settings say it.
+        request_mime: ``request_mime(metadata_mime, metadata)`` returns the type that a request's metadata gives the
+            data beside it, or None; empty: metadata never does.
+
+    """
+
+    name: str
+    client: str
+    detectors: str
+    prefix_bytes: int
+    passes_over: bool = False
+    options: frozenset[str] = frozenset()
+    resumes: bool = False
+    reconnects: bool = False
+    word_codes: bool = False
+    malformed_code: int | str = INVALID_SETUP
+    subprotocol: str | None = None
+    alpn: str = "rsocket"
+    content_type: str = "application/rsocket"
+    data_mime: str = ""
+    request_mime: str = ""
+
+
+_SPECS: Final = {
+    spec.name: spec
+    for spec in (
+        ProtocolSpec(
+            name="rsocket",
+            client="rsocket.session:client",
+            detectors="rsocket.accept:detectors",
+            prefix_bytes=3,
+            resumes=True,
+            subprotocol="rsocket",
+            request_mime="rsocket.extensions.composite:request_mime",
+        ),
+        ProtocolSpec(
+            name="reactivesocket-0.2",
+            client="rsocket.session:client",
+            detectors="rsocket.accept:detectors",
+            prefix_bytes=3,
+            resumes=True,
+        ),
+        ProtocolSpec(
+            name="reactivesocket-0.0",
+            client="rsocket.session:client",
+            detectors="rsocket.accept:detectors",
+            prefix_bytes=3,
+        ),
+        ProtocolSpec(
+            name="reactive-streams",
+            client="reactivestreams.session:client",
+            detectors="reactivestreams.accept:detectors",
+            prefix_bytes=0,
+        ),
+        ProtocolSpec(
+            name="river",
+            client="river.session:client",
+            detectors="river.accept:detectors",
+            prefix_bytes=4,
+            passes_over=True,
+            options=frozenset({"codec", "server", "client"}),
+            # River, On disconnect: a hard reconnect.
+            reconnects=True,
+            word_codes=True,
+            # River, Handshake.
+            malformed_code="MALFORMED_HANDSHAKE_META",
+            data_mime="river.identity:data_mime",
+        ),
+    )
+}
+
+PROTOCOLS: Final = tuple(_SPECS)
+"""The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
+OPTIONS: Final = {spec.name: spec.options for spec in _SPECS.values() if spec.options}
 """The options of URLs that belong to a protocol, and not to a transport."""
-REACTIVE_STREAMS: Final = "reactive-streams"
-RESUMING: Final = frozenset({"rsocket", "reactivesocket-0.2"})
-"""Those whose sessions may outlive their links, and their clients."""
+
+
+def spec_of(protocol: str) -> ProtocolSpec:
+    """Return the row of a protocol.
+
+    Raises:
+        UrlError: The protocol is unknown.
+
+    """
+    spec = _SPECS.get(protocol)
+    if spec is None:
+        raise UrlError(f"unknown protocol {protocol!r}; known are: {', '.join(PROTOCOLS)}")
+    return spec
 
 
 def can_resume(protocol: str) -> bool:
     """Whether sessions of the protocol can be resumed, if the server agrees."""
-    return protocol in RESUMING
+    return spec_of(protocol).resumes
 
 
 def connects_anew(protocol: str) -> bool:
     """Whether a client of the protocol begins another session by itself when one is over: by a retry budget."""
-    # River, On disconnect: a hard reconnect.
-    return protocol == "river"
+    return spec_of(protocol).reconnects
 
 
 def client_session(
@@ -79,30 +189,20 @@ def client_session(
         ResumeRejected: It cannot be told whether the server still has the session of `checkpoint`.
 
     """
-    _known(protocol)
-    if protocol == REACTIVE_STREAMS:
-        from .reactivestreams.session import ReactiveStreamsSession
-
-        if checkpoint is not None:
-            raise LocalError("this is no checkpoint: reactive-streams has none")
-        return ReactiveStreamsSession.client(settings, setup or Payload())
-    if checkpoint is not None and not secret:
-        raise LocalError("a checkpoint without the secret of its session; pass what Peer.secret was, too")
-    if protocol == "river":
-        return _river_client(settings, setup or Payload(), random, checkpoint, secret, options or {}, renew)
-    from .rsocket.dialect import DIALECTS, RSOCKET_1_0
-    from .rsocket.session import RSocketSession
-
-    dialect = DIALECTS.get(protocol, RSOCKET_1_0)
-    if messages:
-        dialect = dialect.over_messages()
-    elif settings.length_counts_itself:
-        dialect = dialect.counting_itself()
-    if checkpoint is not None:
-        return RSocketSession.restore(settings, checkpoint, secret, dialect)
-    if settings.resume and not dialect.keepalive:
-        raise LocalError(f"{protocol} cannot resume sessions; leave Settings.resume out")
-    return RSocketSession.client(settings, setup or Payload(), dialect, random if settings.resume else None)
+    begin: Callable[[ClientStart], Session] = _load(spec_of(protocol).client)
+    return begin(
+        ClientStart(
+            protocol=protocol,
+            settings=settings,
+            setup=setup or Payload(),
+            random=random,
+            checkpoint=checkpoint,
+            secret=secret,
+            messages=messages,
+            options=options or {},
+            renew=renew,
+        )
+    )
 
 
 def detectors(
@@ -126,34 +226,8 @@ def detectors(
         UrlError: The protocol is unknown, or an option of its has no such value.
 
     """
-    _known(protocol)
-    if protocol == REACTIVE_STREAMS:
-        from .reactivestreams.accept import ReactiveStreamsDetector
-
-        return lambda: ReactiveStreamsDetector(settings)
-    if protocol == "river":
-        return _river_detectors(settings, logs, options or {})
-    from .rsocket.accept import RSocketDetector
-    from .rsocket.connection import Connection as RSocketConnection
-    from .rsocket.dialect import DIALECTS
-    from .rsocket.resume import SessionStore
-    from .rsocket.session import RSocketSession
-
-    if messages:
-        settings = replace(settings, length_counts_itself=False)
-    served = frozenset(DIALECTS if protocol == "rsocket" else {protocol})
-    store: SessionStore[RSocketConnection] | None = None
-    begin: Callable[..., RSocketSession] = RSocketSession.server
-    if settings.resume_timeout > 0 and not settings.length_counts_itself:
-        if logs is None:
-            store = SessionStore(settings.all_sessions)
-        else:
-            from .rsocket.stored import StoredSession
-            from .rsocket.stored_sessions import StoredSessions
-
-            store = StoredSessions(settings, logs)
-            begin = StoredSession.server
-    return lambda: RSocketDetector(settings, store, served, begin)
+    make: Callable[[ServerStart], Callable[[], Detector]] = _load(spec_of(protocol).detectors)
+    return make(ServerStart(protocol=protocol, settings=settings, logs=logs, messages=messages, options=options or {}))
 
 
 def detector(protocol: str, settings: Settings) -> Detector:
@@ -162,17 +236,14 @@ def detector(protocol: str, settings: Settings) -> Detector:
 
 
 def fitting(protocol: str, settings: Settings, options: Mapping[str, str]) -> Settings:
-    """Return the settings of a connection: River's data is what the URL's codec says, and never anything else.
+    """Return the settings of a connection: in some protocols the URL's options say what all data is.
 
     Raises:
-        UrlError: There is no such codec.
+        UrlError: An option has no such value.
 
     """
-    if protocol != "river":
-        return settings
-    from .river.identity import Identity
-
-    return replace(settings, data_mime=Identity.of(options).data_mime)
+    reference = spec_of(protocol).data_mime
+    return replace(settings, data_mime=_load(reference)(options)) if reference else settings
 
 
 def data_mime(connection: Connection, metadata: bytes | None) -> str:
@@ -182,57 +253,14 @@ def data_mime(connection: Connection, metadata: bytes | None) -> str:
         FrameError: The metadata is not what the connection says it is.
 
     """
-    if metadata is None or not connection.protocol.startswith("rsocket"):
+    reference = _SPECS[connection.protocol].request_mime
+    if metadata is None or not reference:
         return connection.data_mime
-    from .rsocket.extensions.composite import mime_of
-    from .rsocket.extensions.mimes import COMPOSITE
-
-    # A client that leaves its metadata to the protocol has composite metadata.
-    if connection.metadata_mime not in ("", COMPOSITE):
-        return connection.data_mime
-    return mime_of(metadata) or connection.data_mime
+    return _load(reference)(connection.metadata_mime, metadata) or connection.data_mime
 
 
-def _river_client(
-    settings: Settings,
-    setup: Payload,
-    random: bytes,
-    checkpoint: bytes | None,
-    secret: bytes,
-    options: Mapping[str, str],
-    renew: Callable[[], Payload] | None,
-) -> Session:
-    from .river.identity import Identity
-    from .river.session import RiverSession
-
-    if checkpoint is not None:
-        session = RiverSession.restore(settings, Identity.of(options), setup.data, random, checkpoint, secret)
-    else:
-        session = RiverSession.client(settings, Identity.of(options), setup.data, random)
-    if renew is not None:
-        session.renew = lambda: renew().data
-    return session
-
-
-def _river_detectors(
-    settings: Settings, logs: SessionLogs | None, options: Mapping[str, str]
-) -> Callable[[], Detector]:
-    from .river.accept import RiverDetector
-    from .river.identity import Identity
-    from .river.session import RiverSession
-    from .river.sessions import Sessions
-
-    identity = Identity.of(options)
-    if logs is None:
-        sessions: Sessions[RiverSession] = Sessions(settings.all_sessions)
-        return lambda: RiverDetector(settings, identity, sessions)
-    from .river.stored import StoredRiverSession
-    from .river.stored_sessions import StoredSessions
-
-    stored = StoredSessions(settings, logs, identity.codec)
-    return lambda: RiverDetector(settings, identity, stored, StoredRiverSession.server)
-
-
-def _known(protocol: str) -> None:
-    if protocol not in PROTOCOLS:
-        raise UrlError(f"unknown protocol {protocol!r}; known are: {', '.join(PROTOCOLS)}")
+@cache
+def _load(reference: str) -> Any:
+    """Import what a row refers to."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(f".{module}", __package__), name)

@@ -21,14 +21,17 @@ All times are seconds of one monotonic clock. Below `transports` nothing else kn
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from .errors import LocalError
 from .events import Event
 from .kinds import Kind
 from .payload import Payload, PayloadRun
+from .settings import Settings
 
-__all__ = ["Detector", "Durable", "Run", "Session", "SessionLog", "SessionLogs"]
+__all__ = ["ClientStart", "Detector", "Durable", "Run", "ServerStart", "Session", "SessionLog", "SessionLogs"]
 
 
 class Session(Protocol):
@@ -312,6 +315,43 @@ class Durable(Protocol):
     @abstractmethod
     def detach(self) -> None:
         """Leave a session that is kept to the next process. The peer is told nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientStart:
+    """What a family makes a client's session of; see :func:`penstock.protocols.client_session`."""
+
+    protocol: str
+    settings: Settings
+    setup: Payload
+    random: bytes
+    checkpoint: bytes | None
+    secret: bytes
+    messages: bool
+    options: Mapping[str, str]
+    renew: Callable[[], Payload] | None
+
+    def checkpoint_with_secret(self) -> bytes | None:
+        """Return the checkpoint; None for a new session.
+
+        Raises:
+            LocalError: There is one, and no secret.
+
+        """
+        if self.checkpoint is not None and not self.secret:
+            raise LocalError("a checkpoint without the secret of its session; pass what Peer.secret was, too")
+        return self.checkpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStart:
+    """What a family makes the detectors of one server of; see :func:`penstock.protocols.detectors`."""
+
+    protocol: str
+    settings: Settings
+    logs: SessionLogs | None
+    messages: bool
+    options: Mapping[str, str]
 
 
 Run: TypeAlias = Callable[[Callable[[], None], Callable[[Exception | None], None]], None]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from ..errors import ProtocolError
-from ..session import Session
+from ..session import ServerStart, Session
 from ..settings import Settings
 from ..wire.reactivestreams.codec import LAYOUTS, NAMES, Message, Type, encode
 from .session import ReactiveStreamsSession
 
-__all__ = ["ReactiveStreamsDetector"]
+__all__ = ["ReactiveStreamsDetector", "detectors"]
 
 FOREIGN: Final = {
     0x16: "a TLS ClientHello; connect with +tcp, or serve with +tls",
@@ -67,3 +68,8 @@ class ReactiveStreamsDetector:
         session.link_up(self._since)
         session.receive(data, now)
         return session
+
+
+def detectors(start: ServerStart) -> Callable[[], ReactiveStreamsDetector]:
+    """Return what makes the detectors of one server. See :func:`penstock.protocols.detectors`."""
+    return lambda: ReactiveStreamsDetector(start.settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..errors import CreditExceeded, LocalError, SessionClosed, StreamClosed, UnsupportedKind
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
+from ..session import ClientStart
 from ..settings import Settings
 from ..wire.reactivestreams.codec import Message, Type
 from .codes import text_of
@@ -12,7 +13,7 @@ from .connection import CLOSED, DRAINING, LEAVING, OPENED, Connection
 from .publisher import publisher_of
 from .streams import UNBOUNDED, Publication, add, spend
 
-__all__ = ["ReactiveStreamsSession"]
+__all__ = ["ReactiveStreamsSession", "client"]
 
 
 class ReactiveStreamsSession(Connection):
@@ -193,3 +194,10 @@ class ReactiveStreamsSession(Connection):
     def _end(self, publication: Publication) -> None:
         self._inbound.end_publication(publication)
         self._after()
+
+
+def client(start: ClientStart) -> ReactiveStreamsSession:
+    """Return a client's session. See :func:`penstock.protocols.client_session`."""
+    if start.checkpoint is not None:
+        raise LocalError("this is no checkpoint: reactive-streams has none")
+    return ReactiveStreamsSession.client(start.settings, start.setup)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..errors import ProtocolError, SetupRejected
-from ..session import Session
+from ..session import ServerStart, Session
 from ..settings import Settings
 from ..wire.river.codec import codec_of
 from ..wire.river.framing import deframer, framed
@@ -15,7 +15,7 @@ from .identity import SERVER, Identity
 from .session import RiverSession
 from .sessions import Sessions
 
-__all__ = ["RiverDetector"]
+__all__ = ["RiverDetector", "detectors"]
 
 
 class RiverDetector:
@@ -101,3 +101,16 @@ class RiverDetector:
             raise SetupRejected.full(f"{self._settings.all_sessions} sessions are open", MISMATCH)
         us = message.to or self._name or SERVER
         return self._begin(self._settings, self._codec.name, us, message.from_, asked, sessions, self.identity, now)
+
+
+def detectors(start: ServerStart) -> Callable[[], RiverDetector]:
+    """Return what makes the detectors of one server. See :func:`penstock.protocols.detectors`."""
+    settings, identity = start.settings, Identity.of(start.options)
+    if start.logs is None:
+        sessions: Sessions[RiverSession] = Sessions(settings.all_sessions)
+        return lambda: RiverDetector(settings, identity, sessions)
+    from .stored import StoredRiverSession
+    from .stored_sessions import StoredSessions
+
+    stored = StoredSessions(settings, start.logs, identity.codec)
+    return lambda: RiverDetector(settings, identity, stored, StoredRiverSession.server)

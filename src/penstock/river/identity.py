@@ -9,7 +9,7 @@ from typing import Final
 from ..errors import UrlError
 from ..wire.river.codec import CODECS, MAX_ID, codec_of
 
-__all__ = ["SERVER", "Identity", "base36"]
+__all__ = ["SERVER", "Identity", "base36", "data_mime"]
 
 SERVER: Final = "SERVER"
 """What servers are called that have no name of their own."""
@@ -61,3 +61,13 @@ def base36(number: int) -> str:
         digits = _DIGITS[digit] + digits
         if not number:
             return digits
+
+
+def data_mime(options: Mapping[str, str]) -> str:
+    """Return the type of all data of a connection, by the options of its URL.
+
+    Raises:
+        UrlError: They name no such codec, or an id that is too long.
+
+    """
+    return Identity.of(options).data_mime

@@ -21,6 +21,7 @@ from ..errors import (
 from ..events import CreditGranted, Established
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
+from ..session import ClientStart
 from ..settings import Settings
 from ..wire.river.codec import CANCEL, CLOSE, codec_of
 from ..wire.river.codec import OPEN as OPENS
@@ -34,7 +35,7 @@ from .sessions import Sessions
 from .streams import RiverStream
 from .tracing import tracing_of
 
-__all__ = ["RiverSession", "tag_of"]
+__all__ = ["RiverSession", "client", "tag_of"]
 
 TAG_BYTES: Final = 6
 """What ids begin with: enough that those of two sessions differ."""
@@ -392,3 +393,19 @@ class RiverSession(Checkpoints):
 def tag_of(secret: str) -> str:
     """Return what the ids of a session begin with. Many read them, so they tell nothing of the session's own id."""
     return blake2b(secret.encode(errors="replace"), digest_size=TAG_BYTES).hexdigest()
+
+
+def client(start: ClientStart) -> RiverSession:
+    """Return a client's session. See :func:`penstock.protocols.client_session`."""
+    checkpoint = start.checkpoint_with_secret()
+    identity = Identity.of(start.options)
+    if checkpoint is not None:
+        session = RiverSession.restore(
+            start.settings, identity, start.setup.data, start.random, checkpoint, start.secret
+        )
+    else:
+        session = RiverSession.client(start.settings, identity, start.setup.data, start.random)
+    renew = start.renew
+    if renew is not None:
+        session.renew = lambda: renew().data
+    return session

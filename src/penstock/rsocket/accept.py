@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from dataclasses import replace
 from typing import Final, cast
 
 from ..errors import FrameError, ProtocolError, ResumeRejected
-from ..session import Session
+from ..session import ServerStart, Session
 from ..settings import Settings
 from ..wire.rsocket.frames import ErrorFrame, ResumeFrame
 from .codes import Code
@@ -17,7 +18,7 @@ from .handshake import MAX_TOKEN_BYTES
 from .resume import SessionStore
 from .session import RSocketSession
 
-__all__ = ["RSocketDetector"]
+__all__ = ["RSocketDetector", "detectors"]
 
 RESUME_BYTES: Final = MAX_TOKEN_BYTES + 64
 """No RESUME is longer: until it is whole, it is gathered byte by byte."""
@@ -104,3 +105,23 @@ class RSocketDetector:
         session.receive(self._head[end:], now)
         self._head = b""
         return session
+
+
+def detectors(start: ServerStart) -> Callable[[], RSocketDetector]:
+    """Return what makes the detectors of one server. See :func:`penstock.protocols.detectors`."""
+    settings, logs = start.settings, start.logs
+    if start.messages:
+        settings = replace(settings, length_counts_itself=False)
+    served = frozenset(DIALECTS if start.protocol == "rsocket" else {start.protocol})
+    store: SessionStore[Connection] | None = None
+    begin: Callable[..., RSocketSession] = RSocketSession.server
+    if settings.resume_timeout > 0 and not settings.length_counts_itself:
+        if logs is None:
+            store = SessionStore(settings.all_sessions)
+        else:
+            from .stored import StoredSession
+            from .stored_sessions import StoredSessions
+
+            store = StoredSessions(settings, logs)
+            begin = StoredSession.server
+    return lambda: RSocketDetector(settings, store, served, begin)
