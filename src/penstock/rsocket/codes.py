@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from ..core.texts import shown
 from ..errors import ApplicationError, Canceled, Invalid, Rejected
+from ..texts import shown
 
 __all__ = ["HANDLER_FAILED", "SETUP_CODES", "Code", "error_of", "name_of", "text_of", "wire_of"]
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.texts import shown
+from penstock.texts import shown
 
 
 def test_nothing_steers_a_terminal() -> None:
