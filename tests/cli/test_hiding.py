@@ -69,6 +69,7 @@ def test_what_is_no_composite_metadata_is_hidden() -> None:
 
 def test_names_move_no_cursor() -> None:
     assert named("message/x.rsocket.routing.v0") == "routing"
-    assert named("a\x1b[2J") == "'a\\x1b[2J'"
+    assert named("a\x1b[2J\n") == "a\\x1b[2J\\n"
+    assert named("a b") == '"a b"'
     assert is_secret("message/x.rsocket.authentication.basic.v0")
     assert not is_secret("text/plain")

@@ -10,8 +10,8 @@ from ..connection import Connection
 from ..errors import ProtocolError
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
+from ..texts import shown
 from .framelines import RSocketWay, Way, way_of
-from .output import shown
 
 if TYPE_CHECKING:
     from ..rsocket.dialect import Dialect

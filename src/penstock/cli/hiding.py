@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from ..errors import FrameError
+from ..texts import quoted, shown_line
 
 if TYPE_CHECKING:
     from ..wire.rsocket.frames import Frame
@@ -53,7 +54,6 @@ class Hiding:
     def _metadata(self, octets: bytes, is_setup: bool) -> str | None:
         from ..rsocket.extensions.metadata import entries
         from ..rsocket.extensions.mimes import COMPOSITE
-        from ..wire.rsocket.dump import quoted
 
         if self._mime != COMPOSITE:
             return hidden(octets) if is_setup or is_secret(self._mime) else None
@@ -74,7 +74,7 @@ def is_secret(mime: str) -> bool:
 def named(mime: str) -> str:
     """Return a MIME type, which may be a peer's words; those of RSocket without what all of them have."""
     short = mime.removeprefix("message/x.rsocket.").removesuffix(".v0")
-    return short if short.isprintable() and " " not in short else ascii(short)
+    return f'"{shown_line(short)}"' if " " in short else shown_line(short)
 
 
 def hidden(octets: bytes) -> str:

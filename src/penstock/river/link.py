@@ -7,7 +7,6 @@ from typing import Final
 
 from msgspec import UNSET
 
-from ..core.texts import shown
 from ..core.timers import Timer
 from ..errors import (
     KeepaliveTimeout,
@@ -19,6 +18,7 @@ from ..errors import (
 )
 from ..events import Established, Unlinked
 from ..payload import Payload
+from ..texts import shown
 from ..wire.framing import Deframer
 from ..wire.river.codec import ACK
 from ..wire.river.framing import deframer

@@ -17,9 +17,9 @@ from h2 import events
 from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 
-from ..core.texts import shown
 from ..errors import ConnectError
 from ..settings import Settings
+from ..texts import shown
 from ..urls import Url
 from . import tcp
 from .base import REFUSING, Accept, Receiver, Refused, connect_errors

@@ -16,6 +16,7 @@ from websockets.uri import WebSocketURI
 
 from ..errors import ConnectError, LocalError, ProtocolError
 from ..settings import Settings
+from ..texts import shown_line
 from ..urls import Url
 from .origins import are_allowed
 
@@ -148,11 +149,9 @@ class ClientHandshake:
             raise ConnectError(f"cannot connect to {self._url.place}: the answer is no HTTP; {OTHERWISE}")
         if code != "101":
             todo = WHAT_TO_DO.get(int(code), ELSEWHERE if code.startswith("3") else OTHERWISE)
-            # Whatever the server says is shown as far as it can be printed.
             reason = self._head.rest[:REASON_BYTES].decode("utf-8", "replace") if code == "503" else ""
             said = f"{status[:80]}: {reason.strip()}" if reason else status[:80]
-            shown = "".join(letter for letter in said if letter.isprintable())
-            raise ConnectError(f"cannot connect to {self._url.place}: the server answered {shown}; {todo}")
+            raise ConnectError(f"cannot connect to {self._url.place}: the server answered {shown_line(said)}; {todo}")
 
 
 class ServerHandshake:

@@ -34,7 +34,7 @@ def test_fields_have_the_names_of_the_document() -> None:
 
 
 def test_a_line_tells_all_and_moves_no_cursor() -> None:
-    assert line(Message(Type.ON_NEXT, 1, 0, b"a\x1b[2J\xff")) == r'onNext subscriber=1 element="a\x1b[2J\\xff"(6)'
+    assert line(Message(Type.ON_NEXT, 1, 0, b"a\x1b[2J\xff")) == r'onNext subscriber=1 element="a\x1b[2J\xff"(6)'
     assert line(Message(Type.ON_ERROR, 1, 0, b"x" * 100)).endswith(f'"{"x" * 60}…"(100)')
     assert line(Message(Type.SERVER_HELLO, ids=(1, 2))) == "serverHello version=0 extensions=[1, 2]"
 

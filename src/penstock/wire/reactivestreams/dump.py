@@ -9,14 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ...errors import FrameError, LocalError
+from ...texts import quoted
 from .codec import EXTENDED, LAYOUTS, NAMES, Field, Items, Layout, Message, Type, encode
 from .decoder import Decoder
 
 __all__ = ["DIALECT", "Encoder", "line", "read_messages", "to_object"]
 
 DIALECT: Final = "reactive-streams-0"
-LINE_CHARACTERS: Final = 60
-"""How much of a text `line` shows."""
 
 _TYPES: Final = {name: type for type, name in NAMES.items()}
 _ATTRIBUTES: Final = {Field.SUBSCRIBER: "subscriber", Field.NUMBER: "number"}
@@ -72,9 +71,7 @@ def line(message: Message) -> str:
         elif kind in _ATTRIBUTES:
             words.append(f"{name}={getattr(message, _ATTRIBUTES[kind])}")
         else:
-            text = message.octets[: 4 * LINE_CHARACTERS].decode(errors="backslashreplace")
-            shown = ascii(text[:LINE_CHARACTERS])[1:-1]
-            words.append(f'{name}="{shown}{"…" if len(text) > LINE_CHARACTERS else ""}"({len(message.octets)})')
+            words.append(f"{name}={quoted(message.octets)}")
     return " ".join(words)
 
 

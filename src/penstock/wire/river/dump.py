@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ...errors import FrameError
+from ...texts import shortened, shown_line
 from .codec import ACK, CANCEL, CLOSE, OPEN, PREFIX_BYTES, Message, codec_of
 from .values import decode_value, shown_value
 
@@ -16,8 +17,6 @@ HANDSHAKES: Final = ("HANDSHAKE_REQ", "HANDSHAKE_RESP", "REHANDSHAKE_REQ", "REHA
 CONTROLS: Final = ("ACK", "CLOSE", *HANDSHAKES)
 SECRETS: Final = ("sessionId", "metadata", "metdata")
 """Whoever knows the id of a session may go on with it, and its client's metadata may hold credentials."""
-LINE_CHARACTERS: Final = 60
-"""How much of a payload `line` shows."""
 
 
 def read_messages(data: bytes, codec: str, prefixed: bool = False) -> Iterator[dict[str, Any]]:
@@ -87,15 +86,15 @@ def line(data: bytes, secrets: bool = False) -> str:
     value = decode_value(bytes(message.payload), codec)
     control = value.get("type") if isinstance(value, dict) else None
     known = control in CONTROLS
-    words = [str(control) if known else "DATA", f"stream={_plain(message.stream_id)}"]
+    words = [str(control) if known else "DATA", f"stream={shown_line(message.stream_id)}"]
     words += [name.lower() for bit, name in FLAGS.items() if flags & bit]
     if control in HANDSHAKES[:2]:
         # These have no numbers.
-        words += [f"from={_plain(message.from_)}", f"to={_plain(message.to)}"]
+        words += [f"from={shown_line(message.from_)}", f"to={shown_line(message.to)}"]
     else:
         words += [f"seq={message.seq}", f"ack={message.ack}"]
     if isinstance(message.service_name, str) or isinstance(message.procedure_name, str):
-        words.append(f"procedure={_plain(f'{message.service_name}.{message.procedure_name}')}")
+        words.append(f"procedure={shown_line(f'{message.service_name}.{message.procedure_name}')}")
     if not known:
         words.append(f"payload={_text(value)}({len(bytes(message.payload))})")
     elif control in HANDSHAKES:
@@ -116,18 +115,12 @@ def _fields(value: dict[str, Any], secrets: bool) -> Iterator[tuple[str, str]]:
     """Yield the fields of a handshake as they are shown, those of its inner objects, too."""
     for name, inner in value.items():
         if name in SECRETS and not secrets:
-            yield _plain(name), "hidden"
+            yield shown_line(name), "hidden"
         elif isinstance(inner, dict) and name not in SECRETS:
             yield from _fields(inner, secrets)
         elif name != "type":
-            yield _plain(name), _plain(inner[:LINE_CHARACTERS]) if isinstance(inner, str) else _text(inner)
+            yield shown_line(name), shortened(inner) if isinstance(inner, str) else _text(inner)
 
 
 def _text(value: Any) -> str:
-    text = shown_value(value).decode()
-    return f"{_plain(text[:LINE_CHARACTERS])}{'…' if len(text) > LINE_CHARACTERS else ''}"
-
-
-def _plain(text: str) -> str:
-    """Return a peer's words without what does not print."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return shortened(shown_value(value).decode())
