@@ -1,12 +1,29 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from dataclasses import asdict
+from importlib import import_module
+from inspect import signature
 
 import pytest
 
 from penstock import Connection, LocalError, Metadata, Settings, UrlError
-from penstock.protocols import PROTOCOLS, client_session, connects_anew, data_mime, detectors, fitting
+from penstock.protocols import (
+    PROTOCOLS,
+    VERSIONS,
+    Dump,
+    ProtocolSpec,
+    client_session,
+    connects_anew,
+    data_mime,
+    detectors,
+    dump_of,
+    fitting,
+    spec_of,
+)
+from penstock.rsocket.dialect import DIALECTS
 from penstock.rsocket.extensions.mimes import COMPOSITE
 
 
@@ -23,6 +40,40 @@ def test_every_protocol_has_both_sides(protocol: str) -> None:
 
 def test_river_alone_begins_another_session_by_itself() -> None:
     assert [protocol for protocol in PROTOCOLS if connects_anew(protocol)] == ["river"]
+
+
+def rows() -> list[ProtocolSpec]:
+    return [spec_of(protocol) for protocol in PROTOCOLS]
+
+
+def test_rows_say_what_their_families_say() -> None:
+    for spec in rows():
+        dialect = DIALECTS.get(spec.version)
+        assert spec.metadata_mime == (dialect and dialect.metadata_mime)
+        assert spec.resumes is bool(dialect and dialect.keepalive)
+
+
+def test_rows_refer_to_what_is_there() -> None:
+    for spec in rows():
+        references = [value for value in asdict(spec).values() if re.fullmatch(r"[\w.]+:\w+", str(value))]
+        assert len(references) >= 3
+        for reference in references:
+            module, _, name = reference.partition(":")
+            assert callable(getattr(import_module(f"penstock.{module}"), name))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_can_be_shown(version: str) -> None:
+    dump = dump_of(version)
+    for verb in ("frames", "encoder", "detected", "reader"):
+        assert list(signature(getattr(dump, verb)).parameters) == list(signature(getattr(Dump, verb)).parameters)[1:]
+    assert dump.framings["none"] == 0 and dump.unit in ("frame", "message")
+    assert hasattr(dump.reader("", False, False), "lines")
+
+
+def test_an_unknown_version_is_refused() -> None:
+    with pytest.raises(LocalError, match=r"'morse-1'; use one of rsocket-1\.0, .*, river-2\.0"):
+        dump_of("morse-1")
 
 
 def test_an_unknown_protocol_is_refused() -> None:

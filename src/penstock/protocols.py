@@ -5,32 +5,44 @@ A row refers to functions of its family as ``module:name``; they are imported wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from .connection import Connection
-from .errors import UrlError
+from .errors import LocalError, UrlError
 from .payload import Payload
 from .session import ClientStart, Detector, ServerStart, Session, SessionLogs
 from .settings import Settings
 
 __all__ = [
+    "EXAMPLE_URL",
     "OPTIONS",
     "PROTOCOLS",
+    "VERSIONS",
+    "Dump",
+    "FrameReader",
     "ProtocolSpec",
+    "TextForm",
     "can_resume",
+    "carriers",
     "client_session",
     "connects_anew",
     "data_mime",
     "detector",
     "detectors",
+    "dump_of",
     "fitting",
+    "is_composite",
     "spec_of",
+    "text_form",
 ]
 
+TEXT: Final = "text/plain"
+COMPOSITE: Final = "message/x.rsocket.composite-metadata.v0"
+"""Composite Metadata: entries, each with a type of its own."""
 INVALID_SETUP: Final = 0x001
 """RSocket 1.0, Error Codes."""
 
@@ -44,6 +56,8 @@ class ProtocolSpec:
         client: ``client(start)`` returns a client's session; see :class:`~penstock.session.ClientStart`.
         detectors: ``detectors(start)`` returns what makes the detector of each new link of one server; see
             :class:`~penstock.session.ServerStart`.
+        version: The protocol and its version, as ``penstock decode --dialect`` has it.
+        dump: ``dump(version)`` returns what shows frames; see :class:`Dump`.
         prefix_bytes: The width of the length before each frame; 0: messages are pieces of a stream of bytes.
         passes_over: Sessions refuse a message that is too long by its ends: none of it is held, and the link goes on.
         options: The options of URLs that belong to the protocol, and not to a transport.
@@ -54,8 +68,13 @@ class ProtocolSpec:
         subprotocol: Its name in the handshake of WebSocket; None: it has none.
         alpn: Its name in the handshake of QUIC.
         content_type: The type of its bodies over HTTP/2.
+        metadata_mime: The type of a connection's metadata, unless its settings say otherwise; None: it has no type.
         data_mime: ``data_mime(options)`` returns the type of all data of a connection, from the options of its URL;
             empty: the settings say it.
+        text_form: ``text_form(options)`` returns a :class:`TextForm`, or None where data travels as people write it;
+            empty: it always does.
+        carrier: ``carrier()`` returns what carries the context of a trace in requests; see
+            :class:`penstock.observe.carriers.Carrier`; empty: nothing does.
         request_mime: ``request_mime(metadata_mime, metadata)`` returns the type that a request's metadata gives the
             data beside it, or None; empty: metadata never does.
 
@@ -64,6 +83,8 @@ class ProtocolSpec:
     name: str
     client: str
     detectors: str
+    version: str
+    dump: str
     prefix_bytes: int
     passes_over: bool = False
     options: frozenset[str] = frozenset()
@@ -74,8 +95,78 @@ class ProtocolSpec:
     subprotocol: str | None = None
     alpn: str = "rsocket"
     content_type: str = "application/rsocket"
+    metadata_mime: str | None = None
     data_mime: str = ""
+    text_form: str = ""
     request_mime: str = ""
+    carrier: str = ""
+
+
+class TextForm(Protocol):
+    """Data that travels in a form that people do not write, as JSON."""
+
+    def from_json(self, data: bytes) -> bytes:
+        """Return what travels. Raises LocalError if `data` is not JSON."""
+
+    def to_json(self, body: bytes) -> bytes:
+        """Return JSON. Raises FrameError if `body` is not of that form."""
+
+
+class FrameReader(Protocol):
+    """One direction of a connection as lines."""
+
+    def lines(self, data: bytes) -> list[str]:
+        """Return a line for each frame that is whole with `data`."""
+
+
+class Dump(Protocol):
+    """The frames of a protocol for people and scripts.
+
+    Attributes:
+        framings: Bytes of the length that may stand before each frame, by the name of the framing.
+        codecs: The ways to write the same message; empty: there is only one.
+        unit: What the protocol calls a frame.
+        apart: Frames can be read one by one; else what one means depends on those before it.
+
+    """
+
+    @property
+    def framings(self) -> Mapping[str, int]: ...  # noqa: D102
+    @property
+    def codecs(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def unit(self) -> str: ...  # noqa: D102
+    @property
+    def apart(self) -> bool: ...  # noqa: D102
+
+    def frames(self, data: bytes, prefix: int, codec: str) -> Iterator[dict[str, object]]:
+        """Yield the frames in `data`, each as an object that JSON can hold.
+
+        Args:
+            data: The frames; one, if there is no length before it and they can be read one by one.
+            prefix: Bytes of the length before each frame.
+            codec: One of `codecs`; ignored where there are none.
+
+        Raises:
+            SessionError: Some bytes are no frame.
+
+        """
+
+    def encoder(self, prefix: int, codec: str) -> Callable[[Mapping[str, object]], bytes]:
+        """Return what makes bytes of objects such as those of `frames`, in order; it raises LocalError."""
+
+    def detected(self, head: bytes, settings: Settings) -> Dump | None:
+        """Return the dump of the version that a client's first bytes are; None while that is unknown."""
+
+    def reader(self, mime: str, messages: bool, secrets: bool) -> FrameReader:
+        """Return what shows one direction of a connection.
+
+        Args:
+            mime: What the metadata of the connection is; empty: what the protocol makes it.
+            messages: The transport of a client carries messages.
+            secrets: Show credentials, tokens and ids of sessions, too.
+
+        """
 
 
 _SPECS: Final = {
@@ -85,34 +176,48 @@ _SPECS: Final = {
             name="rsocket",
             client="rsocket.session:client",
             detectors="rsocket.accept:detectors",
+            version="rsocket-1.0",
+            dump="rsocket.dump:RSocketDump",
             prefix_bytes=3,
             resumes=True,
             subprotocol="rsocket",
+            metadata_mime=COMPOSITE,
             request_mime="rsocket.extensions.composite:request_mime",
+            carrier="rsocket.extensions.carrier:CompositeCarrier",
         ),
         ProtocolSpec(
             name="reactivesocket-0.2",
             client="rsocket.session:client",
             detectors="rsocket.accept:detectors",
+            version="reactivesocket-0.2",
+            dump="rsocket.dump:RSocketDump",
             prefix_bytes=3,
             resumes=True,
+            metadata_mime=TEXT,
         ),
         ProtocolSpec(
             name="reactivesocket-0.0",
             client="rsocket.session:client",
             detectors="rsocket.accept:detectors",
+            version="reactivesocket-0.0",
+            dump="rsocket.dump:RSocketDump",
             prefix_bytes=3,
+            metadata_mime=TEXT,
         ),
         ProtocolSpec(
             name="reactive-streams",
             client="reactivestreams.session:client",
             detectors="reactivestreams.accept:detectors",
+            version="reactive-streams-0",
+            dump="wire.reactivestreams.dump:ReactiveStreamsDump",
             prefix_bytes=0,
         ),
         ProtocolSpec(
             name="river",
             client="river.session:client",
             detectors="river.accept:detectors",
+            version="river-2.0",
+            dump="wire.river.dump:RiverDump",
             prefix_bytes=4,
             passes_over=True,
             options=frozenset({"codec", "server", "client"}),
@@ -122,12 +227,18 @@ _SPECS: Final = {
             # River, Handshake.
             malformed_code="MALFORMED_HANDSHAKE_META",
             data_mime="river.identity:data_mime",
+            text_form="wire.river.values:json_form",
+            carrier="river.carrier:RiverCarrier",
         ),
     )
 }
 
+VERSIONS: Final = {spec.version: spec for spec in _SPECS.values()}
+"""The rows by their versions."""
 PROTOCOLS: Final = tuple(_SPECS)
 """The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
+EXAMPLE_URL: Final = "rsocket+tcp://127.0.0.1:7878"
+"""A URL as errors show one."""
 OPTIONS: Final = {spec.name: spec.options for spec in _SPECS.values() if spec.options}
 """The options of URLs that belong to a protocol, and not to a transport."""
 
@@ -246,6 +357,19 @@ def fitting(protocol: str, settings: Settings, options: Mapping[str, str]) -> Se
     return replace(settings, data_mime=_load(reference)(options)) if reference else settings
 
 
+def is_composite(protocol: str, settings: Settings) -> bool:
+    """Whether the metadata of such a connection is composite, and so holds more than a route."""
+    default = spec_of(protocol).metadata_mime
+    return default is not None and (settings.metadata_mime or default) == COMPOSITE
+
+
+def text_form(protocol: str, options: Mapping[str, str]) -> TextForm | None:
+    """Return how people write the data of a connection, by the options of its URL; None: as it travels."""
+    reference = spec_of(protocol).text_form
+    form: TextForm | None = _load(reference)(options) if reference else None
+    return form
+
+
 def data_mime(connection: Connection, metadata: bytes | None) -> str:
     """Return the MIME type of a request's data: what its own metadata says, else the connection's.
 
@@ -257,6 +381,25 @@ def data_mime(connection: Connection, metadata: bytes | None) -> str:
     if metadata is None or not reference:
         return connection.data_mime
     return _load(reference)(connection.metadata_mime, metadata) or connection.data_mime
+
+
+def carriers() -> list[Any]:
+    """Return what carries the context of a trace in the requests of each protocol that has room for it."""
+    return [_load(spec.carrier)() for spec in _SPECS.values() if spec.carrier]
+
+
+def dump_of(version: str) -> Dump:
+    """Return what shows the frames of a protocol's version.
+
+    Raises:
+        LocalError: There is none of that name.
+
+    """
+    spec = VERSIONS.get(version)
+    if spec is None:
+        raise LocalError(f"there is no dialect {version!r}; use one of {', '.join(VERSIONS)}")
+    found: Dump = _load(spec.dump)(version)
+    return found
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from .errors import UrlError
-from .protocols import OPTIONS, PROTOCOLS
+from .protocols import EXAMPLE_URL, OPTIONS, PROTOCOLS
 
 __all__ = ["TRANSPORTS", "Url", "parse_url"]
 
@@ -19,7 +19,7 @@ TRANSPORTS: Final = ("tcp", "tls", "unix", "ws", "wss", "memory", "h2c", "h2", "
 NETWORKED: Final = frozenset({"tcp", "tls", "ws", "wss", "h2c", "h2", "quic"})
 """Transports that have a host and a port. The others have a path."""
 
-EXAMPLE: Final = "write one like rsocket+tcp://127.0.0.1:7878"
+EXAMPLE: Final = f"write one like {EXAMPLE_URL}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def parse_url(text: str) -> Url:
         return Url(protocol, transport, parts.hostname or "", port, unquote(parts.path), options)
     path = unquote(parts.netloc + parts.path)
     if not path:
-        raise UrlError(f"{shown!r} names no path; write one like rsocket+{transport}:///tmp/penstock.sock")
+        raise UrlError(f"{shown!r} names no path; write one like {PROTOCOLS[0]}+{transport}:///tmp/penstock.sock")
     return Url(protocol, transport, path=path, options=options)
 
 

@@ -41,7 +41,7 @@ def test_decode_takes_what_encode_prints(penstock: Penstock, framing: str) -> No
     ("given", "part"),
     [
         ("{", "line 1 is no JSON"),
-        ("[1]", "line 1: it is no JSON object"),
+        ("[1]", "line 1: not a JSON object"),
         (f'{CANCEL}\n{{"type": "CANSEL"}}', "line 2: type is 'CANSEL'"),
         ('{"type": "CANCEL", "request_n": 1}', "request_n"),
         ("neither", "neither JSON nor a file"),

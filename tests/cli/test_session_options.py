@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from penstock.cli.session_options import SessionOptions, is_composite
+from penstock.cli.session_options import SessionOptions, check_composite
 from penstock.errors import LocalError
 from penstock.settings import Settings
 from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, serving
@@ -44,7 +44,11 @@ def test_headers_are_for_websocket() -> None:
     ],
 )
 def test_where_metadata_is_composite(url: str, mime: str, composite: bool) -> None:
-    assert is_composite(url, Settings(metadata_mime=mime)) is composite
+    if composite:
+        check_composite(url, Settings(metadata_mime=mime), "--auth needs")
+    else:
+        with pytest.raises(LocalError, match="--auth needs composite metadata: protocol rsocket, and no other"):
+            check_composite(url, Settings(metadata_mime=mime), "--auth needs")
 
 
 def test_mime_types_and_leases_arrive(penstock: Penstock, seen: str) -> None:

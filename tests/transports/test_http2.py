@@ -11,10 +11,10 @@ from h2.settings import SettingCodes
 
 import penstock
 from penstock import ConnectError, Kind, LinkLost, Payload, Service, Settings, UrlError
+from penstock.protocols import PROTOCOLS
 from penstock.rsocket.dialect import DIALECTS
 from penstock.rsocket.session import RSocketSession
 from penstock.transports import streams
-from penstock.transports.messages import PREFIX_BYTES
 from penstock.urls import parse_url
 from tests.transports import interactions
 from tests.transports.certificates import Certificates
@@ -453,7 +453,7 @@ async def test_no_handler_runs_for_pages_of_others(
             assert world.seen == []
 
 
-@pytest.mark.parametrize("protocol", PREFIX_BYTES)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_pages_of_others_open_no_stream_of_any_protocol(protocol: str) -> None:
     # THREATS 83
     async with listening(f"{protocol}+h2c://127.0.0.1:0") as place, raw_client(place.port) as raw:

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.protocols import PROTOCOLS
-from penstock.transports.messages import PREFIX_BYTES, MessageCutter
+from penstock.transports.messages import MessageCutter
 from tests.sim.pair import CUTS, Cut
 
 
@@ -50,7 +49,3 @@ def test_what_is_held_is_counted_and_a_head_may_come_before_its_data() -> None:
     assert cutter.cut(b"c\0\0") == [b"abc"]
     assert cutter.pending == 2
     assert cutter.cut(b"\1d") == [b"d"]
-
-
-def test_every_protocol_has_its_width() -> None:
-    assert set(PREFIX_BYTES) == set(PROTOCOLS)

@@ -14,7 +14,7 @@ from .. import session as sessions
 from .. import transports
 from ..connection import Connection
 from ..errors import LimitExceeded, LocalError, ProtocolError, SetupRejected
-from ..protocols import detectors
+from ..protocols import EXAMPLE_URL, detectors
 from ..session import Durable, Session
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
@@ -75,7 +75,7 @@ def serve(
 
     """
     if not urls:
-        raise LocalError("serve() needs at least one URL, such as rsocket+tcp://:7878")
+        raise LocalError(f"serve() needs at least one URL, such as {EXAMPLE_URL}")
     # A service that the acceptor chooses may have interceptors.
     watchers = Watchers(taps, on_connection, always=acceptor is not None)
     return Server(service, [parse_url(url) for url in urls], settings or DEFAULT_SETTINGS, ssl, acceptor, watchers)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from ..errors import LocalError
+from ..protocols import PROTOCOLS, is_composite
+from ..settings import DEFAULT_SETTINGS
 from ..urls import parse_url
 from .given import given_settings
 from .optionsfile import OptionsFile
@@ -17,7 +19,7 @@ from .trust import client_tls
 if TYPE_CHECKING:
     from ..settings import Settings
 
-__all__ = ["SessionOptions", "Set", "is_composite"]
+__all__ = ["SessionOptions", "Set", "check_composite"]
 
 WITH_HEADERS: Final = ("ws", "wss")
 
@@ -80,14 +82,16 @@ class SessionOptions:
         return client_tls(url, self.cafile, self.insecure, self.cert, self.key)
 
 
-def is_composite(url: str, settings: Settings) -> bool:
-    """Whether the metadata of such a connection is composite, and so holds more than a route."""
-    from ..rsocket.dialect import DIALECTS, RSOCKET_1_0
-    from ..rsocket.extensions.mimes import COMPOSITE
+def check_composite(url: str, settings: Settings, options: str) -> None:
+    """Refuse options that need more room in metadata than a route takes, where there is none.
 
-    protocol = parse_url(url).protocol
-    dialect = RSOCKET_1_0 if protocol == "rsocket" else DIALECTS.get(protocol)
-    return dialect is not None and (settings.metadata_mime or dialect.metadata_mime) == COMPOSITE
+    Raises:
+        LocalError: The metadata of such a connection is not composite.
+
+    """
+    if not is_composite(parse_url(url).protocol, settings):
+        protocols = " or ".join(protocol for protocol in PROTOCOLS if is_composite(protocol, DEFAULT_SETTINGS))
+        raise LocalError(f"{options} composite metadata: protocol {protocols}, and no other --metadata-mime")
 
 
 def _header(text: str) -> tuple[str, str]:

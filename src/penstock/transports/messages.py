@@ -7,21 +7,7 @@ what comes in.
 
 from __future__ import annotations
 
-from typing import Final
-
-__all__ = ["PASS_OVER", "PREFIX_BYTES", "MessageCutter"]
-
-PREFIX_BYTES: Final = {
-    "rsocket": 3,
-    "reactivesocket-0.2": 3,
-    "reactivesocket-0.0": 3,
-    "reactive-streams": 0,
-    "river": 4,
-}
-"""The width of the length before each frame, by protocol; 0: messages are but pieces of a stream of bytes."""
-
-PASS_OVER: Final = frozenset({"river"})
-"""Protocols whose sessions refuse a message that is too long by its ends: the link goes on, and none of it is held."""
+__all__ = ["MessageCutter"]
 
 
 class MessageCutter:

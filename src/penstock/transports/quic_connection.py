@@ -13,6 +13,7 @@ from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 
 from ..errors import LinkLost, UrlError
+from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
 from .base import check_options
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
     from aioquic.quic.recovery import QuicPacketSpace
     from aioquic.quic.stream import QuicStream
 
-__all__ = ["ABORTED", "ALPN", "NO_ERROR", "Connection", "client_configuration", "server_configuration"]
-
-ALPN: Final = "rsocket"
+__all__ = ["ABORTED", "NO_ERROR", "Connection", "client_configuration", "server_configuration"]
 
 SEND_AHEAD: Final = 65_536
 """Bytes of a stream that QUIC gets before it has sent them: enough for what goes out in one turn of the loop. The rest
@@ -216,9 +215,9 @@ class Connection(QuicConnectionProtocol):
 # TLS, which QUIC brings itself.
 
 
-def _configuration(settings: Settings, *, is_client: bool) -> QuicConfiguration:
+def _configuration(url: Url, settings: Settings, *, is_client: bool) -> QuicConfiguration:
     return QuicConfiguration(
-        alpn_protocols=[ALPN],
+        alpn_protocols=[spec_of(url.protocol).alpn],
         idle_timeout=settings.keepalive_lifetime,
         is_client=is_client,
         max_data=16 * WINDOW_BYTES,
@@ -236,7 +235,7 @@ def client_configuration(url: Url, host: str, settings: Settings, ssl: tls.SSLCo
     check_options(url, frozenset({"ca"}))
     if ssl is not None:
         raise UrlError(f"'{url}': QUIC brings its own TLS, which takes no ssl=...; name whom to trust with ?ca=FILE")
-    configuration = _configuration(settings, is_client=True)
+    configuration = _configuration(url, settings, is_client=True)
     configuration.server_name = host
     with _certificate_errors(url):
         if "ca" in url.options:
@@ -261,7 +260,7 @@ def server_configuration(url: Url, settings: Settings, ssl: tls.SSLContext | Non
         # An ssl context serves the other places of a server, and this one has nothing of it.
         why = "QUIC brings its own TLS, which takes no ssl=...; " if ssl is not None else ""
         raise UrlError(f"'{url}' needs a certificate: {why}add ?cert=FILE&key=FILE")
-    configuration = _configuration(settings, is_client=False)
+    configuration = _configuration(url, settings, is_client=False)
     with _certificate_errors(url):
         configuration.load_cert_chain(url.options["cert"], url.options.get("key"))
     if configuration.private_key is None:

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from penstock import Payload, Settings
 from penstock.errors import FrameError
+from penstock.protocols import client_session
 from penstock.texts import shown_line
-from penstock.wire.river.dump import CONTROLS, line, read_messages
+from penstock.wire.river.dump import CONTROLS, RiverDump, line, read_messages
 from penstock.wire.river.framing import framed
 from penstock.wire.river.values import encode_value
 from tests.river.peers import recorded, transcript, transcripts
@@ -54,3 +56,35 @@ def test_what_is_cut_or_none_is_refused() -> None:
         list(read_messages(b"\0\0\0\xff{}", "json", prefixed=True))
     with pytest.raises(FrameError):
         list(read_messages(b"{}", "json"))
+
+
+def greeting(codec: str = "json") -> bytes:
+    """Return what a client writes when its link is up."""
+    setup = Payload(b'{"token":"geheim"}' if codec == "json" else b"\xa6geheim")
+    session = client_session("river", Settings(), setup=setup, random=bytes(16), options={"codec": codec})
+    session.link_up(0)
+    return b"".join(session.take_output())
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_reader_shows_messages_over_any_cut(codec: str) -> None:
+    dump, data = RiverDump("river-2.0"), greeting(codec)
+    reader = dump.reader("", False, False)
+    (text,) = [text for at in range(len(data)) for text in reader.lines(data[at : at + 1])]
+    assert text.startswith("HANDSHAKE_REQ stream=")
+    assert "geheim" not in text and "session-" not in text and "metadata=hidden" in text
+    assert "geheim" in dump.reader("", False, True).lines(data)[0]
+
+
+def test_reader_goes_on_after_what_is_no_message() -> None:
+    bad, good = RiverDump("river-2.0").reader("", False, False).lines(b"\0\0\0\x02{}" + greeting())
+    assert bad.startswith("no message of 2 bytes: ") and good.startswith("HANDSHAKE_REQ")
+
+
+def test_reader_passes_over_a_message_too_long_to_be_shown() -> None:
+    reader = RiverDump("river-2.0").reader("", False, False)
+    lines = reader.lines((1 << 27).to_bytes(4, "big"))
+    for _ in range(128):
+        lines += reader.lines(bytes(1 << 20))
+    [long, good] = lines + reader.lines(greeting())
+    assert long == "a message of 134217728 bytes, which is too long to be shown" and good.startswith("HANDSHAKE_REQ")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from ...errors import FrameError
+from ...errors import FrameError, LocalError
 from ...texts import shortened, shown_line
-from .codec import ACK, CANCEL, CLOSE, OPEN, PREFIX_BYTES, Message, codec_of
+from .codec import ACK, CANCEL, CLOSE, CODECS, OPEN, PREFIX_BYTES, Message, codec_of
+from .framing import deframer
 from .values import decode_value, shown_value
 
-__all__ = ["line", "read_messages"]
+__all__ = ["MessageReader", "RiverDump", "line", "read_messages"]
 
+MAX_SHOWN_BYTES: Final = 1 << 26
+"""Of a message that is shown; a longer one is not held for that."""
 FLAGS = {ACK: "ACK", OPEN: "OPEN", CANCEL: "CANCEL", CLOSE: "CLOSE"}
 HANDSHAKES: Final = ("HANDSHAKE_REQ", "HANDSHAKE_RESP", "REHANDSHAKE_REQ", "REHANDSHAKE_RESP")
 CONTROLS: Final = ("ACK", "CLOSE", *HANDSHAKES)
@@ -124,3 +127,65 @@ def _fields(value: dict[str, Any], secrets: bool) -> Iterator[tuple[str, str]]:
 
 def _text(value: Any) -> str:
     return shortened(shown_value(value).decode())
+
+
+class RiverDump:
+    """See :class:`penstock.protocols.Dump`.
+
+    Args:
+        version: The version of the protocol; there is one.
+
+    """
+
+    framings: Final = {"none": 0, "u32": PREFIX_BYTES}
+    codecs: Final = tuple(CODECS)
+    unit: Final = "message"
+    apart: Final = True
+
+    def __init__(self, version: str) -> None:
+        self._version = version
+
+    def frames(self, data: bytes, prefix: int, codec: str) -> Iterator[dict[str, object]]:
+        """Yield the messages in `data` as objects. See :meth:`penstock.protocols.Dump.frames`."""
+        return read_messages(data, codec, prefix > 0)
+
+    def encoder(self, prefix: int, codec: str) -> Callable[[Mapping[str, object]], bytes]:
+        """Refuse: messages cannot be written so."""
+        raise LocalError(f"messages of {self._version} cannot be encoded")
+
+    def detected(self, head: bytes, settings: object) -> RiverDump:
+        """Return this dump: there is one version."""
+        return self
+
+    def reader(self, mime: str, messages: bool, secrets: bool) -> MessageReader:
+        """Return what shows one direction of a connection. See :meth:`penstock.protocols.Dump.reader`."""
+        return MessageReader(secrets)
+
+
+class MessageReader:
+    """One direction of a connection as lines, a message each, in either codec.
+
+    Args:
+        secrets: Show what is secret, too.
+
+    """
+
+    def __init__(self, secrets: bool) -> None:
+        self._deframer = deframer(MAX_SHOWN_BYTES, pass_over=True)
+        self._secrets = secrets
+
+    def lines(self, data: bytes) -> list[str]:
+        """Return a line for each message that is whole with `data`."""
+        found: list[str] = []
+        frames = self._deframer
+        frames.feed(data)
+        while frames.next():
+            if frames.oversized is not None:
+                found.append(f"a message of {frames.oversized.size} bytes, which is too long to be shown")
+                continue
+            message = frames.buffer[frames.start : frames.end]
+            try:
+                found.append(line(message, self._secrets))
+            except FrameError as error:
+                found.append(f"no message of {len(message)} bytes: {error}")
+        return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -19,7 +20,7 @@ from .bodies import BIG_INTEGER, BYTES_KEY, INTEGER_KEY, big_integer, unwrapped
 from .codec import MAX_NUMBER, codec_of
 from .depth import MAX_DEPTH, check_json_depth, check_msgpack_depth
 
-__all__ = ["decode_value", "encode_value", "from_json", "shown_value", "to_json"]
+__all__ = ["JsonForm", "decode_value", "encode_value", "from_json", "json_form", "shown_value", "to_json"]
 
 WRAPPERS: Final = frozenset({BYTES_KEY, INTEGER_KEY})
 
@@ -148,3 +149,28 @@ def _key(name: object) -> str:
 def _check(depth: int) -> None:
     if depth > MAX_DEPTH:
         raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
+
+
+class JsonForm:
+    """Data in a codec, as people write it in JSON. See :class:`penstock.protocols.TextForm`.
+
+    Args:
+        codec: What travels.
+
+    """
+
+    def __init__(self, codec: str) -> None:
+        self._codec = codec
+
+    def from_json(self, data: bytes) -> bytes:
+        """Return the body for JSON. Raises LocalError if it is none."""
+        return from_json(data, self._codec)
+
+    def to_json(self, body: bytes) -> bytes:
+        """Return a body as JSON. Raises FrameError if it is none."""
+        return to_json(body, self._codec)
+
+
+def json_form(options: Mapping[str, str]) -> JsonForm | None:
+    """Return the form of a connection's data, by the options of its URL; None where it is JSON already."""
+    return JsonForm("msgpack") if options.get("codec") == "msgpack" else None

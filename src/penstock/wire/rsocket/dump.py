@@ -15,7 +15,6 @@ from ...texts import quoted
 from ..codec import Codec
 from ..fields import check
 from ..framing import MAX_FRAME_BYTES, Deframer
-from ..reactivestreams.dump import DIALECT as REACTIVE_STREAMS
 from .frames import (
     COMPLETE,
     FOLLOWS,
@@ -91,7 +90,7 @@ DIALECTS: Final = tuple(_DIALECTS)
 def _dialect(name: str) -> Dialect:
     """Return the dialect of that name."""
     if name not in _DIALECTS:
-        raise LocalError(f"there is no dialect {name!r}; use one of {', '.join((*DIALECTS, REACTIVE_STREAMS))}")
+        raise LocalError(f"there is no dialect {name!r}; use one of {', '.join(DIALECTS)}")
     return _DIALECTS[name]
 
 

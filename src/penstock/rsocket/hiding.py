@@ -1,15 +1,15 @@
-"""What of a frame is not for everybody's eyes."""
+"""Hides credentials and tokens in frames that are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..errors import FrameError
 from ..texts import quoted, shown_line
-
-if TYPE_CHECKING:
-    from ..wire.rsocket.frames import Frame
+from ..wire.rsocket.frames import FOLLOWS, Frame, SetupFrame
+from .extensions.metadata import entries
+from .extensions.mimes import COMPOSITE
 
 __all__ = ["Hiding"]
 
@@ -33,8 +33,6 @@ class Hiding:
 
     def of(self, frame: Frame) -> Callable[[str, bytes], str | None]:
         """Return what shows the byte fields of `frame`, as :func:`penstock.wire.rsocket.dump.line` wants it."""
-        from ..wire.rsocket.frames import FOLLOWS, SetupFrame
-
         goes_on = frame.stream_id in self._unfinished
         if frame.flags & FOLLOWS and frame.metadata is not None:
             self._unfinished.add(frame.stream_id)
@@ -52,9 +50,6 @@ class Hiding:
         return show
 
     def _metadata(self, octets: bytes, is_setup: bool) -> str | None:
-        from ..rsocket.extensions.metadata import entries
-        from ..rsocket.extensions.mimes import COMPOSITE
-
         if self._mime != COMPOSITE:
             return hidden(octets) if is_setup or is_secret(self._mime) else None
         try:
