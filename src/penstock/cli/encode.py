@@ -11,7 +11,7 @@ import typer
 
 from ..errors import LocalError
 from ..protocols import dump_of
-from .arguments import DEFAULT_DIALECT, Dialect, Framing, prefix_bytes
+from .arguments import DEFAULT_DIALECT, Codec, Dialect, Framing, check_codec, prefix_bytes
 
 
 def encode(
@@ -20,13 +20,15 @@ def encode(
     ] = "-",
     dialect: Dialect = DEFAULT_DIALECT,
     framing: Framing = "none",
+    codec: Codec = "json",
 ) -> None:
     """Print frames as hex, one a line; the objects are those that decode prints.
 
     Example: penstock encode '{"type": "CANCEL", "stream_id": 1, "flags": []}'
     """
     dump = dump_of(dialect)
-    encoder = dump.encoder(prefix_bytes(dialect, dump, framing), "")
+    check_codec(dump, codec)
+    encoder = dump.encoder(prefix_bytes(dialect, dump, framing), codec)
     for number, line in enumerate(_text(source).splitlines(), 1):
         if not line.strip():
             continue

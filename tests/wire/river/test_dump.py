@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import Payload, Settings
+from penstock import LocalError, Payload, Settings
 from penstock.errors import FrameError
 from penstock.protocols import client_session
 from penstock.texts import shown_line
@@ -88,3 +88,39 @@ def test_reader_passes_over_a_message_too_long_to_be_shown() -> None:
         lines += reader.lines(bytes(1 << 20))
     [long, good] = lines + reader.lines(greeting())
     assert long == "a message of 134217728 bytes, which is too long to be shown" and good.startswith("HANDSHAKE_REQ")
+
+
+@pytest.mark.parametrize("prefix", [0, 4])
+@pytest.mark.parametrize("name", [name for name in transcripts() if "-raw-" not in name])
+def test_objects_come_back_as_they_were(name: str, prefix: int) -> None:
+    dump, codec = RiverDump("river-2.0"), name.rpartition(".")[2]
+    encode = dump.encoder(prefix, codec)
+    for event in transcript(name)["events"]:
+        if event["kind"] == "frame":
+            (shown,) = read_messages(recorded(event), codec)
+            written = encode(shown)
+            (again,) = dump.frames(written, prefix, codec)
+            assert again.pop("length", len(written)) == len(written) - prefix or not prefix
+            assert again == shown
+
+
+def test_traces_are_shown_and_written() -> None:
+    trace = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": ""}
+    shown = MESSAGE | {"controlFlags": ["OPEN"], "payload": None, "tracing": trace}
+    (again,) = read_messages(RiverDump("river-2.0").encoder(0, "json")(shown), "json")
+    assert again == shown
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seq": -1}, "seq"),
+        ({"id": 1}, "id"),
+        ({"controlFlags": ["SHUT"]}, "SHUT"),
+        ({"colour": "red"}, "colour"),
+        ({"payload": float("nan")}, "River carries JSON"),
+    ],
+)
+def test_objects_that_are_no_messages_are_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(LocalError, match=message):
+        RiverDump("river-2.0").encoder(0, "msgpack")(MESSAGE | {"controlFlags": [], "payload": 1} | change)

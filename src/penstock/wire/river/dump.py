@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, Struct, ValidationError, convert, field
 
 from ...errors import FrameError, LocalError
 from ...texts import shortened, shown_line
-from .codec import ACK, CANCEL, CLOSE, CODECS, OPEN, PREFIX_BYTES, Message, codec_of
-from .framing import deframer
-from .values import decode_value, shown_value
+from .codec import ACK, CANCEL, CLOSE, CODECS, MAX_NUMBER, OPEN, PREFIX_BYTES, Id, Message, codec_of
+from .framing import deframer, framed
+from .values import decode_value, from_json, shown_value
 
-__all__ = ["MessageReader", "RiverDump", "line", "read_messages"]
+__all__ = ["MessageReader", "RiverDump", "from_object", "line", "read_messages"]
 
+Number = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 MAX_SHOWN_BYTES: Final = 1 << 26
 """Of a message that is shown; a longer one is not held for that."""
 FLAGS = {ACK: "ACK", OPEN: "OPEN", CANCEL: "CANCEL", CLOSE: "CLOSE"}
@@ -63,10 +67,61 @@ def _shown(data: bytes, codec: str) -> dict[str, Any]:
         shown["serviceName"] = message.service_name
     if message.procedure_name is not None:
         shown["procedureName"] = message.procedure_name
+    if message.tracing is not None:
+        shown["tracing"] = message.tracing
     # Bytes and big integers as the JSON codec has them.
     body = shown_value(decode_value(message.payload, codec))
     shown["payload"] = codec_of("json").value(body, object)
     return shown
+
+
+class _Object(Struct, rename="camel", forbid_unknown_fields=True):
+    """A message as `read_messages` shows it; its length follows from the rest."""
+
+    id: Id
+    from_: Id = field(name="from")
+    to: Id
+    seq: Number
+    ack: Number
+    stream_id: Id
+    control_flags: list[Literal["ACK", "OPEN", "CANCEL", "CLOSE"]]
+    payload: Any
+    service_name: Id | None = None
+    procedure_name: Id | None = None
+    tracing: dict[str, Any] | None = None
+    length: int = 0
+
+
+def from_object(value: Mapping[str, object], codec: str) -> bytes:
+    """Return the message that an object such as those of `read_messages` stands for, without a length before it.
+
+    Raises:
+        LocalError: Something is missing, unknown, of the wrong type or out of range.
+
+    """
+    try:
+        shown = convert(value, _Object)
+    except ValidationError as error:
+        raise LocalError(f"not a message of River: {error}") from None
+    flags = sum({bit for bit, name in FLAGS.items() if name in shown.control_flags})
+    message = Message(
+        shown.id,
+        shown.from_,
+        shown.to,
+        shown.seq,
+        shown.ack,
+        shown.stream_id,
+        flags,
+        from_json(json.dumps(shown.payload).encode(), codec),
+        shown.service_name,
+        shown.procedure_name,
+        shown.tracing,
+    )
+    return codec_of(codec).encode(message)
+
+
+def _with_length(message: bytes, prefix: int) -> bytes:
+    return framed(message) if prefix else message
 
 
 def line(data: bytes, secrets: bool = False) -> str:
@@ -143,15 +198,15 @@ class RiverDump:
     apart: Final = True
 
     def __init__(self, version: str) -> None:
-        self._version = version
+        pass
 
     def frames(self, data: bytes, prefix: int, codec: str) -> Iterator[dict[str, object]]:
         """Yield the messages in `data` as objects. See :meth:`penstock.protocols.Dump.frames`."""
         return read_messages(data, codec, prefix > 0)
 
     def encoder(self, prefix: int, codec: str) -> Callable[[Mapping[str, object]], bytes]:
-        """Refuse: messages cannot be written so."""
-        raise LocalError(f"messages of {self._version} cannot be encoded")
+        """Return what makes bytes of objects. See :meth:`penstock.protocols.Dump.encoder`."""
+        return lambda fields: _with_length(from_object(fields, codec), prefix)
 
     def detected(self, head: bytes, settings: object) -> RiverDump:
         """Return this dump: there is one version."""
