@@ -211,6 +211,8 @@ _SPECS: Final = {
             version="reactive-streams-0",
             dump="wire.reactivestreams.dump:ReactiveStreamsDump",
             prefix_bytes=0,
+            alpn="reactive-streams",
+            content_type="application/reactive-streams",
         ),
         ProtocolSpec(
             name="river",
@@ -219,6 +221,8 @@ _SPECS: Final = {
             version="river-2.0",
             dump="wire.river.dump:RiverDump",
             prefix_bytes=4,
+            alpn="river",
+            content_type="application/river",
             passes_over=True,
             options=frozenset({"codec", "server", "client"}),
             # River, On disconnect: a hard reconnect.

@@ -266,6 +266,39 @@ async def test_a_client_asks_as_http_2_wants_it() -> None:
         await client.lost()
 
 
+TYPES = [
+    ("rsocket", "application/rsocket"),
+    ("reactivesocket-0.2", "application/rsocket"),
+    ("reactivesocket-0.0", "application/rsocket"),
+    ("reactive-streams", "application/reactive-streams"),
+    ("river", "application/river"),
+]
+
+
+@pytest.mark.parametrize(("protocol", "type"), TYPES)
+async def test_both_sides_name_the_type_of_the_protocol(protocol: str, type: str) -> None:
+    async with raw_server() as place:
+        connecting = asyncio.create_task(connected(f"{protocol}+h2c://127.0.0.1:{place.port}"))
+        raw = await place.came.get()
+        request = await raw.next(events.RequestReceived)
+        assert dict(request.headers)[b"content-type"] == type.encode()
+        raw.h2.send_headers(1, [(":status", "500")])
+        raw.flush()
+        with pytest.raises(ConnectError, match="500"):
+            await connecting
+    async with listening(f"{protocol}+h2c://127.0.0.1:0") as place, raw_client(place.port) as raw:
+        raw.request(headers=[("content-type", type)])
+        answer = await raw.next(events.ResponseReceived)
+        assert dict(answer.headers) == {b":status": b"200", b"content-type": type.encode()}
+
+
+@pytest.mark.parametrize(("protocol", "type"), TYPES[3:])
+async def test_client_of_another_type_learns_which_one_is_spoken(protocol: str, type: str) -> None:
+    async with listening(f"{protocol}+h2c://127.0.0.1:0") as place:
+        with pytest.raises(ConnectError, match=f"this server speaks {protocol}, whose content-type is {type}; .*415"):
+            await connected(f"rsocket+h2c://127.0.0.1:{place.port}")
+
+
 @pytest.mark.parametrize(
     ("status", "message"),
     [

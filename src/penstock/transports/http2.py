@@ -244,7 +244,8 @@ class ServerConnection(Connection):
         """Make a link of a stream that the peer has opened."""
         status = self._objection(event.headers)
         if status:
-            self._decline(event.stream_id, status)
+            wanted = f"this server speaks {self._url.protocol}, whose content-type is {self._content_type}"
+            self._decline(event.stream_id, status, wanted if status == 415 else "")
         else:
             receiver = CLOSING if self._draining else self._next or self.refusal or self._listener.accept(self._address)
             if isinstance(receiver, Refused):

@@ -15,7 +15,7 @@ from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
 from .base import Receiver
-from .quic_connection import ABORTED, Connection
+from .quic_connection import ABORTED, NO_ALPN, Connection
 from .streams import StreamLink
 
 __all__ = ["ClientConnection"]
@@ -28,10 +28,6 @@ UNTRUSTED: Final = frozenset(
         AlertDescription.certificate_unknown,
         AlertDescription.unknown_ca,
     )
-)
-NO_ALPN: Final = frozenset(
-    QuicErrorCode.CRYPTO_ERROR + alert
-    for alert in (AlertDescription.no_application_protocol, AlertDescription.handshake_failure)
 )
 
 

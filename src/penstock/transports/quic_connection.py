@@ -11,6 +11,8 @@ from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.quic import events
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
+from aioquic.quic.packet import QuicErrorCode
+from aioquic.tls import AlertDescription
 
 from ..errors import LinkLost, UrlError
 from ..protocols import spec_of
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from aioquic.quic.recovery import QuicPacketSpace
     from aioquic.quic.stream import QuicStream
 
-__all__ = ["ABORTED", "NO_ERROR", "Connection", "client_configuration", "server_configuration"]
+__all__ = ["ABORTED", "NO_ALPN", "NO_ERROR", "Connection", "client_configuration", "server_configuration"]
 
 SEND_AHEAD: Final = 65_536
 """Bytes of a stream that QUIC gets before it has sent them: enough for what goes out in one turn of the loop. The rest
@@ -33,6 +35,11 @@ waits in the link, where it is counted."""
 # What is said to the peer at the end of a connection, or of a stream.
 NO_ERROR: Final = 0
 ABORTED: Final = 1
+NO_ALPN: Final = frozenset(
+    QuicErrorCode.CRYPTO_ERROR + alert
+    for alert in (AlertDescription.no_application_protocol, AlertDescription.handshake_failure)
+)
+"""What ends a connection whose sides speak different protocols."""
 
 
 class Connection(QuicConnectionProtocol):
