@@ -6,6 +6,7 @@ import sys
 from dataclasses import asdict
 from importlib import import_module
 from inspect import signature
+from typing import Any
 
 import pytest
 
@@ -80,6 +81,40 @@ def test_an_unknown_protocol_is_refused() -> None:
     for make in (client_session, detectors):
         with pytest.raises(UrlError, match="unknown protocol 'morse'; known are: rsocket"):
             make("morse", Settings())
+
+
+ASKED: dict[str, Any] = {
+    "resume": True,
+    "lease": True,
+    "extensions": ("metadata",),
+    "element_sizes": (("route", 8),),
+    "metadata_mime": "text/plain",
+    "client_ids": "even",
+    "lenient": True,
+    "length_counts_itself": True,
+}
+RSOCKET = {"resume", "lease", "metadata_mime", "client_ids", "lenient", "length_counts_itself"}
+
+
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize(
+    ("protocol", "honored"),
+    [
+        ("rsocket", RSOCKET),
+        ("reactivesocket-0.2", RSOCKET),
+        ("reactivesocket-0.0", RSOCKET - {"resume"}),
+        ("reactive-streams", {"extensions", "element_sizes"}),
+        # Its sessions outlive their links in any case.
+        ("river", {"resume"}),
+    ],
+)
+def test_a_setting_that_the_protocol_cannot_honor_is_refused(protocol: str, honored: set[str], name: str) -> None:
+    settings = Settings(**{name: ASKED[name]})
+    if name in honored:
+        assert client_session(protocol, settings, random=bytes(16)).link_wanted
+    else:
+        with pytest.raises(LocalError, match=f"^{protocol} .*; leave Settings.{name} out$"):
+            client_session(protocol, settings, random=bytes(16))
 
 
 def test_a_checkpoint_of_something_else_is_refused() -> None:

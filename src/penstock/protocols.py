@@ -15,7 +15,7 @@ from .connection import Connection
 from .errors import LocalError, UrlError
 from .payload import Payload
 from .session import ClientStart, Detector, ServerStart, Session, SessionLogs
-from .settings import Settings
+from .settings import DEFAULT_SETTINGS, Settings
 
 __all__ = [
     "EXAMPLE_URL",
@@ -28,6 +28,7 @@ __all__ = [
     "TextForm",
     "can_resume",
     "carriers",
+    "check_settings",
     "client_session",
     "connects_anew",
     "data_mime",
@@ -40,6 +41,21 @@ __all__ = [
     "text_form",
 ]
 
+FEATURES: Final = {
+    "resume": "cannot resume sessions",
+    "lease": "has no leases",
+    "extensions": "has no extensions to offer",
+    "element_sizes": "has no items without a length",
+    "metadata_mime": "has no type of metadata",
+    "client_ids": "has no odd and even stream ids",
+    "lenient": "has no PAYLOAD frames",
+    "length_counts_itself": "has no 24-bit length",
+}
+"""Settings that ask for what some protocols lack, and how each lacks it. A client is refused them; limits and times
+that a protocol has no use for are ignored."""
+FAMILY_OF_RSOCKET: Final = frozenset(
+    {"resume", "lease", "metadata_mime", "client_ids", "lenient", "length_counts_itself"}
+)
 TEXT: Final = "text/plain"
 COMPOSITE: Final = "message/x.rsocket.composite-metadata.v0"
 """Composite Metadata: entries, each with a type of its own."""
@@ -61,6 +77,7 @@ class ProtocolSpec:
         prefix_bytes: The width of the length before each frame; 0: messages are pieces of a stream of bytes.
         passes_over: Sessions refuse a message that is too long by its ends: none of it is held, and the link goes on.
         options: The options of URLs that belong to the protocol, and not to a transport.
+        honors: The settings in `FEATURES` that it can do what they ask for.
         resumes: With `Settings.resume`, sessions may outlive their links, and their clients.
         reconnects: Clients begin another session by themselves when one is over, as a retry budget allows.
         word_codes: Error codes are words; else they are numbers.
@@ -88,6 +105,7 @@ class ProtocolSpec:
     prefix_bytes: int
     passes_over: bool = False
     options: frozenset[str] = frozenset()
+    honors: frozenset[str] = frozenset()
     resumes: bool = False
     reconnects: bool = False
     word_codes: bool = False
@@ -184,6 +202,7 @@ _SPECS: Final = {
             metadata_mime=COMPOSITE,
             request_mime="rsocket.extensions.composite:request_mime",
             carrier="rsocket.extensions.carrier:CompositeCarrier",
+            honors=FAMILY_OF_RSOCKET,
         ),
         ProtocolSpec(
             name="reactivesocket-0.2",
@@ -194,6 +213,7 @@ _SPECS: Final = {
             prefix_bytes=3,
             resumes=True,
             metadata_mime=TEXT,
+            honors=FAMILY_OF_RSOCKET,
         ),
         ProtocolSpec(
             name="reactivesocket-0.0",
@@ -203,6 +223,7 @@ _SPECS: Final = {
             dump="rsocket.dump:RSocketDump",
             prefix_bytes=3,
             metadata_mime=TEXT,
+            honors=FAMILY_OF_RSOCKET - {"resume"},
         ),
         ProtocolSpec(
             name="reactive-streams",
@@ -213,6 +234,7 @@ _SPECS: Final = {
             prefix_bytes=0,
             alpn="reactive-streams",
             content_type="application/reactive-streams",
+            honors=frozenset({"extensions", "element_sizes"}),
         ),
         ProtocolSpec(
             name="river",
@@ -233,6 +255,8 @@ _SPECS: Final = {
             data_mime="river.identity:data_mime",
             text_form="wire.river.values:json_form",
             carrier="river.carrier:RiverCarrier",
+            # Sessions outlive their links in any case.
+            honors=frozenset({"resume"}),
         ),
     )
 }
@@ -304,7 +328,9 @@ def client_session(
         ResumeRejected: It cannot be told whether the server still has the session of `checkpoint`.
 
     """
-    begin: Callable[[ClientStart], Session] = _load(spec_of(protocol).client)
+    spec = spec_of(protocol)
+    check_settings(spec, settings)
+    begin: Callable[[ClientStart], Session] = _load(spec.client)
     return begin(
         ClientStart(
             protocol=protocol,
@@ -318,6 +344,18 @@ def client_session(
             renew=renew,
         )
     )
+
+
+def check_settings(spec: ProtocolSpec, settings: Settings) -> None:
+    """Refuse settings that ask for what a protocol cannot do.
+
+    Raises:
+        LocalError: The message names the setting.
+
+    """
+    for name, lack in FEATURES.items():
+        if name not in spec.honors and getattr(settings, name) != getattr(DEFAULT_SETTINGS, name):
+            raise LocalError(f"{spec.name} {lack}; leave Settings.{name} out")
 
 
 def detectors(

@@ -8,16 +8,19 @@ from difflib import get_close_matches
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from .errors import UrlError
+from .errors import LocalError, UrlError
 from .protocols import EXAMPLE_URL, OPTIONS, PROTOCOLS
 
-__all__ = ["TRANSPORTS", "Url", "parse_url"]
+__all__ = ["TRANSPORTS", "WITH_HEADERS", "Url", "check_headers", "parse_url"]
 
 TRANSPORTS: Final = ("tcp", "tls", "unix", "ws", "wss", "memory", "h2c", "h2", "quic")
 """The transports that URLs may name; :mod:`penstock.transports` knows where each of them is."""
 
 NETWORKED: Final = frozenset({"tcp", "tls", "ws", "wss", "h2c", "h2", "quic"})
 """Transports that have a host and a port. The others have a path."""
+
+WITH_HEADERS: Final = ("h2", "h2c", "ws", "wss")
+"""Transports that begin with an HTTP request, and so carry `Settings.headers`."""
 
 EXAMPLE: Final = f"write one like {EXAMPLE_URL}"
 
@@ -98,6 +101,18 @@ def parse_url(text: str) -> Url:
     if not path:
         raise UrlError(f"{shown!r} names no path; write one like {PROTOCOLS[0]}+{transport}:///tmp/penstock.sock")
     return Url(protocol, transport, path=path, options=options)
+
+
+def check_headers(transport: str, what: str) -> None:
+    """Refuse headers where nothing carries them.
+
+    Raises:
+        LocalError: `transport` does not begin with an HTTP request; the message begins with `what`.
+
+    """
+    if transport not in WITH_HEADERS:
+        known = f"{', '.join(WITH_HEADERS[:-1])} and {WITH_HEADERS[-1]}"
+        raise LocalError(f"{what} is for {known}, which begin with HTTP, and {transport} does not; leave it out")
 
 
 def _without_user(text: str) -> str:

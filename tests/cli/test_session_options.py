@@ -21,10 +21,12 @@ def test_options_become_settings() -> None:
     assert SessionOptions().settings(URL) == Settings()
 
 
-def test_headers_are_for_websocket() -> None:
+def test_headers_are_for_transports_that_begin_with_http() -> None:
     options = SessionOptions(header=["Authorization: Bearer a:b", "X-Empty:"])
-    assert options.settings("rsocket+ws://here:1").headers == (("Authorization", "Bearer a:b"), ("X-Empty", ""))
-    with pytest.raises(LocalError, match="WebSocket"):
+    for transport in ("ws", "wss", "h2c", "h2"):
+        settings = options.settings(f"rsocket+{transport}://here:1")
+        assert settings.headers == (("Authorization", "Bearer a:b"), ("X-Empty", ""))
+    with pytest.raises(LocalError, match="--header is for h2, h2c, ws and wss"):
         options.settings(URL)
     with pytest.raises(LocalError, match="colon") as error:
         SessionOptions(header=["geheim"]).settings("rsocket+wss://here:1")

@@ -10,7 +10,7 @@ from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 
 import penstock
-from penstock import ConnectError, Kind, LinkLost, Payload, Service, Settings, UrlError
+from penstock import ConnectError, Kind, LinkLost, LocalError, Payload, Service, Settings, UrlError
 from penstock.protocols import PROTOCOLS
 from penstock.rsocket.dialect import DIALECTS
 from penstock.rsocket.session import RSocketSession
@@ -264,6 +264,31 @@ async def test_a_client_asks_as_http_2_wants_it() -> None:
         await raw.until(lambda: raw.data.get(1) == b"there")
         client.link.abort()
         await client.lost()
+
+
+async def test_headers_of_the_settings_reach_the_server_and_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    settings = Settings(headers=(("Authorization", "Bearer secret"), ("X-Id", "a"), ("X-Id", "b")))
+    async with raw_server() as place:
+        connecting = asyncio.create_task(connected(f"rsocket+h2c://127.0.0.1:{place.port}", settings))
+        raw = await place.came.get()
+        request = await raw.next(events.RequestReceived)
+        assert [pair for pair in request.headers if pair[0] in (b"authorization", b"x-id")] == [
+            (b"authorization", b"Bearer secret"),
+            (b"x-id", b"a"),
+            (b"x-id", b"b"),
+        ]
+        raw.h2.send_headers(1, [(":status", "500")])
+        raw.flush()
+        with pytest.raises(ConnectError, match="500"):
+            await connecting
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("name", ["Content-Type", "host", "Connection", "Transfer-Encoding", "TE", "Upgrade"])
+async def test_headers_that_the_request_cannot_have_are_refused(name: str) -> None:
+    with pytest.raises(LocalError, match=f"Settings.headers has {name}, "):
+        await connected("rsocket+h2c://127.0.0.1:1", Settings(headers=((name, "x"),)))
 
 
 TYPES = [

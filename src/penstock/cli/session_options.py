@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ssl as tls
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import LocalError
 from ..protocols import PROTOCOLS, is_composite
 from ..settings import DEFAULT_SETTINGS
-from ..urls import parse_url
+from ..urls import check_headers, parse_url
 from .given import given_settings
 from .optionsfile import OptionsFile
 from .trust import client_tls
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 __all__ = ["SessionOptions", "Set", "check_composite"]
-
-WITH_HEADERS: Final = ("ws", "wss")
 
 Set = Annotated[list[str], typer.Option("--set", metavar="NAME=VALUE", help="One of penstock.Settings; repeatable.")]
 
@@ -38,7 +36,8 @@ class SessionOptions:
     ] = None
     lease: Annotated[bool, typer.Option("--lease", help="Ask for leases, and wait for them.")] = False
     header: Annotated[
-        list[str], typer.Option("--header", metavar="'NAME: VALUE'", help="For ws and wss: a header; repeatable.")
+        list[str],
+        typer.Option("--header", metavar="'NAME: VALUE'", help="With WebSocket and HTTP/2: a header; repeatable."),
     ] = field(default_factory=list)
     cafile: Annotated[
         str | None, typer.Option("--cafile", metavar="FILE", help="With TLS: trust the certificates in this file.")
@@ -72,8 +71,7 @@ class SessionOptions:
         if self.lease:
             chosen["lease"] = True
         if self.header:
-            if parse_url(url).transport not in WITH_HEADERS:
-                raise LocalError(f"--header is for WebSocket, and {url!r} is not")
+            check_headers(parse_url(url).transport, "--header")
             chosen["headers"] = tuple(_header(text) for text in self.header)
         return Settings(**chosen)
 

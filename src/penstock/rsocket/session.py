@@ -342,6 +342,4 @@ def client(start: ClientStart) -> RSocketSession:
         dialect = dialect.counting_itself()
     if checkpoint is not None:
         return RSocketSession.restore(settings, checkpoint, start.secret, dialect)
-    if settings.resume and not dialect.keepalive:
-        raise LocalError(f"{start.protocol} cannot resume sessions; leave Settings.resume out")
     return RSocketSession.client(settings, start.setup, dialect, start.random if settings.resume else None)

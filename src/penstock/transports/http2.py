@@ -17,7 +17,7 @@ from h2 import events
 from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 
-from ..errors import ConnectError
+from ..errors import ConnectError, LocalError
 from ..protocols import spec_of
 from ..settings import Settings
 from ..texts import shown
@@ -32,6 +32,10 @@ __all__ = ["ClientConnection", "Http2Listener", "ServerConnection", "connect", "
 
 logger = logging.getLogger("penstock.transports")
 
+OWN_HEADERS: Final = frozenset(
+    {"content-type", "host", "connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"}
+)
+"""Headers that the request sets itself, or that HTTP/2 has no place for: RFC 9113, section 8.2.2."""
 CLOSING: Final = Refused("the server is closing")
 REASON: Final = b"reason"
 """The header of an answer that says which limit is reached."""
@@ -51,16 +55,22 @@ class ClientConnection(Connection):
     Args:
         url: Where to.
         receiver: Whose link it will be.
-        settings: For `output_high_bytes` and the limits.
+        settings: For `output_high_bytes`, the limits and `headers`.
 
     Attributes:
         opened: Done when the server has answered.
+
+    Raises:
+        LocalError: `Settings.headers` has one that the request cannot have.
 
     """
 
     def __init__(self, url: Url, receiver: Receiver, settings: Settings) -> None:
         super().__init__(url, settings, is_client=True)
         self._receiver = receiver
+        for name, _ in settings.headers:
+            if name.lower() in OWN_HEADERS:
+                raise LocalError(f"Settings.headers has {name}, which HTTP/2 or the request itself sets; leave it out")
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def link_made(self, link: Any) -> None:
@@ -74,6 +84,7 @@ class ClientConnection(Connection):
                 (":authority", f"{host or 'localhost'}:{self._url.port}"),
                 (":path", quote(self._url.path or "/")),
                 ("content-type", spec_of(self._url.protocol).content_type),
+                *((name.lower(), value) for name, value in self._settings.headers),
             ]
             self._h2.send_headers(self._h2.get_next_available_stream_id(), headers)
             self.flush()
