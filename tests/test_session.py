@@ -4,7 +4,6 @@ import inspect
 
 import pytest
 
-from penstock.errors import UnsupportedKind
 from penstock.protocols import PROTOCOLS
 from penstock.session import Detector, Session
 from penstock.settings import Settings
@@ -46,7 +45,8 @@ def test_every_session_has_all_that_the_waist_names(build: Build, protocol: str)
 @pytest.mark.parametrize("protocol", [protocol for protocol in PROTOCOLS if protocol != "river"])
 def test_sessions_without_rehandshake_say_so(build: Build, protocol: str) -> None:
     session = build.module("penstock.protocols").client_session(protocol, Settings())
-    with pytest.raises(UnsupportedKind, match=f"{protocol}.* has no way to ask a client again who it is"):
+    refusal = build.module("penstock.errors").UnsupportedKind
+    with pytest.raises(refusal, match=f"{protocol}.* has no way to ask a client again who it is"):
         session.rehandshake(0.0)
 
 
