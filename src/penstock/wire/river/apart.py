@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .depth import skip_msgpack
+from ...depth import skip_msgpack
 
 __all__ = ["span_of_payload", "start_of_payload"]
 

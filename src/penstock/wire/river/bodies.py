@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Raw
 from msgspec.msgpack import Ext
 
+from ...depth import MAX_DEPTH, json_too_deep, msgpack_too_deep
 from ...errors import FrameError
-from .depth import MAX_DEPTH, check_json_depth, check_msgpack_depth
 
 __all__ = [
     "BIG_INTEGER",
@@ -24,6 +24,7 @@ __all__ = [
     "BYTES_KEY",
     "INTEGER_KEY",
     "big_integer",
+    "check_depth",
     "check_wrappers",
     "json_body",
     "json_to_send",
@@ -48,6 +49,17 @@ _ESCAPES: Final = re.compile(
 )
 
 
+def check_depth(offset: int, limit: int, what: str = "the message is ") -> None:
+    """Refuse data that is nested more than `limit` levels deep at `offset`; -1: nowhere (THREATS 64).
+
+    Raises:
+        FrameError: It is nested too deeply.
+
+    """
+    if offset >= 0:
+        raise FrameError(f"{what}nested more than {limit} levels deep", offset)
+
+
 def json_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
     """Return a body in JSON that was received. A lone surrogate becomes U+FFFD: JavaScript writes such strings.
 
@@ -55,7 +67,7 @@ def json_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
         FrameError: It cannot be decoded, or is nested more deeply than `levels`.
 
     """
-    check_json_depth(body, levels, "")
+    check_depth(json_too_deep(body, levels), levels, "")
     try:
         body.decode()
         if b"\\u" in body:
@@ -90,7 +102,7 @@ def msgpack_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
         FrameError: It cannot be decoded, or is nested more deeply than `levels`.
 
     """
-    check_msgpack_depth(body, levels, "")
+    check_depth(msgpack_too_deep(body, levels), levels, "")
     try:
         msgspec.msgpack.decode(body, ext_hook=_extension)
     except (msgspec.MsgspecError, ValueError, OverflowError, TypeError, RecursionError) as error:

@@ -13,12 +13,12 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from ...depth import MAX_DEPTH, json_too_deep, msgpack_too_deep, skip_json, skip_msgpack
 from ...errors import FrameError, LocalError
 from ...long_messages import WINDOW
 from . import scanning as river_scanning
 from .apart import span_of_payload, start_of_payload
-from .bodies import BODY_DEPTH, json_body, json_to_send, msgpack_body
-from .depth import check_json_depth, check_msgpack_depth, skip_json, skip_msgpack
+from .bodies import BODY_DEPTH, check_depth, json_body, json_to_send, msgpack_body
 from .message import Message
 
 __all__ = [
@@ -83,7 +83,7 @@ class RiverCodec:
         name: ``json`` or ``msgpack``.
         encode: Makes bytes of objects.
         decode: Makes an object of bytes, of the type given.
-        check_depth: Refuses bytes that are nested too deeply.
+        too_deep: Returns the offset at which bytes are nested too deeply; -1: nowhere.
         skip: Returns where the value ends that begins at an offset; -1: nowhere.
         before: What stands before the payload of a result that is well.
         after: What stands behind it.
@@ -106,7 +106,7 @@ class RiverCodec:
         name: str,
         encode: Callable[[Any], bytes],
         decode: Callable[..., Any],
-        check_depth: Callable[..., None],
+        too_deep: Callable[[bytes], int],
         skip: Callable[[bytes, int], int],
         before: bytes,
         after: bytes,
@@ -116,7 +116,7 @@ class RiverCodec:
         self.data_mime = f"application/vnd.river+{name}"
         self.encode_value = encode
         self._decode = decode
-        self._check_depth = check_depth
+        self._too_deep = too_deep
         self._skip = skip
         self.before = before
         self.after = after
@@ -232,7 +232,7 @@ class RiverCodec:
             return None
 
     def _envelope(self, data: bytes) -> _Envelope:
-        self._check_depth(data)
+        check_depth(self._too_deep(data), MAX_DEPTH)
         return self.value(data, _Envelope)
 
     def _message(self, data: bytes, envelope: _Envelope) -> Message:
@@ -369,13 +369,13 @@ def whole(name: str, number: int | float) -> int:
 
 CODECS: Final[dict[str, RiverCodec]] = {
     "json": _Json(
-        "json", msgspec.json.encode, msgspec.json.decode, check_json_depth, skip_json, b'{"ok":true,"payload":', b"}"
+        "json", msgspec.json.encode, msgspec.json.decode, json_too_deep, skip_json, b'{"ok":true,"payload":', b"}"
     ),
     "msgpack": _Msgpack(
         "msgpack",
         msgspec.msgpack.encode,
         msgspec.msgpack.decode,
-        check_msgpack_depth,
+        msgpack_too_deep,
         skip_msgpack,
         b"\x82\xa2ok\xc3\xa7payload",
         b"",

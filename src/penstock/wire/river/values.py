@@ -14,10 +14,10 @@ from typing import Any, Final
 import msgspec
 from msgspec.msgpack import Ext
 
+from ...depth import MAX_DEPTH, json_too_deep, msgpack_too_deep
 from ...errors import FrameError, LocalError
-from .bodies import BIG_INTEGER, BYTES_KEY, INTEGER_KEY, big_integer, unwrapped
+from .bodies import BIG_INTEGER, BYTES_KEY, INTEGER_KEY, big_integer, check_depth, unwrapped
 from .codec import MAX_NUMBER, codec_of
-from .depth import MAX_DEPTH, check_json_depth, check_msgpack_depth
 
 __all__ = ["decode_value", "encode_value", "from_json", "shown_value", "to_json"]
 
@@ -33,9 +33,9 @@ def decode_value(body: bytes, codec: str) -> Any:
     """
     try:
         if codec == "json":
-            check_json_depth(body)
+            check_depth(json_too_deep(body), MAX_DEPTH)
             return json.loads(body, object_hook=unwrapped, parse_constant=_no_constant)
-        check_msgpack_depth(body)
+        check_depth(msgpack_too_deep(body), MAX_DEPTH)
         return msgspec.msgpack.decode(body, ext_hook=_big_integer)
     except FrameError:
         raise
