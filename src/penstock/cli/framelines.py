@@ -92,7 +92,7 @@ class RiverWay:
     """
 
     def __init__(self, secrets: bool) -> None:
-        from ..wire.river.framing import deframer
+        from ..wire.framing import deframer
 
         self._deframer = deframer(MOST_BYTES, pass_over=True)
         self._secrets = secrets

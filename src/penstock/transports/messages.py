@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["PASS_OVER", "PREFIX_BYTES", "MessageCutter"]
+__all__ = ["PASS_OVER", "PREFIX_BYTES"]
 
 PREFIX_BYTES: Final = {
     "rsocket": 3,
@@ -22,54 +22,3 @@ PREFIX_BYTES: Final = {
 
 PASS_OVER: Final = frozenset({"river"})
 """Protocols whose sessions refuse a message that is too long by its ends: the link goes on, and none of it is held."""
-
-
-class MessageCutter:
-    """Cuts what a session writes into messages: the frames, without the length before each.
-
-    Args:
-        width: Bytes of that length, which is big-endian and excludes itself.
-
-    Attributes:
-        width: Bytes of the length.
-        pending: Bytes that are held: the beginning of a message.
-
-    """
-
-    __slots__ = ("_need", "_pieces", "pending", "width")
-
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self._pieces: list[bytes] = []
-        self._need = width
-        self.pending = 0
-
-    def cut(self, data: bytes) -> list[bytes]:
-        """Return the messages that are whole with `data`, which may begin and end anywhere in one."""
-        if self.pending:
-            # A long message is joined once, however many pieces it comes in.
-            self._pieces.append(data)
-            self.pending += len(data)
-            if self.pending < self._need:
-                return []
-            data = b"".join(self._pieces)
-            self._pieces = []
-            self.pending = 0
-        messages: list[bytes] = []
-        width = self.width
-        size = len(data)
-        at = 0
-        need = width
-        while size - at >= width:
-            start = at + width
-            end = start + int.from_bytes(data[at:start], "big")
-            if end > size:
-                need = end - at
-                break
-            messages.append(data[start:end])
-            at = end
-        if at < size:
-            self._pieces.append(data[at:])
-            self.pending = size - at
-            self._need = need
-        return messages

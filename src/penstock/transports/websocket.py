@@ -17,10 +17,11 @@ from websockets.frames import OK_CLOSE_CODES, Close, CloseCode, Opcode
 from ..errors import LimitExceeded, LinkLost, PenstockError, ProtocolError
 from ..settings import Settings
 from ..urls import Url
+from ..wire.framing import MAX_MESSAGE_BYTES, Deframer
 from . import tcp
 from .base import REFUSING, Accept, Discard, Link, Listener, Receiver, Refused, connect_errors
 from .lingering import LONGEST, Linger
-from .messages import PASS_OVER, PREFIX_BYTES, MessageCutter
+from .messages import PASS_OVER, PREFIX_BYTES
 from .websocket_frames import FrameReader, control_frame, message_frames
 from .websocket_handshake import ClientHandshake, ServerHandshake
 from .websocket_runs import write_run
@@ -68,7 +69,7 @@ class WebSocketLink:
         self._client = client
         width = PREFIX_BYTES[url.protocol]
         # Without lengths, each piece of output is a message, and where it ends means nothing.
-        self._cutter = MessageCutter(width) if width else None
+        self._cutter = Deframer(width, MAX_MESSAGE_BYTES, 0, counts_itself=False) if width else None
         self._reader = FrameReader(
             masked=not client,
             max_bytes=settings.max_frame_bytes,
@@ -104,13 +105,13 @@ class WebSocketLink:
             messages = [data]
         else:
             if not cutter.pending:
-                frames, taken = write_run(data, cutter.width, self._client)
+                frames, taken = write_run(data, cutter.prefix, self._client)
                 if frames:
                     self._link.write(frames)
                     if taken == len(data):
                         return
                     data = data[taken:]
-            messages = cutter.cut(data)
+            messages = cutter.split(data)
         for chunk in message_frames(messages, self._client):
             self._link.write(chunk)
 

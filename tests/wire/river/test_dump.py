@@ -4,8 +4,8 @@ import pytest
 
 from penstock.errors import FrameError
 from penstock.texts import shown_line
+from penstock.wire.framing import framed
 from penstock.wire.river.dump import CONTROLS, line, read_messages
-from penstock.wire.river.framing import framed
 from penstock.wire.river.values import encode_value
 from tests.river.peers import recorded, transcript, transcripts
 

@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from ...depth import MAX_DEPTH, json_too_deep, msgpack_too_deep, skip_json, skip_msgpack
 from ...errors import FrameError, LocalError
-from ...long_messages import WINDOW
+from ..framing import WINDOW
 from . import scanning as river_scanning
 from .apart import span_of_payload, start_of_payload
 from .bodies import BODY_DEPTH, check_depth, json_body, json_to_send, msgpack_body
