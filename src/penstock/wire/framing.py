@@ -15,6 +15,7 @@ from ..errors import FrameError, LocalError
 __all__ = [
     "MAX_FRAME_BYTES",
     "MAX_MESSAGE_BYTES",
+    "PREFIX_BYTES",
     "WINDOW",
     "Deframer",
     "LongMessage",
@@ -26,6 +27,8 @@ __all__ = [
 
 MAX_FRAME_BYTES = 0xFF_FFFF
 """The longest frame that a 24-bit length can tell of."""
+PREFIX_BYTES: Final = 4
+"""River: bytes of the length before each message, which does not count itself."""
 MAX_MESSAGE_BYTES = 0xFFFF_FFFF
 """The longest message that a 32-bit length can tell of."""
 
@@ -323,7 +326,7 @@ def deframer(max_bytes: int, pass_over: bool = False) -> Deframer:
 
     The reference implementation's framing for sockets: a 32-bit big-endian length, which does not count itself.
     """
-    return Deframer(4, max_bytes, 0, counts_itself=False, pass_over=pass_over)
+    return Deframer(PREFIX_BYTES, max_bytes, 0, counts_itself=False, pass_over=pass_over)
 
 
 def framed(message: bytes) -> bytes:
@@ -335,4 +338,4 @@ def framed(message: bytes) -> bytes:
     """
     if len(message) > MAX_MESSAGE_BYTES:
         raise LocalError(f"a message of {len(message)} bytes is longer than its length can say")
-    return len(message).to_bytes(4, "big") + message
+    return len(message).to_bytes(PREFIX_BYTES, "big") + message

@@ -21,7 +21,7 @@ JSON_BODIES = [
 @example(b'"' + b"x" * 40 + b'\\n"')
 def test_json_bodies_that_pass_are_whole(build: Build, data: bytes) -> None:
     if build.module("penstock.wire.river.scanning_json").is_body(data):
-        assert build.module("penstock.wire.river.bodies").json_to_send(data) == data
+        assert build.module("penstock.wire.river.values").json_to_send(data) == data
 
 
 @pytest.mark.parametrize("results", [False, True])

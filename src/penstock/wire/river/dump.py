@@ -7,12 +7,14 @@ from typing import Any, Final
 
 from ...errors import FrameError
 from ...texts import shortened, shown_line
-from .codec import ACK, CANCEL, CLOSE, OPEN, PREFIX_BYTES, Message, codec_of
+from ..framing import PREFIX_BYTES
+from .codec import codec_of
+from .grammar import FLAGS
+from .message import Message
 from .values import decode_value, shown_value
 
 __all__ = ["line", "read_messages"]
 
-FLAGS = {ACK: "ACK", OPEN: "OPEN", CANCEL: "CANCEL", CLOSE: "CLOSE"}
 HANDSHAKES: Final = ("HANDSHAKE_REQ", "HANDSHAKE_RESP", "REHANDSHAKE_REQ", "REHANDSHAKE_RESP")
 CONTROLS: Final = ("ACK", "CLOSE", *HANDSHAKES)
 SECRETS: Final = ("sessionId", "metadata", "metdata")

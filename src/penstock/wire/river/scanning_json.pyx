@@ -8,10 +8,8 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
-from .scanning cimport (
-    ACK, BODY_DEPTH, FLAGS, MAX_DEPTH, MAX_ID, PAYLOAD, SEQ, STREAM, TRACING, UNKNOWN, Bytes, Envelope, Span,
-    digits_end, field_of, is_utf8,
-)
+from .scanning cimport ACK, BODY_DEPTH, FLAGS, MAX_DEPTH, MAX_ID, PAYLOAD, SEQ, STREAM, TRACING, UNKNOWN
+from .scanning cimport Bytes, Envelope, Span, digits_end, field_of, is_utf8
 
 __all__ = ["is_body"]
 
