@@ -13,14 +13,14 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
-from ...depth import MAX_DEPTH, json_too_deep, msgpack_too_deep, skip_json, skip_msgpack
+from ...depth import json_too_deep, msgpack_too_deep, skip_json, skip_msgpack
 from ...errors import FrameError, LocalError
 from ..framing import PREFIX_BYTES, WINDOW
 from . import scanning
 from .apart import span_of_payload, start_of_payload
 from .grammar import ACK, BODY_DEPTH, CANCEL, CLOSE, FIELDS, MAX_ID, MAX_NUMBER, OPEN, REQUIRED, RESULT_DEPTH, Type
 from .message import Message
-from .values import check_codec, check_depth, json_body, json_to_send, msgpack_body
+from .values import check_codec, json_body, json_to_send, msgpack_body, too_deep
 
 __all__ = [
     "ACK",
@@ -210,7 +210,9 @@ class RiverCodec:
             return None
 
     def _envelope(self, data: bytes) -> Any:
-        check_depth(self._too_deep(data), MAX_DEPTH)
+        offset = self._too_deep(data)
+        if offset >= 0:
+            raise too_deep(offset)
         return self.value(data, _Envelope)
 
     def _message(self, data: bytes, envelope: Any) -> Message:
@@ -317,7 +319,9 @@ class _Msgpack(RiverCodec):
         return msgpack_body(data)
 
     def _check_names(self, data: bytes, envelope: Any) -> None:
-        known = REQUIRED + sum(getattr(envelope, name) is not UNSET for name in _OPTIONAL)
+        known = REQUIRED
+        for name in _OPTIONAL:
+            known += getattr(envelope, name) is not UNSET
         # Nearly all maps are of at most 15 entries, which the first byte counts.
         count = data[0] & 0x0F
         if data[0] == 0xDE:

@@ -24,7 +24,6 @@ from .grammar import BODY_DEPTH, CODEC_NAMES, MAX_DIGITS, MAX_NUMBER
 
 __all__ = [
     "check_codec",
-    "check_depth",
     "check_wrappers",
     "decode_value",
     "encode_value",
@@ -34,6 +33,7 @@ __all__ = [
     "msgpack_body",
     "shown_value",
     "to_json",
+    "too_deep",
 ]
 
 BYTES_KEY: Final = "$t"
@@ -50,15 +50,9 @@ _ESCAPES: Final = re.compile(
 WRAPPERS: Final = frozenset({BYTES_KEY, INTEGER_KEY})
 
 
-def check_depth(offset: int, limit: int, what: str = "the message is ") -> None:
-    """Refuse data that is nested more than `limit` levels deep at `offset`; -1: nowhere (THREATS 64).
-
-    Raises:
-        FrameError: It is nested too deeply.
-
-    """
-    if offset >= 0:
-        raise FrameError(f"{what}nested more than {limit} levels deep", offset)
+def too_deep(offset: int, limit: int = MAX_DEPTH, what: str = "the message is ") -> FrameError:
+    """Return the error of data that is nested more than `limit` levels deep at `offset` (THREATS 64)."""
+    return FrameError(f"{what}nested more than {limit} levels deep", offset)
 
 
 def check_codec(name: str) -> None:
@@ -79,7 +73,9 @@ def json_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
         FrameError: It cannot be decoded, or is nested more deeply than `levels`.
 
     """
-    check_depth(json_too_deep(body, levels), levels, "")
+    offset = json_too_deep(body, levels)
+    if offset >= 0:
+        raise too_deep(offset, levels, "")
     try:
         body.decode()
         if b"\\u" in body:
@@ -114,7 +110,9 @@ def msgpack_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
         FrameError: It cannot be decoded, or is nested more deeply than `levels`.
 
     """
-    check_depth(msgpack_too_deep(body, levels), levels, "")
+    offset = msgpack_too_deep(body, levels)
+    if offset >= 0:
+        raise too_deep(offset, levels, "")
     try:
         msgspec.msgpack.decode(body, ext_hook=_extension)
     except (msgspec.MsgspecError, ValueError, OverflowError, TypeError, RecursionError) as error:
@@ -181,10 +179,11 @@ def decode_value(body: bytes, codec: str) -> Any:
 
     """
     try:
+        offset = json_too_deep(body) if codec == "json" else msgpack_too_deep(body)
+        if offset >= 0:
+            raise too_deep(offset)
         if codec == "json":
-            check_depth(json_too_deep(body), MAX_DEPTH)
             return json.loads(body, object_hook=_unwrapped, parse_constant=_no_constant)
-        check_depth(msgpack_too_deep(body), MAX_DEPTH)
         return msgspec.msgpack.decode(body, ext_hook=_known_extension)
     except FrameError:
         raise
