@@ -18,8 +18,8 @@ from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.river.sessions import Sessions
 from penstock.settings import Settings
+from penstock.wire.framing import deframer, framed
 from penstock.wire.river.codec import ACK, CODECS, PREFIX_BYTES
-from penstock.wire.river.framing import deframer, framed
 from penstock.wire.river.message import Message
 from penstock.wire.river.values import decode_value, encode_value
 

@@ -19,8 +19,8 @@ from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.river.sessions import Sessions
 from penstock.settings import Settings
+from penstock.wire.framing import framed
 from penstock.wire.river.codec import CODECS, PREFIX_BYTES
-from penstock.wire.river.framing import framed
 from penstock.wire.river.message import Message
 from penstock.wire.river.values import decode_value, encode_value
 from tests.river.greeting import Greeting

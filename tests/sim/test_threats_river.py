@@ -18,7 +18,7 @@ from penstock.river.accept import RiverDetector
 from penstock.river.identity import Identity
 from penstock.river.sessions import Sessions
 from penstock.settings import Settings
-from penstock.wire.river.framing import framed
+from penstock.wire.framing import framed
 from penstock.wire.river.message import Message
 from penstock.wire.river.values import encode_value
 from tests.river.peers import Duo, Raw, body_of, shaken

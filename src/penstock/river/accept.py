@@ -7,8 +7,8 @@ from collections.abc import Callable
 from ..errors import ProtocolError, SetupRejected
 from ..session import ServerStart, Session
 from ..settings import Settings
+from ..wire.framing import deframer, framed
 from ..wire.river.codec import codec_of
-from ..wire.river.framing import deframer, framed
 from ..wire.river.message import Message
 from .handshake import MALFORMED, MISMATCH, check_state, code_of, decode_request, response
 from .identity import SERVER, Identity

@@ -14,8 +14,8 @@ from ..events import Closed, CreditGranted, Event, Failed, LeaseGranted
 from ..kinds import Kind
 from ..session import Durable
 from ..settings import Settings
+from ..wire.framing import deframer
 from ..wire.river.codec import ACK, CANCEL, CLOSE, PREFIX_BYTES, codec_of
-from ..wire.river.framing import deframer
 from ..wire.river.writing import Writer
 from .codes import UNEXPECTED_DISCONNECT, TooLarge
 from .sequence import Sequence

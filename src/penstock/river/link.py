@@ -19,9 +19,8 @@ from ..errors import (
 from ..events import Established, Unlinked
 from ..payload import Payload
 from ..texts import shown
-from ..wire.framing import Deframer
+from ..wire.framing import Deframer, deframer
 from ..wire.river.codec import ACK
-from ..wire.river.framing import deframer
 from ..wire.river.message import Message
 from ..wire.river.scanning import scan
 from .connection import CLOSED, DOWN, DRAINING, HANDSHAKING, UP

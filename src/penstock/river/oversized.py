@@ -11,7 +11,7 @@ from typing import Final
 from ..core.halves import DONE
 from ..errors import Invalid, LimitExceeded, SetupRejected
 from ..events import Canceled
-from ..long_messages import LongMessage
+from ..wire.framing import LongMessage
 from ..wire.river.codec import ACK, CANCEL, PREFIX_BYTES
 from ..wire.river.codec import OPEN as OPENS
 from ..wire.river.message import Message

@@ -1,4 +1,4 @@
-"""Links over which bytes travel, one file a transport. May import the top files; asyncio starts here."""
+"""Links over which bytes travel, one file a transport; asyncio starts here. May import the top files, wire.framing."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ from penstock import LocalError, Payload, Settings
 from penstock.errors import FrameError
 from penstock.protocols import client_session
 from penstock.texts import shown_line
+from penstock.wire.framing import framed
 from penstock.wire.river.dump import CONTROLS, RiverDump, line, read_messages
-from penstock.wire.river.framing import framed
 from penstock.wire.river.values import encode_value
 from tests.river.peers import recorded, transcript, transcripts
 

@@ -10,8 +10,10 @@ from msgspec import Meta, Struct, ValidationError, convert, field
 
 from ...errors import FrameError, LocalError
 from ...texts import shortened, shown_line
-from .codec import ACK, CANCEL, CLOSE, CODECS, MAX_NUMBER, OPEN, PREFIX_BYTES, Id, Message, codec_of
-from .framing import deframer, framed
+from ..framing import PREFIX_BYTES, deframer, framed
+from .codec import Id, codec_of
+from .grammar import CODEC_NAMES, FLAGS, MAX_NUMBER
+from .message import Message
 from .values import decode_value, from_json, shown_value
 
 __all__ = ["MessageReader", "RiverDump", "from_object", "line", "read_messages"]
@@ -19,7 +21,6 @@ __all__ = ["MessageReader", "RiverDump", "from_object", "line", "read_messages"]
 Number = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 MAX_SHOWN_BYTES: Final = 1 << 26
 """Of a message that is shown; a longer one is not held for that."""
-FLAGS = {ACK: "ACK", OPEN: "OPEN", CANCEL: "CANCEL", CLOSE: "CLOSE"}
 HANDSHAKES: Final = ("HANDSHAKE_REQ", "HANDSHAKE_RESP", "REHANDSHAKE_REQ", "REHANDSHAKE_RESP")
 CONTROLS: Final = ("ACK", "CLOSE", *HANDSHAKES)
 SECRETS: Final = ("sessionId", "metadata", "metdata")
@@ -193,7 +194,7 @@ class RiverDump:
     """
 
     framings: Final = {"none": 0, "u32": PREFIX_BYTES}
-    codecs: Final = tuple(CODECS)
+    codecs: Final = CODEC_NAMES
     unit: Final = "message"
     apart: Final = True
 
