@@ -58,7 +58,7 @@ class Inbound(Rehandshakes):
             stream.inbound = DONE
             self._deliver(stream, Completed(stream.number))
             return
-        body = message.well
+        body = message.ok_payload
         if body is None:
             body = self._result(stream, message)
             if body is None:
@@ -252,7 +252,7 @@ class Inbound(Rehandshakes):
 
     def _is_close(self, message: Message) -> bool:
         """Whether the payload is a ControlClose, which no user must see."""
-        if message.well is not None:
+        if message.ok_payload is not None:
             return False
         body = message.payload
         return body == self._close or bool(self._codec.is_close(body))

@@ -179,8 +179,8 @@ class Decoders:
     def read(self, message: Any) -> list[Any]:
         """Return the fields of a message, and of a result its whole payload."""
         found = [getattr(message, field.attribute) for field in FIELDS if field.type is not Type.BODY]
-        well = message.well
-        return [*found, message.payload if well is None else self.codec.before + well + self.codec.after]
+        inner = message.ok_payload
+        return [*found, message.payload if inner is None else self.codec.before + inner + self.codec.after]
 
 
 @pytest.mark.parametrize(("codec", "case"), CASES, ids=IDS)

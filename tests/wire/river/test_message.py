@@ -7,4 +7,9 @@ def test_what_a_message_does_not_say_is_none(build: Build) -> None:
     message = build.module("penstock.wire.river.message").Message("i", "f", "t", 1, 2, "s", 8, b"{}")
     assert (message.id, message.from_, message.to, message.stream_id) == ("i", "f", "t", "s")
     assert (message.seq, message.ack, message.control_flags, message.payload) == (1, 2, 8, b"{}")
-    assert (message.service_name, message.procedure_name, message.tracing, message.well) == (None, None, None, None)
+    assert (message.service_name, message.procedure_name, message.tracing, message.ok_payload) == (
+        None,
+        None,
+        None,
+        None,
+    )

@@ -52,10 +52,10 @@ def check(build: Build, data: bytes, codec: str, results: bool = False) -> bool:
     # What cannot be used is never read at once.
     assert slow.fault is None and found.fault is None
     assert [getattr(found, name) for name in FIELDS] == [getattr(slow, name) for name in FIELDS]
-    if found.well is None:
+    if found.ok_payload is None:
         assert found.payload == slow.payload
     else:
-        assert known.before + found.well + known.after == slow.payload and found.payload == b"" and results
+        assert known.before + found.ok_payload + known.after == slow.payload and found.payload == b"" and results
     return True
 
 
@@ -105,7 +105,7 @@ def test_results_are_recognized(build: Build, codec: str) -> None:
     scan = build.module("penstock.wire.river.scanning").scan
     if build.name == "plain":
         return
-    for payload, well in (
+    for payload, is_ok in (
         ({"ok": True, "payload": [1]}, True),
         ({"ok": True, "payload": {"ok": True, "payload": 1}}, True),
         ({"ok": False, "payload": [1]}, False),
@@ -115,8 +115,8 @@ def test_results_are_recognized(build: Build, codec: str) -> None:
     ):
         data = packed(fields | {"payload": payload}, codec)
         found = scan(data, 0, len(data), codec == "json", True)
-        assert (found.well is not None) is well, payload
-        assert scan(data, 0, len(data), codec == "json", False).well is None
+        assert (found.ok_payload is not None) is is_ok, payload
+        assert scan(data, 0, len(data), codec == "json", False).ok_payload is None
 
 
 def test_usual_bodies_pass(build: Build) -> None:

@@ -25,7 +25,7 @@ def writer(build: Build, codec: str, us: str = 'cli"ent', peer: str = "SERVER") 
     ack=NUMBERS,
     name=st.text(max_size=40),
     flags=st.integers(0, 15),
-    well=st.booleans(),
+    wrap_ok=st.booleans(),
     route=st.sampled_from([None, "a.b", "é.ü", "one.two.three"]),
     tracing=st.none() | st.just({"traceparent": "x", "tracestate": ""}),
 )
@@ -36,7 +36,7 @@ def test_what_is_written_is_read(
     ack: int,
     name: str,
     flags: int,
-    well: bool,
+    wrap_ok: bool,
     route: str | None,
     tracing: Any,
 ) -> None:
@@ -45,7 +45,7 @@ def test_what_is_written_is_read(
     for build in builds.values():
         known = build.module("penstock.wire.river.codec").CODECS[codec]
         ours = writer(build, codec)
-        data = ours.message(seq, ack, known.encoded(name), flags, known.encoded(value), well, route, tracing)
+        data = ours.message(seq, ack, known.encoded(name), flags, known.encoded(value), wrap_ok, route, tracing)
         written.append(data)
         assert int.from_bytes(data[:4], "big") == len(data) - 4
         message = known.decode(data[4:])
@@ -55,7 +55,7 @@ def test_what_is_written_is_read(
         assert (message.service_name, message.procedure_name) == (service or None, procedure or None)
         assert message.tracing == tracing
         body = json.loads(message.payload) if codec == "json" else msgspec.msgpack.decode(message.payload)
-        assert body == ({"ok": True, "payload": value} if well else value)
+        assert body == ({"ok": True, "payload": value} if wrap_ok else value)
     assert len(set(written)) == 1
 
 

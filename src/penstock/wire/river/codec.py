@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
@@ -38,6 +39,8 @@ __all__ = [
     "whole",
 ]
 
+MAX_ROUTES: Final = 1_024
+"""Procedures whose names are kept encoded."""
 CLOSE_BYTES: Final = 64
 """A ControlClose has no reason to be longer."""
 
@@ -74,7 +77,7 @@ class RiverCodec:
         decode: Makes an object of bytes, of the type given.
         too_deep: Returns the offset at which bytes are nested too deeply; -1: nowhere.
         skip: Returns where the value ends that begins at an offset; -1: nowhere.
-        before: What stands before the payload of a result that is well.
+        before: What stands before the payload of `{ok: true, payload}`.
         after: What stands behind it.
 
     Attributes:
@@ -83,10 +86,11 @@ class RiverCodec:
         data_mime: What bodies are.
         null: The body of nothing at all.
         empty: The body of an object without fields.
-        before: What stands before the payload of a result that is well.
+        before: What stands before the payload of `{ok: true, payload}`.
         after: What stands behind it.
         close: The body of a ControlClose.
         heartbeat: The body of a ControlAck.
+        route_fields: Returns the fields that name a procedure, encoded once a route.
 
     """
 
@@ -113,6 +117,7 @@ class RiverCodec:
         self.empty = encode({})
         self.close = encode({"type": "CLOSE"})
         self.heartbeat = encode({"type": "ACK"})
+        self.route_fields = lru_cache(MAX_ROUTES)(self._route_fields)
 
     def encode(self, message: Message) -> bytes:
         """Return `message` as bytes, without a length before it.
@@ -137,6 +142,28 @@ class RiverCodec:
         except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError) as error:
             raise LocalError(f"the message cannot be encoded: {error}") from error
 
+    def field(self, name: str, value: object) -> bytes:
+        """Return a field as it stands after another one.
+
+        Raises:
+            LocalError: It cannot be encoded.
+
+        """
+        between = (b",", b":") if self.is_json else (b"", b"")
+        return b"".join((between[0], self.encoded(name), between[1], self.encoded(value)))
+
+    def _route_fields(self, route: str) -> bytes:
+        """Return the fields that name a procedure, as they stand after others.
+
+        Raises:
+            LocalError: The route names no procedure, or cannot be encoded.
+
+        """
+        service, _, procedure = route.rpartition(".")
+        if not service or not procedure:
+            raise LocalError(f"the route {route!r} names no procedure; River's are service.procedure")
+        return self.field("serviceName", service) + self.field("procedureName", procedure)
+
     def decode(self, data: bytes, start: int = 0, end: int | None = None, results: bool = False) -> Message:
         """Return the message that ``data[start:end]`` is.
 
@@ -144,7 +171,7 @@ class RiverCodec:
             data: Where it lies.
             start: Where it begins.
             end: Where it ends; None: with `data`.
-            results: Whether `Message.well` may be set, instead of `payload`.
+            results: Whether `Message.ok_payload` may be set, instead of `payload`.
 
         Raises:
             FrameError: It is none.
@@ -303,7 +330,7 @@ class _Json(RiverCodec):
             if end > 0:
                 data = data[:start] + self.null + data[end:]
             try:
-                found = json.loads(data.decode(errors="replace"), object_pairs_hook=_Pairs)
+                found = json.loads(data.decode(errors="replace"), object_pairs_hook=list)
             except (ValueError, RecursionError) as error:
                 raise FrameError(f"no River message: {error}") from error
             names = [name for name, _ in found]
@@ -330,10 +357,6 @@ class _Msgpack(RiverCodec):
             count = int.from_bytes(data[1:5], "big")
         if count != known and len(self.value(data, dict[str, Raw])) != count:
             raise FrameError("the message names a field twice")
-
-
-class _Pairs(list[tuple[str, object]]):
-    """The fields of an object as they stand there, doubles and all."""
 
 
 def whole(name: str, number: int | float) -> int:

@@ -14,7 +14,7 @@ cdef class Message:
     cdef public bytes encoded
     cdef public long long control_flags
     cdef public bytes payload
-    cdef public bytes well
+    cdef public bytes ok_payload
     cdef public str service_name
     cdef public str procedure_name
     cdef public dict tracing

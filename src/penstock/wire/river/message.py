@@ -22,7 +22,7 @@ class Message:
         encoded: The same, as it travelled, where that was seen at once.
         control_flags: Any of `ACK`, `OPEN`, `CANCEL` and `CLOSE` of :mod:`penstock.wire.river.codec`.
         payload: The body, as it travels.
-        well: What a result that is well holds, where that was seen at once. `payload` is empty then.
+        ok_payload: The payload of `{ok: true, payload}`, where that was seen at once. `payload` is empty then.
         service_name: In messages that open a stream.
         procedure_name: In messages that open a stream.
         tracing: As it was sent, decoded.
@@ -37,6 +37,7 @@ class Message:
         "fault",
         "from_",
         "id",
+        "ok_payload",
         "payload",
         "procedure_name",
         "seq",
@@ -44,7 +45,6 @@ class Message:
         "stream_id",
         "to",
         "tracing",
-        "well",
     )
 
     def __init__(
@@ -70,7 +70,7 @@ class Message:
         self.control_flags = control_flags
         self.payload = payload
         self.encoded = b""
-        self.well: bytes | None = None
+        self.ok_payload: bytes | None = None
         self.service_name = service_name
         self.procedure_name = procedure_name
         self.tracing = tracing

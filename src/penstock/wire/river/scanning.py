@@ -17,7 +17,7 @@ def scan(
         start: Where it begins.
         end: Where it ends.
         json: It is JSON, else MessagePack.
-        results: A body is looked into: the one of a result that is well becomes `Message.well`.
+        results: A body is looked into: that of `{ok: true, payload}` becomes `Message.ok_payload`.
         from_: Whom it is from, probably: no other string is made of that.
         to: Whom it is for, probably.
 

@@ -42,7 +42,7 @@ cpdef Message scan(
     if found.seen & NEEDED != NEEDED:
         return None
     cdef Message message = Message.__new__(Message)
-    cdef Span body = found.text[PAYLOAD], well
+    cdef Span body = found.text[PAYLOAD], inner
     try:
         message.id = _text(p, found.text[ID])
         message.from_ = _known(p, found.text[FROM], from_)
@@ -62,9 +62,9 @@ cpdef Message scan(
     message.control_flags = found.number[FLAGS]
     message.payload = b""
     if results:
-        well = json_ok_payload(p, body) if json else msgpack_ok_payload(p, body)
-        if well.start >= 0:
-            message.well = _cut(p, well)
+        inner = json_ok_payload(p, body) if json else msgpack_ok_payload(p, body)
+        if inner.start >= 0:
+            message.ok_payload = _cut(p, inner)
             return message
     message.payload = _cut(p, body)
     return message

@@ -11,15 +11,12 @@ cdef class Writer:
     cdef str _tag
     cdef bytes _tag_bytes
     cdef long long _made
-    cdef dict _routes
     cdef tuple _fixed
 
     cpdef str new_id(self)
     cpdef bytes name(self, str own)
     cpdef bytes message(
-        self, long long seq, long long ack, bytes name, int flags, bytes body, bint well=*, str route=*,
+        self, long long seq, long long ack, bytes name, int flags, bytes body, bint wrap_ok=*, str route=*,
         dict tracing=*,
     )
     cdef Py_ssize_t _fixed_bytes(self)
-    cdef bytes _more(self, str route, dict tracing)
-    cdef bytes _field(self, str name, value)

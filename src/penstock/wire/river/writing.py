@@ -1,22 +1,19 @@
 """River's messages as one side of a session writes them: what is the same in all of them is encoded once.
 
 Each comes with its length before it, because it is kept until it is acknowledged, and is sent again just so.
-`river_writing.pyx` is the same for the compiled build. A property test holds the two equal.
+`writing.pyx` is the same for the compiled build. A property test holds the two equal.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from ...errors import LocalError
 from ..framing import PREFIX_BYTES
 from .codec import RiverCodec
 from .grammar import REQUIRED
 
-__all__ = ["MAX_ROUTES", "Writer"]
-
-MAX_ROUTES: Final = 1_024
-"""Procedures whose names are kept encoded."""
+__all__ = ["Writer"]
 
 
 class Writer:
@@ -40,7 +37,6 @@ class Writer:
         self._after = codec.after
         self._tag = tag
         self._made = 0
-        self._routes: dict[str, bytes] = {}
         between = b'","from":%b,"to":%b,"seq":' if codec.is_json else b"\xa4from%b\xa2to%b\xa3seq"
         self._from_to = between % (codec.encoded(us), codec.encoded(peer))
 
@@ -61,7 +57,7 @@ class Writer:
         name: bytes,
         flags: int,
         body: bytes,
-        well: bool = False,
+        wrap_ok: bool = False,
         route: str | None = None,
         tracing: dict[str, Any] | None = None,
     ) -> bytes:
@@ -73,7 +69,7 @@ class Writer:
             name: Its stream, encoded.
             flags: Its control flags.
             body: The body, encoded.
-            well: It is to be the payload of a result that is well.
+            wrap_ok: Wrap the body as `{ok: true, payload}`.
             route: Service and procedure with a dot between them, in a message that opens a stream.
             tracing: What it says of the caller's trace.
 
@@ -81,9 +77,11 @@ class Writer:
             LocalError: It cannot be encoded, or is longer than its length can say; or the route names no procedure.
 
         """
-        more = self._more(route, tracing) if route is not None or tracing is not None else b""
-        before = self._before if well else b""
-        after = self._after if well else b""
+        more = b"" if route is None else self._codec.route_fields(route)
+        if tracing is not None:
+            more += self._codec.field("tracing", tracing)
+        before = self._before if wrap_ok else b""
+        after = self._after if wrap_ok else b""
         if self._is_json:
             after += more + b"}" if more else b"}"
             self._made += 1
@@ -105,27 +103,6 @@ class Writer:
         return b"%c\xa2id%c%b%b%b\xa3ack%b\xa8streamId%b\xaccontrolFlags%c\xa7payload" % (
             0x80 | fields, 0xA0 | len(own), own, self._from_to, _packed_number(seq), _packed_number(ack), name, flags,
         )  # fmt: skip
-
-    def _more(self, route: str | None, tracing: dict[str, Any] | None) -> bytes:
-        """Return the fields behind the body."""
-        more = b""
-        if route is not None:
-            more = self._routes.get(route, b"")
-            if not more:
-                service, _, procedure = route.rpartition(".")
-                if not service or not procedure:
-                    raise LocalError(f"the route {route!r} names no procedure; River's are service.procedure")
-                more = self._field("serviceName", service) + self._field("procedureName", procedure)
-                if len(self._routes) >= MAX_ROUTES:
-                    self._routes.clear()
-                self._routes[route] = more
-        return more if tracing is None else more + self._field("tracing", tracing)
-
-    def _field(self, name: str, value: object) -> bytes:
-        codec = self._codec
-        if codec.is_json:
-            return b",%b:%b" % (codec.encoded(name), codec.encoded(value))
-        return codec.encoded(name) + codec.encoded(value)
 
 
 def _packed_number(number: int) -> bytes:

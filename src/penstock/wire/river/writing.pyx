@@ -1,4 +1,4 @@
-"""River's messages written in one pass: `river_writing.py` tells what each function does.
+"""River's messages written in one pass: `writing.py` tells what each function does.
 
 A property test holds the two equal.
 """
@@ -10,9 +10,7 @@ from libc.string cimport memcpy
 
 from ...errors import LocalError
 
-__all__ = ["MAX_ROUTES", "Writer"]
-
-MAX_ROUTES = 1_024
+__all__ = ["Writer"]
 
 cdef enum:
     PREFIX_BYTES = 4
@@ -36,7 +34,6 @@ cdef class Writer:
         self._tag = tag
         self._tag_bytes = tag.encode()
         self._made = 0
-        self._routes = {}
         between = b'","from":%b,"to":%b,"seq":' if codec.is_json else b"\xa4from%b\xa2to%b\xa3seq"
         self._from_to = between % (codec.encoded(us), codec.encoded(peer))
         if codec.is_json:
@@ -60,15 +57,17 @@ cdef class Writer:
         bytes name,
         int flags,
         bytes body,
-        bint well=False,
+        bint wrap_ok=False,
         str route=None,
         dict tracing=None,
     ):
         if name is None or body is None:
             raise TypeError("the name of the stream and the body are bytes")
-        cdef bytes more = self._more(route, tracing) if route is not None or tracing is not None else b""
-        cdef bytes before = self._before if well else b""
-        cdef bytes after = self._after if well else b""
+        cdef bytes more = b"" if route is None else self._codec.route_fields(route)
+        if tracing is not None:
+            more += self._codec.field("tracing", tracing)
+        cdef bytes before = self._before if wrap_ok else b""
+        cdef bytes after = self._after if wrap_ok else b""
         cdef tuple fixed = self._fixed
         cdef bytes first = <bytes>fixed[0]
         cdef Number number, numbered, acked, flagged
@@ -114,25 +113,6 @@ cdef class Writer:
         for piece in self._fixed:
             size += PyBytes_GET_SIZE(piece)
         return size
-
-    cdef bytes _more(self, str route, dict tracing):
-        cdef bytes more = b""
-        if route is not None:
-            more = self._routes.get(route, b"")
-            if not more:
-                service, _, procedure = route.rpartition(".")
-                if not service or not procedure:
-                    raise LocalError(f"the route {route!r} names no procedure; River's are service.procedure")
-                more = self._field("serviceName", service) + self._field("procedureName", procedure)
-                if len(self._routes) >= MAX_ROUTES:
-                    self._routes.clear()
-                self._routes[route] = more
-        return more if tracing is None else more + self._field("tracing", tracing)
-
-    cdef bytes _field(self, str name, value):
-        if self._is_json:
-            return b",%b:%b" % (self._codec.encoded(name), self._codec.encoded(value))
-        return self._codec.encoded(name) + self._codec.encoded(value)
 
 
 cdef inline char* _put(char* to, bytes what) noexcept:

@@ -11,6 +11,7 @@ from enum import IntEnum
 __all__ = [
     "COMPLETE",
     "FOLLOWS",
+    "HEADER",
     "IGNORE",
     "LEASE",
     "METADATA",
@@ -30,6 +31,9 @@ __all__ = [
     "SetupFrame",
     "type_name",
 ]
+
+HEADER = 6
+"""Bytes of the header of RSocket 1.0 and ReactiveSocket 0.2: stream id, type and flags."""
 
 # RSocket 1.0, Frame Header Format and the picture of each frame. The same bit means different things on
 # different frames; ReactiveSocket 0.0's codec translates its own bits to these.

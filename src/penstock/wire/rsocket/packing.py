@@ -13,12 +13,11 @@ from struct import Struct
 
 from ...errors import LocalError
 from ...payload import PayloadRun
+from ..fields import GREATEST_31
+from ..framing import MAX_FRAME_BYTES
+from .frames import HEADER, METADATA
 
 __all__ = ["pack", "pack_head", "pack_run"]
-
-METADATA = 0x100
-LONGEST = 0xFF_FFFF
-GREATEST = 0x7FFF_FFFF
 
 # RSocket 1.0, Framing Format, Frame Header Format, Metadata Optional Header, REQUEST_N.
 _HEADER = Struct(">BHIH").pack
@@ -47,7 +46,7 @@ def pack_head(stream_id: int, kind: int, metadata: bytes | None, data_bytes: int
 
 def _head(stream_id: int, kind: int, request_n: int, metadata: bytes | None, data_bytes: int) -> bytes:
     """Return a frame up to its data."""
-    length = 6 + data_bytes
+    length = HEADER + data_bytes
     kind &= ~METADATA
     if request_n >= 0:
         length += 4
@@ -64,11 +63,11 @@ def _head(stream_id: int, kind: int, request_n: int, metadata: bytes | None, dat
 
 def _check(stream_id: int, request_n: int, data_bytes: int, length: int) -> None:
     """Refuse what the fields cannot hold."""
-    if not 0 <= stream_id <= GREATEST:
+    if not 0 <= stream_id <= GREATEST_31:
         raise LocalError(f"stream id {stream_id} does not fit 31 bits")
-    if not -1 <= request_n <= GREATEST:
+    if not -1 <= request_n <= GREATEST_31:
         raise LocalError(f"request-n {request_n} does not fit 31 bits")
-    if not 0 <= data_bytes <= LONGEST or length > LONGEST:
+    if not 0 <= data_bytes <= MAX_FRAME_BYTES or length > MAX_FRAME_BYTES:
         raise LocalError(f"a frame of {length} bytes is longer than its 24-bit length can say; fragment the payload")
 
 

@@ -9,15 +9,11 @@ from array import array
 
 from ...payload import PayloadRun
 from ..framing import Deframer
+from .frames import COMPLETE, FOLLOWS, HEADER, METADATA, NEXT, FrameType
 
 __all__ = ["scan"]
 
-HEADER = 6
-PAYLOAD = 0x0A
-COMPLETE = 0x40
-FOLLOWS = 0x80
-METADATA = 0x100
-NEXT = 0x20
+PAYLOAD = int(FrameType.PAYLOAD)
 
 
 def scan(deframer: Deframer, stream_id: int, room: int) -> PayloadRun | None:
