@@ -9,8 +9,8 @@ from itertools import pairwise
 __all__ = ["TRIPS", "Step", "Walk", "measure"]
 
 TRIPS = ("call -> socket", "socket -> handler", "handler -> socket", "socket -> caller")
-UNCOUNTED = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>"})
-"""Calls in Python 3.11, and none in later versions."""
+UNCOUNTED = frozenset({"<dictcomp>", "<genexpr>", "<listcomp>", "<setcomp>"})
+"""No functions of their own, and how often they are entered depends on the version of Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Step:
 
     @property
     def counts(self) -> bool:
-        """Whether it enters a function, in every version of Python."""
+        """Whether it enters a function, and no part of one."""
         return self.entered is not None and self.entered not in UNCOUNTED
 
 
