@@ -133,10 +133,12 @@ def against(
     builds = {one.build for one in wanted}
     with tempfile.TemporaryDirectory(prefix="penstock-against-") as folder:
         CACHE.mkdir(parents=True, exist_ok=True)
-        before, after = trees.revision(name, CACHE), trees.working(Path(folder))
+        before = trees.revision(name, CACHE)
+        if "compiled" in builds:
+            trees.build(before.folder)
+            trees.build(ROOT)
+        after = trees.working(Path(folder))
         for tree in (before, after):
-            if "compiled" in builds:
-                trees.build(tree)
             for build in builds:
                 trees.check(tree, build == "plain")
         print(f"before: {before.name}, after: {after.name}; ratios after/before, above 1 is slower", flush=True)

@@ -15,9 +15,6 @@ from .processes import ROOT, environment
 
 __all__ = ["Tree", "build", "check", "revision", "working"]
 
-PARTS = ("src", "setup.py", "pyproject.toml", "README.md", "LICENSE")
-"""What a build needs."""
-
 
 @dataclass(frozen=True)
 class Tree:
@@ -61,29 +58,24 @@ def revision(name: str, folder: Path, repository: Path = ROOT) -> Tree:
 
 def working(folder: Path, repository: Path = ROOT) -> Tree:
     """Copy the sources of the working tree, with what was built of them, into `folder`: they may change meanwhile."""
-    for part in PARTS:
-        place = repository / part
-        if place.is_dir():
-            # Times of modification are copied, so that nothing is compiled that was before.
-            shutil.copytree(place, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-        elif place.exists():
-            shutil.copy2(place, folder)
+    shutil.copytree(repository / "src", folder / "src", ignore=shutil.ignore_patterns("*.c", "__pycache__"))
     commit = _git(repository, "rev-parse", "HEAD").stdout.decode().strip()[:10]
     changed = _git(repository, "status", "--porcelain", "--", "src").stdout
     return Tree(f"{commit} with changes" if changed else commit, folder)
 
 
-def build(tree: Tree) -> None:
-    """Compile what is stale.
+def build(folder: Path) -> None:
+    """Compile what is stale in a folder with sources.
 
     Raises:
         SystemExit: It cannot be compiled.
 
     """
+    print(f"compiling what is stale in {folder}", flush=True)
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
-    done = subprocess.run(command, cwd=tree.folder, env=os.environ | {"PENSTOCK_REQUIRE_EXTENSIONS": "1"})
+    done = subprocess.run(command, cwd=folder, env=os.environ | {"PENSTOCK_REQUIRE_EXTENSIONS": "1"})
     if done.returncode:
-        raise SystemExit(f"benchmarks: {tree.name} cannot be compiled; --build plain needs no compiler")
+        raise SystemExit(f"benchmarks: {folder} cannot be compiled; --build plain needs no compiler")
 
 
 def check(tree: Tree, plain: bool) -> None:
