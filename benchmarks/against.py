@@ -195,7 +195,9 @@ def measure(
 def run_round(one: Comparison, old: Runner, new: Runner, turn: int, seconds: float) -> None:
     """Run one round of a case by the revision and by the working tree, and keep what an operation took."""
     if not one.count:
-        old.prepare(seconds)
+        # Both are warm then: the first round counts like the others.
+        for runner in (new, old):
+            runner.prepare(seconds)
         one.count = old.count
     for runner in (old, new):
         runner.count = one.count

@@ -57,10 +57,11 @@ def compare(name: str, factor: float, rounds: int = 7) -> tuple[Comparison, list
 def test_round_runs_both_trees_in_turns_with_one_count() -> None:
     one, runs = compare("calls-64", 1.0, rounds=2)
     assert one.count % 1024 == 0
-    # At first the revision looks for its count; and each process runs once for nothing.
+    # At first both look for their count; then each process runs once for nothing.
     chosen = [run.split()[0] for run in runs]
     assert "".join(chosen[-12:]) == "BABAAB" + "BAABBA"
     assert {run.split()[1] for run in runs[-12:]} == {str(one.count)}
+    assert chosen.count("A") == chosen.count("B")
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.SAME), (1.1, Verdict.SLOWER), (0.8, Verdict.FASTER)])
