@@ -13,7 +13,7 @@ CAN_COMPILE = printf '\043include <Python.h>\n' | $${CC:-cc} -fsyntax-only -x c 
 	-I "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" - 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench docs interop chaos lock clean
+.PHONY: help install demo test lint bench docs interop chaos walk lock clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ interop: install ## Talk to implementations in other languages (needs Node, Java
 chaos: install ## Break the whole pipeline for five minutes, by a seed, and judge what is left
 	$(BIN)/python -m chaos
 
+walk: .venv/installed ## Count the files that a call enters, and what else must not grow
+	$(BIN)/python -m walk
+
 lock: ## Write requirements.lock anew, with the newest versions that fit
 	rm -rf build/lock
 	$(BIN)/python -m venv build/lock
@@ -60,7 +63,7 @@ lock: ## Write requirements.lock anew, with the newest versions that fit
 clean: ## Remove what was built; .venv stays
 	rm -rf build src/penstock.egg-info .venv/built .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src \( -name '*.so' -o -name '*.c' \) -delete
-	find src tests benchmarks chaos examples interop -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks chaos examples interop walk -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/bin/python:
 	@for python in $(PYTHON); do \

@@ -8,5 +8,6 @@ scenario is run by each peer in turns, some rounds of about equal length, and me
 * `network.py` are the scenarios over loopback, `codec.py` frames alone, `packed.py` numbers that travel packed
   next to a copy of their bytes, `journal_to_spark.py` the way into Spark.
 * `river.py` are those of River; its peers are programs of `interop/`, and are fetched as there.
+* `against.py` compares the working tree with a revision: `trees.py` builds both, `ratios.py` judges.
 * `report.py` prints the tables, and writes the numbers to `results/`.
 """

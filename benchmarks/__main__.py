@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 
 from . import codec, network, packed, river
+from .against import BUILDS, CASES, against, choose
+from .ratios import Verdict
 from .report import Table, about, save
 
 SPARK = ("spark",)
@@ -24,19 +26,52 @@ def tables(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table]
         yield from journal_to_spark.measure(rounds)
 
 
-def main() -> int:
+def parsed() -> argparse.Namespace:
+    """Return what the command line says."""
     everything = (*codec.SCENARIOS, *network.SCENARIOS, *packed.SCENARIOS, *river.SCENARIOS, *SPARK)
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure, next to others, in turns.")
     parser.add_argument("scenario", nargs="*", help=f"which ones; without any, all of {', '.join(everything)}")
     parser.add_argument("--seconds", type=float, default=0.5, help="of each peer in each round (default: 0.5)")
-    parser.add_argument("--rounds", type=int, default=7, help="of which medians are kept (default: 7)")
+    parser.add_argument("--rounds", type=int, help="of which medians are kept (default: 7; with --against 11)")
+    parser.add_argument(
+        "--against",
+        metavar="REVISION",
+        help="compare the working tree with this revision instead, and exit with 1 if it is slower by more than 3 %%; "
+        f"the scenarios are {', '.join(CASES)}",
+    )
+    parser.add_argument("--build", choices=(*BUILDS, "both"), default="both", help="with --against (default: both)")
     arguments = parser.parse_args()
-    unknown = set(arguments.scenario) - set(everything)
+    known = everything if arguments.against is None else tuple(CASES)
+    unknown = set(arguments.scenario) - set(known)
     if unknown:
-        parser.error(f"no such scenario: {', '.join(sorted(unknown))}; there are {', '.join(everything)}")
+        parser.error(f"no such scenario: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    if not arguments.scenario:
+        arguments.scenario = list(known)
+    if arguments.rounds is None:
+        arguments.rounds = 7 if arguments.against is None else 11
+    return arguments
+
+
+def compare(arguments: argparse.Namespace) -> int:
+    """Compare the working tree with a revision; return 1 when it is slower."""
+    wanted = choose(arguments.scenario, arguments.build)
+    found, trees = against(arguments.against, wanted, arguments.seconds, arguments.rounds)
+    print(f"\nthe numbers are in {save(found, against=trees)}")
+    for verdict in (Verdict.UNSURE, Verdict.SLOWER):
+        named = [f"{one.name} ({one.build})" for one in found if one.verdict is verdict]
+        if named:
+            print(f"{verdict}: {', '.join(named)}")
+    return int(any(one.verdict is Verdict.SLOWER for one in found))
+
+
+def main() -> int:
+    """Do what the command line says."""
+    arguments = parsed()
     print(", ".join(f"{name} {value}" for name, value in about().items()))
+    if arguments.against is not None:
+        return compare(arguments)
     done: list[Table] = []
-    for table in tables(arguments.scenario or list(everything), arguments.seconds, arguments.rounds):
+    for table in tables(arguments.scenario, arguments.seconds, arguments.rounds):
         print(f"\n{table}", flush=True)
         done.append(table)
     print(f"\nthe numbers are in {save(done)}")

@@ -25,6 +25,8 @@ class Variant:
     """Without the extensions, where it is Penstock."""
     command: tuple[str, ...] = ()
     """What runs it, where that is another program that is spoken to likewise."""
+    source: Path | None = None
+    """The folder that Penstock is imported from; else what is installed."""
 
 
 class Worker:
@@ -35,7 +37,7 @@ class Worker:
         self.process = subprocess.Popen(
             command if address is None else [*command, address],
             cwd=ROOT,
-            env=environment(variant.plain),
+            env=environment(variant.plain, variant.source),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -71,7 +73,12 @@ class Worker:
         self.process.stdout.close()
 
 
-def environment(plain: bool) -> dict[str, str]:
-    """Return the environment in which Penstock runs its plain build, or its compiled one where that exists."""
+def environment(plain: bool, source: Path | None = None) -> dict[str, str]:
+    """Return the environment in which Penstock runs its plain build, or its compiled one where that exists.
+
+    With `source` it is imported from there.
+    """
     names = {name: value for name, value in os.environ.items() if name != "PENSTOCK_PURE"}
+    if source is not None:
+        names["PYTHONPATH"] = str(source)
     return names | {"PENSTOCK_PURE": "1"} if plain else names

@@ -6,9 +6,11 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 import penstock
 
@@ -57,6 +59,13 @@ class Table:
         return {"scenario": self.name, "title": self.title, "unit": self.unit, "rows": rows}
 
 
+class Result(Protocol):
+    """What can be kept."""
+
+    def as_object(self) -> dict[str, object]:
+        """Return it as JSON has it."""
+
+
 def about() -> dict[str, object]:
     """Return when and where this runs."""
     return {
@@ -69,9 +78,10 @@ def about() -> dict[str, object]:
     }
 
 
-def save(tables: list[Table]) -> Path:
-    """Write everything to a new file in `results/`, and return its path."""
+def save(results: Sequence[Result], **more: object) -> Path:
+    """Write everything to a new file in `results/`, with `more` that is known of it, and return its path."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
-    path.write_text(json.dumps(about() | {"results": [table.as_object() for table in tables]}, indent=2) + "\n")
+    told = about() | more | {"results": [result.as_object() for result in results]}
+    path.write_text(json.dumps(told, indent=2) + "\n")
     return path

@@ -24,17 +24,22 @@ class Runner:
     method: str
     more: tuple[int, ...] = ()
     count: int = FIRST_COUNT
+    step: int = FIRST_COUNT
+    """Counts are multiples of it."""
     rates: list[float] = field(default_factory=list)
     client_us: list[float] = field(default_factory=list)
     server_us: list[float] = field(default_factory=list)
 
     def prepare(self, seconds: float) -> None:
         """Choose the count that takes about so long."""
-        # The first run of all imports and allocates what later ones have.
-        self._run()
+        self.warm_up()
         while (took := self._run()["seconds"]) < LEAST_SECONDS:
             self.count *= 2
-        self.count = max(round(self.count * seconds / took / FIRST_COUNT), 1) * FIRST_COUNT
+        self.count = max(round(self.count * seconds / took / self.step), 1) * self.step
+
+    def warm_up(self) -> None:
+        """Run once without measuring: the first run of all imports and allocates what later ones have."""
+        self._run()
 
     def measure(self) -> None:
         """Run once."""

@@ -29,11 +29,13 @@ WITHOUT_SOURCE = {
 }
 # Folders of tests that go across the layers.
 ACROSS = {
+    "benchmarks": "what compares two revisions: ratios, rounds and trees",
     "chaos": "links that stall and break, and what judges the chaos laboratory",
     "disk": "the journal on a disk that lies",
     "hostile": "peers that attack, over sockets and without",
     "saboteurs": "known mistakes, which the laboratories must find",
     "sim": "two sessions and a virtual clock",
+    "walk": "how far a call walks through the sources, and how they hang together",
 }
 
 

@@ -1,0 +1,113 @@
+"""What is measured: a number for each row, and what it is made of."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from .circles import circles, graph
+from .names import protocols_named
+from .shape import chains, driver_casts, long_files, long_functions, named, raised_hooks, sniffed_sessions
+from .sources import PACKAGE, Source, read
+
+__all__ = ["Row", "code_rows", "measure", "trace", "trip_rows"]
+
+ROOT: Final = Path(__file__).parent.parent
+SRC: Final = ROOT / "src"
+TRACE_SECONDS: Final = 120.0
+TAPPED: Final = "RSocket, tapped"
+"""The walk of RSocket with a tap on both sides."""
+NAMES: Final = ("Connection", "Inbound", "Acceptor")
+"""Names that should have one meaning each."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number that must not grow.
+
+    Attributes:
+        name: What is counted.
+        number: How many there are.
+        items: Which, for those who want to lower it.
+
+    """
+
+    name: str
+    number: int
+    items: list[str] = field(default_factory=list)
+
+
+def measure() -> list[Row]:
+    """Measure everything.
+
+    Raises:
+        RuntimeError: A call could not be traced.
+
+    """
+    return trip_rows(trace(SRC)) + code_rows(read(SRC / PACKAGE))
+
+
+def trip_rows(walks: dict[str, Any]) -> list[Row]:
+    """Return the rows of the traced calls, by what `trace` returned."""
+    walks = dict(walks)
+    tapped = walks.pop(TAPPED)
+    rows = [
+        Row(f"{protocol}: files, {trip}", len(files), files)
+        for protocol, walk in walks.items()
+        for trip, files in walk["files"].items()
+    ]
+    rows += [Row(f"{protocol}: changes of file, whole call", walk["changes"]) for protocol, walk in walks.items()]
+    rows += [Row(f"{protocol}: functions called, whole call", walk["calls"]) for protocol, walk in walks.items()]
+    return [*rows, Row("RSocket: functions called for a tap", tapped["calls"] - walks["RSocket"]["calls"])]
+
+
+def code_rows(sources: list[Source]) -> list[Row]:
+    """Return the rows that follow from the sources alone."""
+    python = [source for source in sources if source.is_python]
+    found = circles(graph(sources))
+    chain = chains(sources)[0]
+    return [
+        Row("import circles", len(found), [", ".join(circle) for circle in found]),
+        Row("modules in import circles", sum(map(len, found))),
+        Row("depth of inheritance", len(chain), [" -> ".join(chain)]),
+        _listed("files above the waist that name a protocol", protocols_named(sources)),
+        *(_listed(f"types named {name}", places) for name, places in named(python, NAMES).items()),
+        _listed("casts to Driver", [place for source in python for place in driver_casts(source)]),
+        _listed("NotImplementedError raised", [place for source in python for place in raised_hooks(source)]),
+        _listed("sessions asked what they are", [place for source in python for place in sniffed_sessions(source)]),
+        _listed("functions over 40 lines", [place for source in python for place in long_functions(source)]),
+        _listed("files over 400 lines", long_files(sources)),
+        Row("modules in src", len({source.module for source in sources})),
+        Row("lines in src", sum(len(source.lines) for source in sources)),
+    ]
+
+
+def _listed(name: str, items: list[str]) -> Row:
+    return Row(name, len(items), items)
+
+
+def trace(src: Path) -> dict[str, Any]:
+    """Trace the calls of the package in `src`, in a process of their own, on the plain build.
+
+    Raises:
+        RuntimeError: They could not be traced.
+
+    """
+    path = os.pathsep.join([str(src), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-m", "walk.calls"],
+        cwd=ROOT,
+        env=os.environ | {"PENSTOCK_PURE": "1", "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=TRACE_SECONDS,
+    )
+    if done.returncode:
+        raise RuntimeError(f"the calls could not be traced:\n{done.stderr}")
+    walks: dict[str, Any] = json.loads(done.stdout)
+    return walks
