@@ -286,14 +286,14 @@ async def test_calls_wait_for_a_node_that_is_resumed() -> None:
     async with cluster(1, "tcp://127.0.0.1:0") as it:
         async with penstock.balance(it.urls, reconnect=AT_ONCE, settings=Settings(resume=True)) as balancer:
             await numbers(balancer, 1)
-            peer = next(iter(balancer._nodes.values())).peer
-            assert peer._now.link is not None
-            session = peer._now.session
-            peer._now.link.abort()
+            peer = next(iter(balancer._connector.nodes.values())).connector
+            assert peer.latest.link is not None
+            session = peer.latest.session
+            peer.latest.link.abort()
             await until(lambda: not peer.connected)
             assert states(balancer) == ["away"]
             assert await numbers(balancer, 1) == [0]
-            assert peer._now.session is session
+            assert peer.latest.session is session
 
 
 async def test_a_node_that_is_being_resumed_is_not_waited_for_while_there_are_others() -> None:
@@ -302,9 +302,9 @@ async def test_a_node_that_is_being_resumed_is_not_waited_for_while_there_are_ot
         async with penstock.balance(it.urls, reconnect=patient, settings=Settings(resume=True)) as balancer:
             await all_up(balancer)
             await numbers(balancer, 2)
-            peer = balancer._nodes[it.urls[0]].peer
-            assert peer._now.link is not None
-            peer._now.link.abort()
+            peer = balancer._connector.nodes[it.urls[0]].connector
+            assert peer.latest.link is not None
+            peer.latest.link.abort()
             await until(lambda: not peer.connected)
             assert await numbers(balancer, 4) == [1] * 4
 

@@ -11,7 +11,7 @@ import penstock
 from penstock import ApplicationError, ConnectError
 from penstock.aio import budget as module
 from penstock.aio.budget import Budgeted, RetryBudget
-from penstock.aio.reconnecting import LastingPeer
+from penstock.aio.reconnecting import Reconnecting
 from tests.aio.serving import alone
 from tests.waiting import turns, until
 
@@ -126,7 +126,8 @@ async def test_a_server_that_was_restarted_ends_what_is_open_and_the_next_call_w
     server = await penstock.serve(make_service(), url)
     url = server.urls[0]
     async with penstock.connect(url) as peer:
-        assert isinstance(peer, LastingPeer)
+        connector = peer._connector
+        assert isinstance(connector, Reconnecting)
         assert (await peer.call("demo.echo", b"1")).data == b"1"
         open_call = asyncio.ensure_future(peer.call("demo.never"))
         await until(lambda: peer.outstanding == 1)
@@ -146,18 +147,19 @@ async def test_a_budget_that_is_used_up_fails_calls_until_somebody_refills_it(ha
     server = await penstock.serve(make_service(), URL)
     settings = penstock.Settings(session_grace=0.0)
     async with penstock.connect(URL, settings=settings) as peer:
-        assert isinstance(peer, LastingPeer)
+        connector = peer._connector
+        assert isinstance(connector, Reconnecting)
         await peer.call("demo.echo", b"1")
         await server.close(0)
         waiting = asyncio.ensure_future(peer.call("demo.echo", b"2"))
         with pytest.raises((ConnectError, ApplicationError), match=r"reset_budget|disconnected"):
             await waiting
-        await until(lambda: peer._backoff.spent)
+        await until(lambda: connector._backoff.spent)
         async with penstock.serve(make_service(), URL):
             await turns(50)
             with pytest.raises(ConnectError, match=r"retry budget is used up .*reset_budget\(\)"):
                 await peer.call("demo.echo", b"3")
-            assert not peer.closed and not peer.connected
+            assert not peer.closed and not connector.connected
             peer.reset_budget()
             assert (await peer.call("demo.echo", b"4")).data == b"4"
     await alone()
@@ -203,14 +205,15 @@ async def test_interceptors_and_taps_stand_in_nobodys_way(hasty: None) -> None:
     async with penstock.connect(URL, interceptors=[through], taps=[penstock.Tap()], settings=settings) as peer:
         await peer.call("demo.echo", b"1")
         await server.close(0)
-        intercepted, peer = peer, peer._peer  # type: ignore[attr-defined]
-        await until(lambda: peer._backoff.spent)
+        connector = peer._connector
+        assert isinstance(connector, Reconnecting)
+        await until(lambda: connector._backoff.spent)
         async with penstock.serve(make_service(), URL):
-            intercepted.reset_budget()
+            peer.reset_budget()
             # The budget learns of handshakes through taps, too.
-            assert peer._now.session.linked_at is None
+            assert connector.latest.session.linked_at is None
             assert (await peer.call("demo.echo", b"2")).data == b"2"
-            assert peer._now.session.linked_at is not None
+            assert connector.latest.session.linked_at is not None
     await alone()
 
 
@@ -219,15 +222,16 @@ async def test_links_that_hold_give_tries_back(hasty: None, monkeypatch: pytest.
     if holds:
         monkeypatch.setattr(module, "RESTORED", 1e-9)
     async with penstock.serve(make_service(), URL), penstock.connect(URL) as peer:
-        assert isinstance(peer, LastingPeer)
+        connector = peer._connector
+        assert isinstance(connector, Reconnecting)
         for turn in range(12):
-            link = peer._now.link
+            link = connector.latest.link
             assert link is not None
             link.abort()
             if turn >= 4 and not holds:
                 call = asyncio.ensure_future(peer.call("demo.echo", b"1"))
                 await turns(20)
-                assert peer._backoff.spent and not call.done()
+                assert connector._backoff.spent and not call.done()
                 peer.reset_budget()
                 assert (await call).data == b"1"
                 break

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.aio.fakes import FakeHalf, FakeSession
+from tests.aio.fakes import FakeHalf, FakeSession, fake_connection
 from tests.builds import Build
 from tests.waiting import until
 
@@ -21,22 +21,18 @@ class World:
         self.session = FakeSession(build)
         self.service = build.module("penstock.aio.service").Service()
         self.errors = build.module("penstock.errors")
-        base = build.module("penstock.aio.exchanges").Exchanges
-
-        class Quiet(base):  # type: ignore[misc, valid-type]
-            """Writes nothing."""
-
-            def wake(self) -> None:
-                """Nothing."""
-
-        self.exchanges = Quiet(self.session, build.module("penstock.settings").Settings(), self.service)
+        settings = build.module("penstock.settings").Settings()
+        loop = asyncio.get_running_loop()
+        flow = build.module("penstock.aio.flow").Flow(loop, self.session, settings, fake_connection(build), list)
+        self.exchanges = build.module("penstock.aio.exchanges").Exchanges(flow)
+        self.dispatch = build.module("penstock.aio.dispatch").Dispatch(self.exchanges, self.service, list)
 
     def payload(self, data: bytes) -> Any:
         return self.build.module("penstock.payload").Payload(data)
 
     def happen(self, name: str, stream_id: int, *arguments: Any) -> None:
         event = getattr(self.build.module("penstock.events"), name)(stream_id, *arguments)
-        self.exchanges.dispatch([event])
+        self.dispatch.take([event])
 
     def call(self, stream_id: int = STREAM) -> asyncio.Future[Any]:
         future = self.exchanges.calls[stream_id] = asyncio.get_running_loop().create_future()
@@ -44,7 +40,7 @@ class World:
 
     def inbound(self, stream_id: int = STREAM) -> Any:
         module = self.build.module("penstock.aio.inbound")
-        half = self.exchanges.inbound[stream_id] = module.Inbound(self.exchanges, stream_id, 100, 100, True)
+        half = self.exchanges.inbound[stream_id] = module.ReceiveBuffer(self.exchanges, stream_id, 100, 100, True)
         return half
 
     def outbound(self, stream_id: int = STREAM) -> FakeHalf:
@@ -205,7 +201,7 @@ async def test_the_sending_half_alone_owns_no_items(build: Build) -> None:
         assert [verb for verb, *_ in world.session.told] == ["close"]
 
 
-@pytest.mark.parametrize("how", ["abandon", "leave", "release", "fail"])
+@pytest.mark.parametrize("how", ["abandon", "cancel_stream", "release", "fail"])
 async def test_events_of_a_stream_that_was_left_are_dropped(build: Build, how: str) -> None:
     for name, arguments in brought(build):
         world = World(build)
@@ -237,7 +233,7 @@ async def test_what_is_pushed_to_a_stream_that_was_left_is_not_the_connections(b
     seen: list[bytes] = []
     world.service.push(seen.append)
     world.inbound()
-    world.exchanges.leave(STREAM)
+    world.exchanges.cancel_stream(STREAM)
     world.happen("MetadataPushed", STREAM, b"late")
     world.happen("MetadataPushed", 0, b"good")
     assert seen == [b"good"]
@@ -251,7 +247,7 @@ async def test_only_streams_that_are_open_have_owners_where_nobody_is_admitted(b
     request = events.Requested(2, kind, "r", payload, 1, False)
     owned = [events.ItemReceived(1, payload, True), events.Failed(4, ValueError()), events.Closed(None)]
     others = [events.Established(payload, "", ""), request, events.Completed(2), events.MetadataPushed(0, b"m")]
-    without_requests = build.module("penstock.aio.exchanges").without_requests
+    without_requests = build.module("penstock.aio.dispatch").without_requests
     assert without_requests([others[0], owned[0], *others[1:], *owned[1:]]) == owned
 
 
@@ -270,8 +266,8 @@ async def test_a_call_is_abandoned_once(build: Build) -> None:
 async def test_who_leaves_a_stream_cancels_it(build: Build) -> None:
     world = World(build)
     inbound = world.inbound()
-    world.exchanges.leave(STREAM)
-    world.exchanges.leave(STREAM)
+    world.exchanges.cancel_stream(STREAM)
+    world.exchanges.cancel_stream(STREAM)
     assert world.session.told == [("cancel", STREAM)]
     assert isinstance(inbound.error, world.errors.StreamClosed)
     assert world.open() == []
@@ -280,7 +276,7 @@ async def test_who_leaves_a_stream_cancels_it(build: Build) -> None:
 async def test_who_leaves_a_channel_sends_no_more(build: Build) -> None:
     world = World(build)
     _, outbound = world.inbound(), world.outbound()
-    world.exchanges.leave(STREAM)
+    world.exchanges.cancel_stream(STREAM)
     # Where the session has heard the end of what comes, the cancellation does not end what goes.
     assert [verb for verb, *_ in world.session.told] == ["cancel", "fail"]
     assert (outbound.told, world.open()) == (["canceled"], [])
@@ -290,7 +286,7 @@ async def test_who_leaves_a_stream_of_which_only_the_sending_half_is_open_fails_
     # Nothing is received that could be canceled.
     world = World(build)
     outbound = world.outbound()
-    world.exchanges.leave(STREAM)
+    world.exchanges.cancel_stream(STREAM)
     ((verb, stream_id, error),) = world.session.told
     assert (verb, stream_id) == ("fail", STREAM)
     assert isinstance(error, world.errors.Canceled)

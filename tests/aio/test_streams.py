@@ -7,8 +7,9 @@ import pytest
 
 import penstock
 from penstock import ConnectError, Kind, LocalError, MetadataPush, Payload, Settings, UnsupportedKind
+from penstock.aio.connectors import Connector
 from penstock.aio.driver import Driver
-from penstock.aio.streams import LateStream, Wanted
+from penstock.aio.streams import Stream, StreamRequest
 from tests.aio.serving import world
 
 
@@ -91,43 +92,46 @@ async def test_ready_tells_whether_the_next_item_is_here() -> None:
         assert seen == [True, True, False]
 
 
-async def test_a_late_stream_finds_its_connection_when_it_is_opened() -> None:
+class Late(Connector):
+    """Knows its driver only when it is asked for it."""
+
+    def __init__(self, peer: penstock.Peer, *errors: Exception) -> None:
+        super().__init__(Settings())
+        self.peer = peer
+        self.errors = list(errors)
+        self.asked = 0
+
+    async def driver(self) -> Driver:
+        self.asked += 1
+        if self.errors:
+            raise self.errors.pop()
+        return self.peer._driver
+
+
+async def test_a_stream_asks_its_connector_when_it_is_opened() -> None:
     async with world() as w:
-        found: list[Driver] = []
-
-        async def find() -> Driver:
-            found.append(w.peer.stream("count")._driver)
-            return found[-1]
-
-        stream = LateStream(find, Settings(), Wanted(Kind.STREAM, "count", Payload(b"3")))
+        connector = Late(w.peer)
+        stream = Stream(connector, StreamRequest(Kind.STREAM, "count", Payload(b"3")))
         stream.cancel()
-        assert (stream.stream_id, stream.over, stream.error, stream.ready, found) == (0, False, None, False, [])
+        assert (stream.stream_id, stream.over, stream.error, stream.ready) == (0, False, None, False)
+        assert connector.asked == 0
         async with stream:
             assert [item.data async for item in stream] == [b"0", b"1", b"2"]
-        assert len(found) == 1
+        assert connector.asked == 1
 
 
-async def test_a_late_stream_that_finds_none_can_be_opened_later() -> None:
+async def test_a_stream_whose_connector_fails_can_be_opened_later() -> None:
     async with world() as w:
-        errors = [ConnectError("away")]
-
-        async def find() -> Driver:
-            if errors:
-                raise errors.pop()
-            return w.peer.stream("count")._driver
-
-        stream = LateStream(find, Settings(), Wanted(Kind.STREAM, "count", Payload(b"1")))
+        connector = Late(w.peer, ConnectError("away"))
+        stream = Stream(connector, StreamRequest(Kind.STREAM, "count", Payload(b"1")))
         with pytest.raises(ConnectError):
             await stream.__aenter__()
         assert [item.data async for item in stream] == [b"0"]
 
 
-def test_a_late_stream_checks_its_credit_at_once() -> None:
-    async def find() -> Driver:
-        raise AssertionError
-
+def test_a_stream_checks_its_credit_at_once() -> None:
     with pytest.raises(LocalError, match="credit is 0"):
-        LateStream(find, Settings(), Wanted(Kind.STREAM, "count", Payload(), credit=0))
+        Stream(Connector(Settings()), StreamRequest(Kind.STREAM, "count", Payload(), credit=0))
 
 
 def old_service(told: list[object], reached: asyncio.Event) -> penstock.Service:

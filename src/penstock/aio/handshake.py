@@ -10,7 +10,7 @@ from ..connection import Connection
 from ..errors import Mismatch, SetupRejected, UnsupportedKind
 from ..schema.converter import Converter
 from ..schema.formats import KNOWN, format_of
-from .admission import Acceptor, Admitted, Setup
+from .setup import Acceptor, Admitted, Setup
 
 __all__ = ["Validator", "handshake", "rehandshake"]
 

@@ -1,10 +1,13 @@
 cimport cython
 
 from ..payload cimport Payload, PayloadRun
+from .exchanges cimport Exchanges
+from .flow cimport Flow
 
 
-cdef class Inbound:
-    cdef public object driver
+cdef class ReceiveBuffer:
+    cdef public Exchanges exchanges
+    cdef Flow flow
     cdef public object stream_id
     cdef public Py_ssize_t window
     cdef public Py_ssize_t least

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import LimitExceeded
 from ..payload import MetadataPush, Payload, PayloadRun
+from .exchanges import Exchanges
 
 if TYPE_CHECKING:
     from ..wire.columns import ColumnBuilder
-    from .driver import Driver
 
-__all__ = ["NEVER", "Inbound"]
+__all__ = ["NEVER", "ReceiveBuffer"]
 
 NEVER: Final = 1 << 62
 """More than there can be."""
@@ -24,15 +24,15 @@ PUSH_OVERHEAD: Final = 64
 """What pushed metadata costs to hold beyond its bytes."""
 
 
-class Inbound:
-    """Holds at most a window of items between the driver, which brings them, and one consumer.
+class ReceiveBuffer:
+    """Holds at most a window of items between dispatch, which brings them, and one consumer.
 
     The peer may send `window` items; as many as the consumer takes are asked for anew, half a window at a
     time, so that the peer need not stop and no item costs a frame of its own. A consumer that takes them
     fast gets a larger window, as long as it holds few bytes.
 
     Args:
-        driver: Whose stream it is.
+        exchanges: Those of the session.
         stream_id: The stream.
         window: Items that were asked for when the stream was opened.
         most: Items to which the window may grow.
@@ -62,8 +62,9 @@ class Inbound:
         "builder",
         "cut",
         "cut_count",
-        "driver",
         "error",
+        "exchanges",
+        "flow",
         "least",
         "max_bytes",
         "max_rows",
@@ -80,8 +81,9 @@ class Inbound:
         "window",
     )
 
-    def __init__(self, driver: Driver, stream_id: int, window: int, most: int, manual: bool) -> None:
-        self.driver = driver
+    def __init__(self, exchanges: Exchanges, stream_id: int, window: int, most: int, manual: bool) -> None:
+        self.exchanges = exchanges
+        self.flow = exchanges.flow
         self.stream_id = stream_id
         self.window = window
         self.least = window
@@ -89,7 +91,7 @@ class Inbound:
         self.threshold = NEVER if manual else (window + 1) // 2
         self.owed = 0
         self.octets = 0
-        self.asked: float = driver.loop.time()
+        self.asked: float = self.flow.loop.time()
         self.cut: Iterator[Payload] = iter(())
         self.cut_count = 0
         self.at = 0
@@ -103,7 +105,7 @@ class Inbound:
         self.error: Exception | None = None
         self.waiter: Future[None] | None = None
 
-    # For the driver.
+    # For dispatch.
 
     def item(self, payload: Payload) -> None:
         """Take an item."""
@@ -136,17 +138,17 @@ class Inbound:
             return
         # No credit bounds what is pushed: what waits has the limit of one item's.
         self.pushed += len(metadata) + PUSH_OVERHEAD
-        limit = self.driver.settings.max_metadata_bytes
+        limit = self.flow.settings.max_metadata_bytes
         if self.pushed > limit:
             why = f"stream {self.stream_id}: pushed metadata of more than max_metadata_bytes ({limit}) waits"
             self.ended(LimitExceeded(f"{why}; take items faster"))
-            self.driver.leave(self.stream_id)
+            self.exchanges.cancel_stream(self.stream_id)
             return
         self.pending.append(MetadataPush(metadata))
         self.wake()
 
     def ended(self, error: Exception | None) -> None:
-        """Learn that no more items come."""
+        """Mark the stream as finished."""
         if not self.over:
             self.over = True
             self.error = error
@@ -168,7 +170,7 @@ class Inbound:
 
     def arrival(self) -> Future[None]:
         """Return a future that is done when there is something to look at."""
-        self.waiter = waiter = self.driver.loop.create_future()
+        self.waiter = waiter = self.flow.loop.create_future()
         return waiter
 
     def consumed(self, count: int) -> None:
@@ -184,14 +186,14 @@ class Inbound:
             if self.most > self.least:
                 count += self._change()
             if count > 0:
-                self.driver.request(self.stream_id, count)
+                self.exchanges.request(self.stream_id, count)
         self.owed = 0
 
     def _change(self) -> int:
         """Let the window grow or shrink; return by how many items."""
-        now = self.driver.loop.time()
+        now = self.flow.loop.time()
         quick = now - self.asked < GROW_SECONDS
-        limit = self.driver.settings.max_credit_bytes
+        limit = self.flow.settings.max_credit_bytes
         before = self.window
         # What arrived in about half a window tells what a whole one holds, and one of twice the size.
         if 2 * self.octets > limit:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from ..aio.intercept import Request
+from ..aio.handlers import Request
 from ..errors import FrameError
 from ..payload import Payload
 from ..river.tracing import MAX_CHARACTERS

@@ -25,8 +25,9 @@ from penstock import (
     Settings,
     SetupRejected,
 )
+from penstock.aio.admission import Admission
 from penstock.aio.driver import Driver
-from penstock.aio.watching import WatchedDriver, Watchers
+from penstock.aio.observers import Observers
 from penstock.events import ItemReceived
 from penstock.protocols import acceptor, client_session
 from tests.aio.serving import make_service
@@ -74,35 +75,36 @@ def service() -> Service:
 # Which driver.
 
 
-async def test_what_nobody_watches_has_the_plain_driver() -> None:
+async def test_only_what_is_installed_stands_around_a_session() -> None:
     async def look(request: Request, after: Next) -> Any:
         return await after(request)
 
-    def made(watchers: Watchers, offered: Service) -> Driver:
+    def made(observers: Observers, offered: Service, is_client: bool = True) -> Driver:
         settings = Settings()
-        connection = Connection("rsocket", "place", True)
-        return watchers.driver(client_session("rsocket", settings), settings, offered, connection)
+        connection = Connection("rsocket", "place", is_client)
+        return observers.driver(client_session("rsocket", settings), settings, offered, connection)
 
     plain = Service()
-    driver = made(Watchers(), plain)
-    assert (type(driver), driver.service, driver.name) == (Driver, plain, "place")
+    driver = made(Observers(), plain)
+    assert (driver.sink, driver.admission, driver.taps) == (driver.dispatch, None, None)
+    assert (driver.dispatch.service, driver.name) == (plain, "place")
     assert type(driver.session).__name__ == "RSocketSession"
-    for watchers in (Watchers([Notes()]), Watchers(hook=Hook()), Watchers(always=True)):
-        watched = made(watchers, plain)
-        assert (type(watched), watched.service) == (WatchedDriver, plain)
-    assert type(made(Watchers(hook=Hook()), plain).session).__name__ == "RSocketSession"
-    offered = Service(interceptors=[look])
-    intercepted = made(Watchers(), offered)
-    assert type(intercepted) is WatchedDriver
-    assert intercepted.service is not offered
+    tapped = made(Observers([Notes()]), plain)
+    assert tapped.session is tapped.taps and tapped.sink is tapped.dispatch
+    hooked = made(Observers(hook=Hook()), plain)
+    assert hooked.sink is hooked.admission and type(hooked.session).__name__ == "RSocketSession"
+    served = made(Observers(), plain, is_client=False)
+    assert served.sink is served.admission
+    intercepted = made(Observers(), Service(interceptors=[look]))
+    assert type(intercepted.dispatch.service) is not Service
 
 
-async def test_servers_and_clients_without_watchers_are_as_plain_as_before() -> None:
+async def test_nothing_stands_before_dispatch_once_a_client_is_admitted() -> None:
     async with penstock.serve(service(), URL) as server, penstock.connect(URL) as peer:
         await peer.call("echo", b"x")
         (driver,) = server._drivers.values()
-        assert type(driver) is Driver
-        assert driver.service is server._service
+        assert (driver.sink, driver.admission) == (driver.dispatch, None)
+        assert driver.dispatch.service is server._service
 
 
 # Hooks.
@@ -172,8 +174,8 @@ async def test_nothing_more_is_read_before_the_hook_is_entered() -> None:
             await peer.fire("log", b"x")
         await turns(20)
         (driver,) = server._drivers.values()
-        assert isinstance(driver, WatchedDriver)
-        assert driver._held == []
+        assert isinstance(driver.admission, Admission)
+        assert driver.admission._waiting == []
         hook.may_enter.set()
         assert (await peer.call("echo", b"x")).data == b"x"
 
