@@ -638,7 +638,7 @@ async def test_a_connection_that_held_begins_the_count_anew(
     errors, module = build.module("penstock.errors"), build.module("penstock.aio.reconnecting")
     monkeypatch.setattr(module, "HELD", 0.0 if held else 1000.0)
     resets: list[Any] = []
-    monkeypatch.setattr(build.module("penstock.aio.backoff").Backoff, "reset", lambda backoff: resets.append(backoff))
+    monkeypatch.setattr(build.module("penstock.aio.reconnect").Backoff, "reset", lambda backoff: resets.append(backoff))
     dialer = FakeDialer(build)
     connector = module.Reconnecting(dialer, policy_of(build, attempts=2))
     await connector.open()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from penstock.aio import budget, client
+from penstock.aio import client
 from penstock.aio.driver import Driver
 from penstock.aio.exchanges import Exchanges
 from penstock.aio.inbound import ReceiveBuffer
@@ -105,7 +105,7 @@ def budget_never_refilled() -> Sabotage:
 
     def policy(protocol: str, reconnect: Any) -> Any:
         if reconnect is False and protocol == "river":
-            return None, budget.RetryBudget
+            return None, reconnect.RetryBudget
         return real(protocol, reconnect)
 
     return replaced((client, "_policy", policy))

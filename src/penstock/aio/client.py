@@ -12,14 +12,12 @@ from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..urls import parse_url
 from .admission import ConnectionHook
-from .backoff import Backoff, resuming
-from .budget import Budgeted
 from .connectors import Direct
 from .dialer import Dialer, Said
 from .handlers import Interceptor, check_interceptor
 from .observers import Observers
 from .peer import Peer
-from .reconnect import Reconnect
+from .reconnect import Backoff, BudgetedReconnect, Reconnect, resuming
 from .reconnecting import Reconnecting
 from .service import Service
 
@@ -108,7 +106,7 @@ def _policy(
         return reconnect, reconnect.resuming
     if reconnect is False or not connects_anew(protocol):
         return None, resuming
-    budgeted = Budgeted()
+    budgeted = BudgetedReconnect()
     return budgeted, budgeted.resuming
 
 

@@ -17,9 +17,9 @@ from ..payload import Payload
 from ..protocols import client_session, fitting
 from ..settings import Settings
 from ..urls import Url
-from .backoff import Backoff
 from .driver import Driver
 from .observers import Observers
+from .reconnect import Backoff
 from .service import Service
 
 __all__ = ["Dialer", "Said", "payload_of"]
