@@ -5,9 +5,6 @@ from .exchanges cimport Exchanges
 from .flow cimport Flow
 
 
-cdef int NEW, USABLE, DRAINING, CLOSED
-
-
 cdef class Driver:
     cdef object __weakref__
     cdef public object loop
