@@ -32,6 +32,7 @@ class FakeSession:
         self.link_wanted = True
         self.calls_by_streams = False
         self.full = False
+        self.durable: Any = None
 
     def ask_kinds(self, kind_of: Callable[[str], Any]) -> None:
         self.kind_of = kind_of

@@ -124,7 +124,7 @@ async def test_a_disk_that_is_always_busy_does_not_make_the_streams_that_were_le
         withheld = frozenset({7, 100_000})
 
     world.driver.admission = None
-    world.driver.kept = Kept()
+    world.driver._durable = Kept()
     for stream in range(1, 10_000, 2):
         world.driver.exchanges.left.add(stream)
         world.driver.flush()
@@ -145,18 +145,18 @@ async def test_streams_that_were_left_are_forgotten_once_all_events_are_handed_o
     for holder in ("nobody", "an acceptor", "a disk"):
         left.add(1)
         world.driver.admission = None
-        world.driver.kept = None
+        world.driver._durable = None
         if holder == "an acceptor":
             world.driver.admission = SimpleNamespace(withholds=True)
         elif holder == "a disk":
-            world.driver.kept = Kept()
+            world.driver._durable = Kept()
         # What was said before the stream was left is dropped.
         if holder != "an acceptor":
             world.session.events = [world.events.ItemReceived(1, payload, False)]
         world.driver.flush()
         assert left == (set() if holder == "nobody" else {1})
     assert world.session.verbs("close") == []
-    world.driver.kept = None
+    world.driver._durable = None
     world.driver.flush()
     world.session.events = [world.events.ItemReceived(1, payload, False)]
     world.driver.flush()

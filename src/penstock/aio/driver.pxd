@@ -17,12 +17,12 @@ cdef class Driver:
     cdef public object sink
     cdef public object admission
     cdef public object taps
-    cdef public object kept
     cdef public int state
     cdef public object error
     cdef public object over
     cdef public object on_change
     cdef object _unlinked
+    cdef public object _durable
     cdef list _signs
     cdef object _timer
     cdef double _timer_due

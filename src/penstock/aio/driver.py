@@ -11,7 +11,7 @@ from typing import Any, Final
 from ..connection import Connection
 from ..errors import OwnerMissing, SessionClosed, SessionError
 from ..events import Closed, Draining, Established, Event, LeaseGranted, Unlinked
-from ..session import Kept, Session
+from ..session import Session
 from ..settings import Settings
 from ..transports import Link
 from .dispatch import Dispatch
@@ -57,7 +57,6 @@ class Driver:
         sink: What events go to: `dispatch`, or what stands in front of it.
         admission: What admits the connection, as long as it may have to; None: nothing does.
         taps: The session, where taps are installed.
-        kept: The session, where it holds what happens until that is durable; None: it does not.
         state: NEW, USABLE, DRAINING or CLOSED.
         error: Why the session is over, unless this side closed it.
         on_change: Called when the session takes no new streams any more, when it is over, which may be long before a
@@ -68,6 +67,7 @@ class Driver:
 
     __slots__ = (
         "__weakref__",
+        "_durable",
         "_signs",
         "_timer",
         "_timer_due",
@@ -78,7 +78,6 @@ class Driver:
         "error",
         "exchanges",
         "flow",
-        "kept",
         "loop",
         "on_change",
         "over",
@@ -107,7 +106,6 @@ class Driver:
         self.sink: Sink = self.dispatch
         self.admission: Gatekeeper | None = None
         self.taps: TappedSession | None = None
-        self.kept: Kept | None = None
         self.state = NEW
         self.error: Exception | None = None
         self.on_change: Callable[[Driver], None] | None = None
@@ -118,7 +116,10 @@ class Driver:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = inf
         session.ask_kinds(self.dispatch.kind_of)
-        if not connection.is_client and hasattr(session, "rehandshake"):
+        self._durable = session.durable
+        if self._durable is not None:
+            self._durable.watch(self.flow.storage_backlogged)
+        if not connection.is_client:
             connection.renew = self._renew
 
     @property
@@ -212,7 +213,7 @@ class Driver:
             self.sink.take(happened)
             happened = session.take_events()
         if self.exchanges.left and not (self.admission is not None and self.admission.withholds):
-            self.exchanges.forget_left(self.kept)
+            self.exchanges.forget_left(self._durable)
         flow.write()
         flow.batching = False
         if session.full:
@@ -302,7 +303,7 @@ class Driver:
     async def _renew(self) -> None:
         """Ask the client who it is, and wait until its answer is accepted. See :func:`penstock.rehandshake`."""
         if self.state != CLOSED:
-            self.session.rehandshake(self.loop.time())  # type: ignore[attr-defined]
+            self.session.rehandshake(self.loop.time())
             await self._sign()
         if self.state == CLOSED:
             raise SessionClosed("the session has ended, and with it the rehandshake") from self.error

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ..errors import ApplicationError, Canceled, LocalError, OwnerMissing, StreamClosed
 from ..events import Event
 from ..payload import Payload
-from ..session import Kept
+from ..session import Durable
 from .flow import Flow
 from .leasing import LeaseWaiters
 from .ports import ReceivingHalf, SendingHalf
@@ -200,10 +200,10 @@ class Exchanges:
             error = OwnerMissing(f"stream {stream_id}: nobody owns it, and {name} came; please report this defect")
             self.session.close(self.flow.loop.time(), error)
 
-    def forget_left(self, kept: Kept | None) -> None:
+    def forget_left(self, durable: Durable | None) -> None:
         """Forget the streams that were left of which no more events are to come."""
-        if kept is None or kept.settled:
+        if durable is None or durable.settled:
             self.left.clear()
         elif len(self.left) > MAX_LEFT:
             # A busy session always has something that waits for storage.
-            self.left &= kept.withheld
+            self.left &= durable.withheld

@@ -279,7 +279,7 @@ class Reconnecting(Connector):
         """Have another session, and wait before it is tried, unless that shall be `at_once`."""
         if self._over is not None:
             return
-        self._backoff.linked(getattr(self.latest.session, "linked_at", None))
+        self._backoff.linked(self.latest.session.linked_at)
         if self.latest.state >= DRAINING:
             self._leaving.add(self.latest)
             task = self.latest.loop.create_task(self._retire(self.latest))

@@ -193,6 +193,10 @@ class RSocketSession(Links):
             raise UnsupportedKind(f"{self._dialect.name} pushes metadata to connections alone, not to streams")
         self._outbound.control(Frame(FrameType.METADATA_PUSH, stream_id, 0, 0, metadata))
 
+    def rehandshake(self, now: float) -> None:
+        """Refuse: the set-up comes once, or again by a new session."""
+        raise UnsupportedKind(f"{self._dialect.name} has no way to ask a client again who it is")
+
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: at once with `error`, else when the streams that are open have ended."""
         if self._state == CLOSED:
