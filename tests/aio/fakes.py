@@ -33,6 +33,8 @@ class FakeSession:
         self.calls_by_streams = False
         self.full = False
         self.durable: Any = None
+        self.linked_at: float | None = None
+        self.excused = False
 
     def ask_kinds(self, kind_of: Callable[[str], Any]) -> None:
         self.kind_of = kind_of

@@ -63,34 +63,34 @@ def take(inbound: Any, build: Build, count: int, octets: int = 1) -> None:
     while count:
         some = min(count, inbound.threshold)
         inbound.run(run(build, *[bytes(octets)] * some))
-        while inbound.cut_more():
-            list(inbound.cut)
+        while inbound.prepare():
+            list(inbound.ready)
         count -= some
 
 
 def test_half_a_window_is_asked_for_at_a_time(build: Build, world: World) -> None:
     inbound = half(build, world, 10)
     for _ in range(4):
-        inbound.consumed(1)
+        inbound.consume(1)
     assert world.requests == []
-    inbound.consumed(1)
+    inbound.consume(1)
     assert world.requests == [5]
-    inbound.consumed(12)
+    inbound.consume(12)
     assert world.requests == [5, 12]
 
 
 def test_a_window_of_one_is_asked_for_one_by_one(build: Build, world: World) -> None:
     inbound = half(build, world, 1)
-    inbound.consumed(1)
-    inbound.consumed(1)
+    inbound.consume(1)
+    inbound.consume(1)
     assert world.requests == [1, 1]
 
 
 def test_nothing_is_asked_for_by_itself_in_manual_mode_or_after_the_end(build: Build, world: World) -> None:
-    half(build, world, 10, manual=True).consumed(1000)
+    half(build, world, 10, manual=True).consume(1000)
     over = half(build, world, 10)
     over.ended(None)
-    over.consumed(1000)
+    over.consume(1000)
     assert world.requests == []
 
 
@@ -108,7 +108,7 @@ def test_a_window_grows_to_its_limit_while_items_are_taken_fast(build: Build, wo
     take(inbound, build, 500)
     assert inbound.window == 64
     # Whatever the window is, the peer has leave for just that many more than were consumed.
-    assert 10 + sum(world.requests) == 505 - inbound.owed + 64
+    assert 10 + sum(world.requests) == 505 - inbound.consumed + 64
 
 
 def test_a_window_does_not_grow_for_a_slow_consumer(build: Build, world: World) -> None:
@@ -127,7 +127,7 @@ def test_a_window_does_not_grow_beyond_its_bytes_and_shrinks_where_items_do(buil
     assert inbound.window == 20
     take(inbound, build, 100, octets=1_000)
     assert inbound.window == 10
-    assert 10 + sum(world.requests) == 200 - inbound.owed + 10
+    assert 10 + sum(world.requests) == 200 - inbound.consumed + 10
 
 
 def test_items_and_runs_are_cut_in_the_order_in_which_they_came(build: Build, world: World) -> None:
@@ -136,9 +136,9 @@ def test_items_and_runs_are_cut_in_the_order_in_which_they_came(build: Build, wo
     inbound.item(payload(b"1"))
     inbound.run(run(build, b"2", b"3"))
     inbound.item(payload(b"4"))
-    assert inbound.cut_more()
-    assert [item.data for item in inbound.cut] == [b"1", b"2", b"3", b"4"]
-    assert not inbound.cut_more()
+    assert inbound.prepare()
+    assert [item.data for item in inbound.ready] == [b"1", b"2", b"3", b"4"]
+    assert not inbound.prepare()
 
 
 def test_no_more_items_are_cut_than_half_a_window(build: Build, world: World) -> None:
@@ -148,8 +148,8 @@ def test_no_more_items_are_cut_than_half_a_window(build: Build, world: World) ->
     inbound.run(run(build, b"2", b"3", b"4", b"5"))
     inbound.item(payload(b"6"))
     cuts = []
-    while inbound.cut_more():
-        cuts.append(b"".join(item.data for item in inbound.cut))
+    while inbound.prepare():
+        cuts.append(b"".join(item.data for item in inbound.ready))
         # Until the next ones are wanted, the last of these is not consumed.
         assert sum(world.requests) == 3 * (len(cuts) - 1)
     assert cuts == [b"123", b"456"]
@@ -161,12 +161,12 @@ def test_rows_go_on_where_single_items_stopped(build: Build, world: World) -> No
     builder = build.module("penstock.wire.columns").ColumnBuilder()
     inbound.run(run(build, b"1", b"2", b"3", b"4"))
     inbound.run(run(build, b"5"))
-    assert inbound.cut_more()
-    assert next(inbound.cut).data == b"1"
+    assert inbound.prepare()
+    assert next(inbound.ready).data == b"1"
     assert not inbound.fill(builder, 100, 100)
     assert rows(builder) == [b"2", b"3", b"4", b"5"]
-    assert sum(world.requests) + inbound.owed == 5
-    assert not inbound.cut_more()
+    assert sum(world.requests) + inbound.consumed == 5
+    assert not inbound.prepare()
 
 
 def rows(builder: Any) -> list[bytes]:
@@ -216,18 +216,18 @@ def test_what_arrives_while_rows_are_gathered_goes_into_the_batch_at_once(build:
     inbound.item(payload(b"3"))
     # The consumer waits for just these: they are consumed, and more is asked for.
     assert (len(builder), inbound.pending) == (4, [])
-    assert sum(world.requests) + inbound.owed == 4
+    assert sum(world.requests) + inbound.consumed == 4
     # What does not fit is not consumed, and nothing that comes after it.
     inbound.run(run(build, b"4", b"5"))
     inbound.item(payload(b"6"))
     assert len(inbound.pending) == 2
-    assert sum(world.requests) + inbound.owed == 4
+    assert sum(world.requests) + inbound.consumed == 4
     inbound.gather(None, 0, 0)
     assert inbound.fill(builder, 5, 100)
     assert rows(builder) == [b"0", b"1", b"2", b"3"]
     assert not inbound.fill(builder, 5, 100)
     assert rows(builder) == [b"4", b"5", b"6"]
-    assert sum(world.requests) + inbound.owed == 7
+    assert sum(world.requests) + inbound.consumed == 7
 
 
 def test_metadata_that_is_pushed_faster_than_items_are_taken_ends_the_stream(build: Build) -> None:
@@ -238,7 +238,7 @@ def test_metadata_that_is_pushed_faster_than_items_are_taken_ends_the_stream(bui
     inbound.on_push = taken.append
     for _ in range(500):
         inbound.push(bytes(100))
-        assert not inbound.cut_more()
+        assert not inbound.prepare()
     assert (len(taken), world.left) == (500, [])
     for _ in range(500):
         inbound.push(bytes(100))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Any, Final, TypeAlias
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack
+from typing import Final
 
-from ..connection import Connection
 from ..errors import (
     ApplicationError,
     LimitExceeded,
@@ -25,18 +24,14 @@ from .dispatch import without_requests
 from .driver import Driver
 from .flow import ADMISSION, HOOK
 from .intercept import bound
-from .setup import Acceptor, Admitted, Setup, Verdict, certificate_of
+from .setup import Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of
 
-__all__ = ["REJECTED", "Admission", "ConnectionHook", "ended"]
+__all__ = ["REJECTED", "Admission", "ended"]
 
 logger = logging.getLogger("penstock.aio")
 
-ConnectionHook: TypeAlias = Callable[[Connection], AbstractAsyncContextManager[Any]]
-"""Returns what is entered when a connection is established, and exited when it is closed."""
-
-# RSocket 1.0, Error Codes.
-UNSUPPORTED: Final = 0x002
 REJECTED: Final = 0x003
+"""RSocket 1.0, Error Codes."""
 
 LEAVE_TIMEOUT: Final = 1.0
 """Seconds that a hook has to exit while somebody waits for it."""
@@ -48,13 +43,6 @@ ASKING: Final = 1
 ENTERING: Final = 2
 OPEN: Final = 3
 REFUSED: Final = 4
-
-
-def accept(setup: Setup) -> None:
-    """Accept everybody, unless a strict client uses an unknown MIME type: the acceptor of servers without one."""
-    if setup.strict and not setup.understood:
-        what = f"metadata is {setup.metadata_mime!r} and data is {setup.data_mime!r}"
-        raise SetupRejected(f"not understood, and the set-up is strict: {what}", UNSUPPORTED)
 
 
 class Admission:
@@ -79,22 +67,9 @@ class Admission:
     """
 
     __slots__ = (
-        "_acceptor",
-        "_asking",
-        "_asks_again",
-        "_certificate",
-        "_closed",
-        "_driver",
-        "_entered",
-        "_held",
-        "_hook",
-        "_hooked",
-        "_refusal",
-        "_tasks",
-        "_waiting",
-        "asked",
-        "state",
-    )
+        "_acceptor", "_asking", "_asks_again", "_certificate", "_closed", "_driver", "_entered", "_held",
+        "_hook", "_hooked", "_refusal", "_tasks", "_waiting", "asked", "state"
+    )  # fmt: skip
 
     def __init__(
         self,

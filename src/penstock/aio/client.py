@@ -11,7 +11,6 @@ from ..protocols import connects_anew
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..urls import parse_url
-from .admission import ConnectionHook
 from .connectors import Direct
 from .dialer import Dialer, Said
 from .handlers import Interceptor, check_interceptor
@@ -20,6 +19,7 @@ from .peer import Peer
 from .reconnect import Backoff, BudgetedReconnect, Reconnect, resuming
 from .reconnecting import Reconnecting
 from .service import Service
+from .setup import ConnectionHook
 
 __all__ = ["Connecting", "connect"]
 

@@ -66,27 +66,10 @@ class Driver:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_durable",
-        "_signs",
-        "_timer",
-        "_timer_due",
-        "_unlinked",
-        "admission",
-        "connection",
-        "dispatch",
-        "error",
-        "exchanges",
-        "flow",
-        "loop",
-        "on_change",
-        "over",
-        "session",
-        "settings",
-        "sink",
-        "state",
-        "taps",
-    )
+        "__weakref__", "_durable", "_signs", "_timer", "_timer_due", "_unlinked", "admission", "connection",
+        "dispatch", "error", "exchanges", "flow", "loop", "on_change", "over", "session", "settings", "sink",
+        "state", "taps"
+    )  # fmt: skip
 
     def __init__(
         self,

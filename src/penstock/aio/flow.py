@@ -60,26 +60,10 @@ class Flow:
     """
 
     __slots__ = (
-        "_fires",
-        "_holds",
-        "_link_full",
-        "_storage_full",
-        "_taken",
-        "_unsent",
-        "_waited",
-        "_waiters",
-        "batching",
-        "connection",
-        "flush",
-        "link",
-        "loop",
-        "name",
-        "paused",
-        "senders",
-        "session",
-        "settings",
-        "withheld",
-    )
+        "_fires", "_holds", "_link_full", "_storage_full", "_taken", "_unsent", "_waited", "_waiters",
+        "batching", "connection", "flush", "link", "loop", "name", "paused", "senders", "session", "settings",
+        "withheld"
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ class Items:
     def ready(self) -> bool:
         """Whether the next item has arrived already."""
         inbound = self._inbound
-        return inbound is not None and (length_hint(inbound.cut) > 0 or len(inbound.pending) > 0)
+        return inbound is not None and (length_hint(inbound.ready) > 0 or len(inbound.pending) > 0)
 
     def batches(self, max_rows: int | None = None, max_bytes: int | None = None) -> AsyncIterator[pyarrow.RecordBatch]:
         """Return the items as record batches with the columns `data` and `metadata`; needs pyarrow.
@@ -61,9 +61,9 @@ class Items:
     async def _items(self) -> AsyncGenerator[Payload, None]:
         inbound = await self._opened()
         while True:
-            for payload in inbound.cut:
+            for payload in inbound.ready:
                 yield payload
-            if not inbound.cut_more():
+            if not inbound.prepare():
                 if inbound.over:
                     break
                 await inbound.arrival()

@@ -10,13 +10,13 @@ from ..connection import Connection
 from ..session import Session
 from ..settings import Settings
 from ..tap import Tap
-from .admission import Admission, ConnectionHook, ended
+from .admission import Admission, ended
 from .connectors import Direct
 from .driver import Driver
 from .intercept import bound
 from .peer import Peer
 from .service import Service
-from .setup import Acceptor
+from .setup import Acceptor, ConnectionHook
 from .tapping import TappedSession, Taps
 
 __all__ = ["Observers"]

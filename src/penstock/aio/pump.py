@@ -86,21 +86,9 @@ class Half:
     """
 
     __slots__ = (
-        "at",
-        "credit",
-        "exchanges",
-        "flow",
-        "fragment_bytes",
-        "large",
-        "many",
-        "name",
-        "over",
-        "put",
-        "room",
-        "session",
-        "source",
-        "stream_id",
-    )
+        "at", "credit", "exchanges", "flow", "fragment_bytes", "large", "many", "name", "over", "put", "room",
+        "session", "source", "stream_id"
+    )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Any, name: str) -> None:
         self.exchanges = exchanges

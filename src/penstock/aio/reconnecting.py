@@ -41,22 +41,9 @@ class Reconnecting(Connector):
     """
 
     __slots__ = (
-        "_again",
-        "_backoff",
-        "_changed",
-        "_dialer",
-        "_failed",
-        "_hooks",
-        "_known",
-        "_leaving",
-        "_made",
-        "_opened",
-        "_over",
-        "_policy",
-        "_retired",
-        "peer",
-        "trouble",
-    )
+        "_again", "_backoff", "_changed", "_dialer", "_failed", "_hooks", "_known", "_leaving", "_made",
+        "_opened", "_over", "_policy", "_retired", "peer", "trouble"
+    )  # fmt: skip
 
     def __init__(self, dialer: Dialer, policy: Reconnect, changed: Callable[[], None] = lambda: None) -> None:
         super().__init__(dialer.settings)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from ..connection import Connection
-from ..errors import LocalError
+from ..errors import LocalError, SetupRejected
 from ..payload import Payload
 from ..transports import Link
 from .service import Service
 
-__all__ = ["CURRENT", "Acceptor", "Admitted", "Setup", "Verdict", "certificate_of", "current_connection"]
+__all__ = [
+    "CURRENT", "Acceptor", "Admitted", "ConnectionHook", "Setup", "Verdict", "accept", "certificate_of",
+    "current_connection",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,20 @@ Acceptor = Callable[[Setup], "Verdict | Awaitable[Verdict]"]
 reaches the client, any other error only tells it that it was rejected. It may return the service for this connection,
 or an :class:`Admitted`, which tells handlers who the client is; None means the server's service. A coroutine that takes
 longer than `Settings.acceptor_timeout` is canceled, and its connection closed."""
+
+
+ConnectionHook: TypeAlias = Callable[[Connection], AbstractAsyncContextManager[Any]]
+"""Returns what is entered when a connection is established, and exited when it is closed."""
+
+UNSUPPORTED: Final = 0x002
+"""RSocket 1.0, Error Codes."""
+
+
+def accept(setup: Setup) -> None:
+    """Accept everybody, unless a strict client uses an unknown MIME type: the acceptor of servers without one."""
+    if setup.strict and not setup.understood:
+        what = f"metadata is {setup.metadata_mime!r} and data is {setup.data_mime!r}"
+        raise SetupRejected(f"not understood, and the set-up is strict: {what}", UNSUPPORTED)
 
 
 def certificate_of(link: Link) -> bytes | None:
