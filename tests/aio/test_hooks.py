@@ -23,6 +23,7 @@ from penstock import (
     SessionError,
     Settings,
     SetupRejected,
+    current_connection,
 )
 from penstock.aio.admission import Admission
 from penstock.events import ItemReceived
@@ -50,6 +51,7 @@ class Hook:
     @asynccontextmanager
     async def _entered(self, connection: Connection) -> AsyncIterator[None]:
         self.connections.append(connection)
+        assert current_connection() is connection
         self.told.append("entering")
         try:
             await self.may_enter.wait()

@@ -7,31 +7,21 @@ import inspect
 import logging
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
+from contextvars import copy_context
 from typing import Final
 
-from ..errors import (
-    ApplicationError,
-    LimitExceeded,
-    LocalError,
-    PenstockError,
-    SessionClosed,
-    SessionError,
-    SetupRejected,
-)
+from ..errors import ApplicationError, LimitExceeded, LocalError, PenstockError, SessionClosed, SessionError
 from ..events import Closed, Draining, Established, Event, MetadataPushed, Requested, Unlinked
 from ..transports import Link
 from .dispatch import without_requests
 from .driver import Driver
 from .flow import ADMISSION, HOOK
 from .intercept import bound
-from .setup import Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of
+from .setup import CURRENT, Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of, rejection
 
-__all__ = ["REJECTED", "Admission", "ended"]
+__all__ = ["Admission", "ended"]
 
 logger = logging.getLogger("penstock.aio")
-
-REJECTED: Final = 0x003
-"""RSocket 1.0, Error Codes."""
 
 LEAVE_TIMEOUT: Final = 1.0
 """Seconds that a hook has to exit while somebody waits for it."""
@@ -137,8 +127,8 @@ class Admission:
     def abandon(self) -> None:
         """Stop waiting for the acceptor, because this side ends the connection; nothing that is held is served."""
         if self.state < ENTERING and not self._end():
-            ended, self._held = without_requests(self._held), []
-            self._accepted(ended)
+            rest, self._held = without_requests(self._held), []
+            self._accepted(rest)
 
     async def entered(self) -> None:
         """Wait until the hook is entered. Raises what it raised; then the connection is closed."""
@@ -201,9 +191,9 @@ class Admission:
             return False
         if self._asking is not None:
             self._asking.cancel()
-        ended, self._held = without_requests(self._held), []
+        rest, self._held = without_requests(self._held), []
         self._unlock()
-        self._accepted(ended)
+        self._accepted(rest)
         return True
 
     def _newest(self) -> Established | None:
@@ -290,13 +280,9 @@ class Admission:
 
     def _reject(self, error: Exception) -> None:
         """End the session; the client learns why as far as that is meant for it."""
-        if not isinstance(error, SetupRejected):
-            if not isinstance(error, PenstockError):
-                logger.error("the acceptor failed", exc_info=error)
-            error = SetupRejected("the server refused the set-up", REJECTED)
-        elif error.code is None:
-            error = SetupRejected(error.message, REJECTED)
-        self._give_up(error)
+        if not isinstance(error, PenstockError):
+            logger.error("the acceptor failed", exc_info=error)
+        self._give_up(rejection(error))
 
     def _give_up(self, error: Exception) -> None:
         self._held = without_requests(self._held)
@@ -329,7 +315,9 @@ class Admission:
 
     def _enter(self) -> None:
         if self._hook is not None and self._hooked is None:
-            self._hooked = self._driver.loop.create_task(self._run(self._hook))
+            context = copy_context()
+            context.run(CURRENT.set, self._driver.connection)
+            self._hooked = self._driver.loop.create_task(self._run(self._hook), context=context)
             self._tasks.add(self._hooked)
             self._hooked.add_done_callback(self._tasks.discard)
 

@@ -16,7 +16,8 @@ cdef class Dispatch:
 
     @cython.locals(event=Event)
     cpdef take(self, list happened)
-    cdef _deliver(self, list happened)
+    cdef _other(self, Event event)
+    cdef _run(self, RunReceived event)
     cdef _item(self, ItemReceived event)
     cdef _end(self, event)
     cdef _begin(self, event)

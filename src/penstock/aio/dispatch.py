@@ -40,6 +40,7 @@ REJECTED: Final = 0x202
 ROUTE_CHARACTERS: Final = 100
 """How much of an unknown route an error repeats."""
 
+_enter, _leave = CURRENT.set, CURRENT.reset
 # Plain integers are compared faster than members of an enumeration.
 _CALL = int(Kind.CALL)
 _FIRE = int(Kind.FIRE)
@@ -72,38 +73,47 @@ class Dispatch:
     # Events.
 
     def take(self, happened: list[Event]) -> None:
-        """Handle the events of one batch, in order; handlers that begin meanwhile know their connection."""
-        token = CURRENT.set(self.flow.connection)
+        """Handle the events of one batch, in order; handlers that run meanwhile know their connection."""
+        token = None
         try:
-            self._deliver(happened)
-        finally:
-            CURRENT.reset(token)
-
-    def _deliver(self, happened: list[Event]) -> None:
-        exchanges = self.exchanges
-        for event in happened:
-            kind = type(event)
-            if kind is ItemReceived:
-                self._item(event)  # type: ignore[arg-type]
-            elif kind is Requested:
-                self._begin(event)  # type: ignore[arg-type]
-            elif kind is RunReceived:
-                inbound = exchanges.inbound.get(event.stream_id)
-                if inbound is not None:
-                    inbound.run(event.run)  # type: ignore[attr-defined]
+            for event in happened:
+                kind = type(event)
+                if kind is ItemReceived:
+                    self._item(event)  # type: ignore[arg-type]
+                elif kind is RunReceived:
+                    self._run(event)  # type: ignore[arg-type]
                 else:
-                    exchanges.unowned(event)
-            elif kind is CreditGranted:
-                half = exchanges.outbound.get(event.stream_id)
-                # A half that has ended by itself may see a late grant.
-                if half is not None:
-                    half.granted()
-            elif kind is MetadataPushed:
-                self._pushed(event)  # type: ignore[arg-type]
-            elif event.stream_id:
-                self._end(event)
-            else:
-                self._tell(event)
+                    # Items wake their consumers only in the next turn of the loop; everything else may run handlers.
+                    if token is None:
+                        token = _enter(self.flow.connection)
+                    if kind is Requested:
+                        self._begin(event)  # type: ignore[arg-type]
+                    else:
+                        self._other(event)
+        finally:
+            if token is not None:
+                _leave(token)
+
+    def _other(self, event: Event) -> None:
+        kind = type(event)
+        if kind is CreditGranted:
+            half = self.exchanges.outbound.get(event.stream_id)
+            # A half that has ended by itself may see a late grant.
+            if half is not None:
+                half.granted()
+        elif kind is MetadataPushed:
+            self._pushed(event)  # type: ignore[arg-type]
+        elif event.stream_id:
+            self._end(event)
+        else:
+            self._tell(event)
+
+    def _run(self, event: RunReceived) -> None:
+        inbound = self.exchanges.inbound.get(event.stream_id)
+        if inbound is not None:
+            inbound.run(event.run)
+        else:
+            self.exchanges.unowned(event)
 
     def _item(self, event: ItemReceived) -> None:
         exchanges = self.exchanges

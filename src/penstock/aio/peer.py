@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError
+from asyncio import CancelledError, Future
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol, TypeAlias
 
@@ -47,6 +47,20 @@ def request_of(route: str, data: bytes | str | Payload, metadata: RequestMetadat
         metadata = metadata.addressed(route)
         routed = True
     return data if isinstance(data, Payload) else Payload(data, metadata), routed
+
+
+def _ready(connector: Connector) -> Driver | None:
+    """Return the driver that takes output now, if there is one."""
+    driver = connector.current
+    return None if driver is None or driver.flow.paused else driver
+
+
+def _pending(driver: Driver, stream_id: int) -> Future[Payload]:
+    """Return the future of a call that was opened, and have its request written."""
+    future: Future[Payload] = driver.loop.create_future()
+    driver.exchanges.calls[stream_id] = future
+    driver.flow.wake()
+    return future
 
 
 class Peer:
@@ -298,9 +312,7 @@ class Peer:
         """
         if self._interceptors:
             return await self._intercepted(kind, route, payload, routed, outgoing)
-        driver = self._connector.current
-        if driver is None or driver.flow.paused:
-            driver = await self._connector.driver()
+        driver = _ready(self._connector) or await self._connector.driver()
         if routed:
             route = ""
         try:
@@ -313,20 +325,17 @@ class Peer:
         if kind is _FIRE:
             driver.flow.wake()
             return None
-        exchanges = driver.exchanges
-        future = driver.loop.create_future()
-        exchanges.calls[stream_id] = future
+        future = _pending(driver, stream_id)
         if outgoing is not None:
-            pump(exchanges, stream_id, 0, outgoing)
-        driver.flow.wake()
+            pump(driver.exchanges, stream_id, 0, outgoing)
         try:
             return await future
         except CancelledError:
-            exchanges.abandon(stream_id)
+            driver.exchanges.abandon(stream_id)
             raise
         finally:
             if outgoing is not None:
-                exchanges.cancel_stream(stream_id)
+                driver.exchanges.cancel_stream(stream_id)
 
     def _stream(self, wanted: StreamRequest) -> Stream:
         """Return a stream or channel that is not open yet."""

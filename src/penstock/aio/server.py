@@ -20,7 +20,6 @@ from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..transports import Discard, Link, Listener, Refused
 from ..urls import Url, parse_url
-from .admission import REJECTED
 from .background import Background
 from .connectors import Direct
 from .driver import Driver
@@ -28,7 +27,7 @@ from .limits import Limits
 from .observers import Observers
 from .peer import Peer
 from .service import Service
-from .setup import Acceptor, ConnectionHook, certificate_of
+from .setup import REJECTED, Acceptor, ConnectionHook, certificate_of
 
 if TYPE_CHECKING:
     from ..store import SessionFolder

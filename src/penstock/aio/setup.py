@@ -15,8 +15,8 @@ from ..transports import Link
 from .service import Service
 
 __all__ = [
-    "CURRENT", "Acceptor", "Admitted", "ConnectionHook", "Setup", "Verdict", "accept", "certificate_of",
-    "current_connection",
+    "CURRENT", "REJECTED", "Acceptor", "Admitted", "ConnectionHook", "Setup", "Verdict", "accept", "certificate_of",
+    "current_connection", "rejection",
 ]  # fmt: skip
 
 
@@ -74,8 +74,9 @@ longer than `Settings.acceptor_timeout` is canceled, and its connection closed."
 ConnectionHook: TypeAlias = Callable[[Connection], AbstractAsyncContextManager[Any]]
 """Returns what is entered when a connection is established, and exited when it is closed."""
 
+# RSocket 1.0, Error Codes.
 UNSUPPORTED: Final = 0x002
-"""RSocket 1.0, Error Codes."""
+REJECTED: Final = 0x003
 
 
 def accept(setup: Setup) -> None:
@@ -83,6 +84,13 @@ def accept(setup: Setup) -> None:
     if setup.strict and not setup.understood:
         what = f"metadata is {setup.metadata_mime!r} and data is {setup.data_mime!r}"
         raise SetupRejected(f"not understood, and the set-up is strict: {what}", UNSUPPORTED)
+
+
+def rejection(error: Exception) -> SetupRejected:
+    """Return what a client is told when its acceptor raises `error`: nothing, unless that is a SetupRejected."""
+    if isinstance(error, SetupRejected):
+        return error if error.code is not None else SetupRejected(error.message, REJECTED)
+    return SetupRejected("the server refused the set-up", REJECTED)
 
 
 def certificate_of(link: Link) -> bytes | None:
