@@ -314,7 +314,6 @@ NAMING = {
 """Files and folders that name one all the same, and why."""
 SNIFFING = {
     "aio/tapping.py": "forwards all that the waist names",
-    "aio/watching.py": "asks whether a session is tapped",
 }
 """Files that look into a session, and why."""
 

@@ -14,6 +14,12 @@ SRC = TESTS.parent / "src"
 
 # Test files that belong to no single source file, and why.
 WITHOUT_SOURCE = {
+    "aio/test_balance_nodes.py": "balancing: nodes that refuse, come and go",
+    "aio/test_hooks.py": "admission: connection hooks",
+    "aio/test_reconnecting_ends.py": "reconnecting: sessions that are resumed, and servers that drain",
+    "aio/test_reconnecting_served.py": "reconnecting: servers that go and come",
+    "aio/test_requests.py": "dispatch: requests, and the answers of handlers",
+    "aio/test_task_pump.py": "pumps: sources that are awaited",
     "aio/test_farewells.py": "all protocols and transports: what both sides say when they close",
     "test_docs.py": "README and docs: what they say",
     "test_failures.py": "the page of failures: the tests that it names",

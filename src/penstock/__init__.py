@@ -15,19 +15,19 @@ _build.install()
 
 if TYPE_CHECKING:
     from ._build import ACCELERATED
-    from .aio.admission import Admitted, Setup
     from .aio.balance import Balancer, balance
     from .aio.client import connect
-    from .aio.current import current_connection
+    from .aio.handlers import Next, Request
     from .aio.handshake import handshake, rehandshake
-    from .aio.intercept import Next, Request
+    from .aio.items import Items
     from .aio.loop import run
     from .aio.metrics import Metrics, MetricsSnapshot
     from .aio.peer import Peer
     from .aio.reconnect import Reconnect
     from .aio.server import Server, serve
     from .aio.service import Service
-    from .aio.streams import Items, Stream
+    from .aio.setup import Admitted, Setup, current_connection
+    from .aio.streams import Stream
     from .aio.typed_peer import TypedPeer, TypedStream, typed
     from .connection import Connection
     from .errors import (
@@ -162,14 +162,14 @@ __all__ = [
 _MODULES = {
     "ACCELERATED": "_build",
     "AdaptiveLease": "leases",
-    "Admitted": "aio.admission",
+    "Admitted": "aio.setup",
     "Balancer": "aio.balance",
     "Bearer": "rsocket.extensions.authentication",
     "Connection": "connection",
     "Custom": "rsocket.extensions.authentication",
     "FixedLease": "leases",
     "IntervalLease": "leases",
-    "Items": "aio.streams",
+    "Items": "aio.items",
     "Journal": "journal",
     "Kind": "kinds",
     "Lease": "leases",
@@ -178,17 +178,17 @@ _MODULES = {
     "MetadataPush": "payload",
     "Metrics": "aio.metrics",
     "MetricsSnapshot": "aio.metrics",
-    "Next": "aio.intercept",
+    "Next": "aio.handlers",
     "Outcome": "tap",
     "Payload": "payload",
     "PayloadRun": "payload",
     "Peer": "aio.peer",
     "Reconnect": "aio.reconnect",
-    "Request": "aio.intercept",
+    "Request": "aio.handlers",
     "Server": "aio.server",
     "Service": "aio.service",
     "Settings": "settings",
-    "Setup": "aio.admission",
+    "Setup": "aio.setup",
     "Simple": "rsocket.extensions.authentication",
     "Stream": "aio.streams",
     "Tap": "tap",
@@ -198,7 +198,7 @@ _MODULES = {
     "TypedStream": "aio.typed_peer",
     "balance": "aio.balance",
     "connect": "aio.client",
-    "current_connection": "aio.current",
+    "current_connection": "aio.setup",
     "handshake": "aio.handshake",
     "rehandshake": "aio.handshake",
     "run": "aio.loop",

@@ -11,9 +11,9 @@ import trustme
 
 import penstock
 from penstock import Kind, Payload, Service, Settings, Setup, SetupRejected
-from penstock.aio.admission import Acceptor
+from penstock.aio.setup import Acceptor
 from penstock.protocols import client_session
-from tests.aio.fakes import FakeSession
+from tests.aio.fakes import FakeSession, fake_connection
 from tests.builds import Build
 from tests.waiting import turns, until
 
@@ -244,19 +244,20 @@ async def test_streams_learn_their_end_while_a_new_set_up_is_looked_at(build: Bu
     events, errors, payload = module("penstock.events"), module("penstock.errors"), module("penstock.payload").Payload
     session = FakeSession(build)
     settings, service = module("penstock.settings").Settings(), module("penstock.aio.service").Service()
-    driver = module("penstock.aio.driver").Driver(session, settings, service, "peer")
-    connection = module("penstock.connection").Connection("river", "", False)
+    driver = module("penstock.aio.driver").Driver(session, settings, service, fake_connection(build))
 
     async def wait(setup: object) -> None:
         await asyncio.get_running_loop().create_future()
 
-    inbound = driver.inbound[1] = module("penstock.aio.inbound").Inbound(driver, 1, 5, 5, True)
-    call = driver.calls[3] = driver.loop.create_future()
-    gate = module("penstock.aio.admission").Gate(driver, connection, wait)
+    exchanges = driver.exchanges
+    inbound = exchanges.inbound[1] = module("penstock.aio.inbound").ReceiveBuffer(exchanges, 1, 5, 5, True)
+    call = exchanges.calls[3] = driver.loop.create_future()
+    gates = module("penstock.aio.admission")
+    driver.sink = driver.admission = gate = gates.Admission(driver, wait, None, set())
     kind = module("penstock.kinds").Kind.CALL
     session.events = [events.Established(payload(b"again"), "", ""), events.ItemReceived(3, payload(b"x"), True)]
     driver.flush()
-    assert gate.waits and not call.done()
+    assert gate.state == gates.ASKING and not call.done()
     await turns(1)
     lost = errors.LinkLost("away")
     ends = [events.Failed(1, lost), events.Closed(lost)]

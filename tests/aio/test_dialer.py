@@ -7,9 +7,9 @@ import pytest
 
 from penstock import ConnectError, Payload, Settings
 from penstock.aio import dialer as module
-from penstock.aio.backoff import Backoff
 from penstock.aio.dialer import Dialer
 from penstock.aio.driver import Driver
+from penstock.aio.reconnect import Backoff
 from penstock.aio.service import Service
 from penstock.urls import parse_url
 from tests.aio.fakes import FakeLink

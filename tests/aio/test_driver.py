@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.aio.fakes import FakeLink, FakeSession
+from tests.aio.fakes import FakeLink, FakeSession, fake_connection
 from tests.builds import Build
 from tests.waiting import turns, until
 
@@ -22,15 +23,12 @@ class World:
         self.settings = build.module("penstock.settings").Settings(**settings)
         self.service = build.module("penstock.aio.service").Service()
         self.unlinked = 0
-        self.driver = self.module.Driver(self.session, self.settings, self.service, "tcp://peer:1", self._unlinked)
+        connection = fake_connection(build)
+        self.driver = self.module.Driver(self.session, self.settings, self.service, connection, self._unlinked)
         self.link = self.new_link()
 
     def _unlinked(self) -> None:
         self.unlinked += 1
-
-    def pass_through(self, happened: list[Any]) -> list[Any]:
-        """Hold everything, in the place of a gate."""
-        return []
 
     def new_link(self) -> FakeLink:
         link = FakeLink(self.driver)
@@ -58,7 +56,7 @@ async def test_a_new_link_gets_what_the_session_has_to_say(build: Build) -> None
     link = world.new_link()
     assert world.session.told[-1] == ("link_up",)
     assert link.written == [b"set-up"]
-    assert not world.driver.paused
+    assert not world.driver.flow.paused
 
 
 async def test_what_a_read_causes_is_written_once_at_its_end(build: Build) -> None:
@@ -68,7 +66,7 @@ async def test_what_a_read_causes_is_written_once_at_its_end(build: Build) -> No
     @world.service.call("r")
     def handler(request: Any) -> bytes:
         world.session.output.append(b"answer")
-        world.driver.wake()
+        world.driver.flow.wake()
         written_before.extend(world.link.written)
         return b""
 
@@ -86,7 +84,7 @@ async def test_what_is_said_between_reads_is_written_once_a_turn(build: Build) -
     world = World(build)
     for word in (b"a", b"b", b"c"):
         world.session.output.append(word)
-        world.driver.wake()
+        world.driver.flow.wake()
     assert world.link.written == []
     await turns(1)
     assert world.link.written == [b"a", b"b", b"c"]
@@ -97,7 +95,7 @@ async def test_much_is_written_before_the_end_of_its_batch(build: Build) -> None
     many = 1_000
     for _ in range(many):
         world.session.output.append(b"x")
-        world.driver.wake()
+        world.driver.flow.wake()
     assert many - 100 < len(world.link.written) < many
 
 
@@ -125,19 +123,19 @@ async def test_a_disk_that_is_always_busy_does_not_make_the_streams_that_were_le
         settled = False
         withheld = frozenset({7, 100_000})
 
-    world.driver.gate = None
-    world.driver.kept = Kept()
+    world.driver.admission = None
+    world.driver._durable = Kept()
     for stream in range(1, 10_000, 2):
-        world.driver.left.add(stream)
+        world.driver.exchanges.left.add(stream)
         world.driver.flush()
-        assert len(world.driver.left) <= 1_025
-        assert stream < 7 or 7 in world.driver.left
+        assert len(world.driver.exchanges.left) <= 1_025
+        assert stream < 7 or 7 in world.driver.exchanges.left
 
 
 async def test_streams_that_were_left_are_forgotten_once_all_events_are_handed_out(build: Build) -> None:
     world = World(build)
     payload = build.module("penstock.payload").Payload(b"x")
-    left = world.driver.left
+    left = world.driver.exchanges.left
 
     class Kept:
         """A session that holds events until they are durable."""
@@ -146,20 +144,19 @@ async def test_streams_that_were_left_are_forgotten_once_all_events_are_handed_o
 
     for holder in ("nobody", "an acceptor", "a disk"):
         left.add(1)
-        world.driver.gate = None
-        world.driver.kept = None
+        world.driver.admission = None
+        world.driver._durable = None
         if holder == "an acceptor":
-            world.driver.gate = world
+            world.driver.admission = SimpleNamespace(withholds=True)
         elif holder == "a disk":
-            world.driver.kept = Kept()
-        assert world.driver.withholds() == (holder == "an acceptor")
+            world.driver._durable = Kept()
         # What was said before the stream was left is dropped.
         if holder != "an acceptor":
             world.session.events = [world.events.ItemReceived(1, payload, False)]
         world.driver.flush()
         assert left == (set() if holder == "nobody" else {1})
     assert world.session.verbs("close") == []
-    world.driver.kept = None
+    world.driver._durable = None
     world.driver.flush()
     world.session.events = [world.events.ItemReceived(1, payload, False)]
     world.driver.flush()
@@ -170,7 +167,7 @@ async def test_without_a_link_output_stays_where_it_is(build: Build) -> None:
     world = World(build)
     world.driver.link_lost(None)
     world.session.output = [b"x"]
-    world.driver.wake()
+    world.driver.flow.wake()
     await turns(3)
     assert world.session.output == [b"x"]
     assert world.new_link().written == [b"x"]
@@ -194,7 +191,7 @@ async def test_a_session_that_lost_its_link_asks_for_another(build: Build) -> No
     error = ValueError("cable")
     world.driver.link_lost(error)
     assert world.session.told[-1] == ("link_down", error)
-    assert (world.unlinked, world.driver.paused, world.driver.over.done()) == (1, True, False)
+    assert (world.unlinked, world.driver.flow.paused, world.driver.over.done()) == (1, True, False)
 
 
 async def test_a_session_that_is_over_asks_for_no_link(build: Build) -> None:
@@ -280,7 +277,7 @@ async def test_closing_waits_for_what_is_open(build: Build) -> None:
 
 async def test_what_outlasts_the_grace_is_ended(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(build)
-    monkeypatch.setattr(world.module, "LAST_WORDS", 0.0)
+    monkeypatch.setattr(world.module, "CLOSE_TIMEOUT", 0.0)
     closing = asyncio.ensure_future(world.driver.close(0))
     await until(lambda: len(world.session.verbs("close")) == 2)
     error = world.session.told[-1][1]
@@ -294,7 +291,7 @@ async def test_what_outlasts_the_grace_is_ended(build: Build, monkeypatch: pytes
 
 async def test_a_link_that_outlasts_its_session_is_broken(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(build)
-    monkeypatch.setattr(world.module, "LAST_WORDS", 0.0)
+    monkeypatch.setattr(world.module, "CLOSE_TIMEOUT", 0.0)
     world.end_session()
     closing = asyncio.ensure_future(world.driver.close(0))
     await until(lambda: "abort" in world.link.told)
@@ -307,7 +304,7 @@ async def test_closing_cancels_handlers_and_names_those_that_go_on(
     build: Build, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = World(build)
-    monkeypatch.setattr(world.module, "LAST_WORDS", 0.0)
+    monkeypatch.setattr(world.module, "CLOSE_TIMEOUT", 0.0)
     released = asyncio.Event()
     seen = []
 
@@ -329,7 +326,7 @@ async def test_closing_cancels_handlers_and_names_those_that_go_on(
     world.driver.link_lost(None)
     await closing
     assert seen == ["canceled"]
-    assert "a handler goes on although it was canceled" in caplog.text and "stubborn" in caplog.text
+    assert "handler did not stop after cancellation" in caplog.text and "stubborn" in caplog.text
     released.set()
     await until(lambda: not world.driver.tasks)
 
@@ -355,5 +352,5 @@ async def test_a_session_may_ask_what_kind_a_route_is(build: Build) -> None:
     world.service.stream("s")(lambda request: [])
     assert world.session.kind_of("s").name == "STREAM"
     other = build.module("penstock.aio.service").Service()
-    world.driver.serve(other)
+    world.driver.dispatch.service = other
     assert world.session.kind_of("s") is None

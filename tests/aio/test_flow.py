@@ -15,9 +15,9 @@ from tests.waiting import turns, until
 
 async def test_who_sends_waits_for_room_in_the_link(build: Build) -> None:
     world = World(build)
-    half = world.driver.outbound[1] = FakeHalf()
+    half = world.driver.exchanges.outbound[1] = FakeHalf()
     world.driver.writing_paused()
-    assert world.driver.paused
+    assert world.driver.flow.paused
     waiting = [asyncio.ensure_future(world.driver.writable()) for _ in range(2)]
     await turns(5)
     assert not any(each.done() for each in waiting)
@@ -35,7 +35,7 @@ async def test_output_that_leaves_the_link_is_a_sign_of_life(build: Build) -> No
     def looked(waiting: int, taken: int) -> bool:
         told.clear()
         world.link.waiting, world.link.taken = waiting, taken
-        world.driver.look()
+        world.driver.flow.look()
         return ("progressed",) in told
 
     # What waits for the first time tells nothing yet; then each byte that leaves does.
@@ -62,11 +62,11 @@ async def test_a_link_that_fills_up_is_looked_at_before_the_next_timer(build: Bu
 async def test_another_link_begins_with_nothing_that_waited(build: Build) -> None:
     world = World(build)
     world.link.waiting = 1_000_000
-    world.driver.look()
+    world.driver.flow.look()
     other = type(world.link)(world.driver)
     other.taken = 5
     world.driver.attach(other)
-    world.driver.look()
+    world.driver.flow.look()
     assert ("progressed",) not in world.session.told
 
 
@@ -146,11 +146,11 @@ async def test_nothing_is_read_while_too_many_handlers_of_what_was_fired_run(bui
 
 async def test_reading_goes_on_when_nothing_speaks_against_it_any_more(build: Build) -> None:
     world = World(build, max_streams=1, output_high_bytes=1)
-    world.driver.fire_started()
+    world.driver.flow.fire_started()
     world.driver.writing_paused()
     world.link.waiting = 1_000
     world.driver.received(b"")
-    world.driver.fire_ended()
+    world.driver.flow.fire_ended()
     assert world.link.told == ["pause_reading"]
     world.driver.writing_resumed()
     assert world.link.told == ["pause_reading", "resume_reading"]
@@ -169,27 +169,27 @@ async def test_a_session_that_is_full_is_brought_nothing_more(build: Build) -> N
 
 async def test_who_sends_waits_for_a_disk_that_is_behind(build: Build) -> None:
     world = World(build)
-    world.driver.outbound[2] = half = FakeHalf()
-    world.driver.disk_waits(True)
-    assert world.driver.paused
+    world.driver.exchanges.outbound[2] = half = FakeHalf()
+    world.driver.flow.storage_backlogged(True)
+    assert world.driver.flow.paused
     # The link has room again, and the disk has not.
     world.driver.writing_paused()
     world.driver.writing_resumed()
-    assert world.driver.paused and half.told == []
+    assert world.driver.flow.paused and half.told == []
     world.session.output = [b"durable"]
-    world.driver.disk_waits(False)
-    assert not world.driver.paused and half.told == ["resumed"]
+    world.driver.flow.storage_backlogged(False)
+    assert not world.driver.flow.paused and half.told == ["resumed"]
     assert world.link.written == [b"durable"]
 
 
 async def test_a_disk_that_has_caught_up_makes_no_room_in_the_link(build: Build) -> None:
     world = World(build)
-    world.driver.disk_waits(True)
+    world.driver.flow.storage_backlogged(True)
     world.driver.writing_paused()
-    world.driver.disk_waits(False)
-    assert world.driver.paused
+    world.driver.flow.storage_backlogged(False)
+    assert world.driver.flow.paused
     world.driver.writing_resumed()
-    assert not world.driver.paused
+    assert not world.driver.flow.paused
     world.driver.link_lost(None)
-    world.driver.disk_waits(False)
-    assert world.driver.paused
+    world.driver.flow.storage_backlogged(False)
+    assert world.driver.flow.paused

@@ -1,323 +1,251 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from tests.aio.fakes import FakeDriver, FakeLoop
-from tests.builds import Build
+import penstock
+from penstock import ApplicationError, Kind, LocalError, Next, Payload, Peer, Rejected, Request, SessionClosed
+from penstock.aio.streams import Stream
+from tests.aio.serving import make_service
 from tests.waiting import until
 
-STREAM = 2
+URL = "rsocket+memory://asked"
 
 
-@pytest.fixture
-def driver(build: Build) -> FakeDriver:
-    """A driver for handlers that never wait."""
-    return FakeDriver(build, FakeLoop())
+@asynccontextmanager
+async def asking(*interceptors: Any, seen: list[object] | None = None) -> AsyncIterator[Peer]:
+    service = make_service([] if seen is None else seen, asyncio.Event())
+    async with penstock.serve(service, URL), penstock.connect(URL, interceptors=interceptors) as peer:
+        yield peer
 
 
-def running(build: Build) -> FakeDriver:
-    return FakeDriver(build, asyncio.get_running_loop())
+async def untouched(request: Request, after: Next) -> Any:
+    return await after(request)
 
 
-def ask(build: Build, driver: FakeDriver, kind: str, route: str = "r", credit: int = 0, done: bool = True) -> None:
-    """Bring a request in."""
-    payload = build.module("penstock.payload").Payload(b"request")
-    kinds = build.module("penstock.kinds").Kind
-    event = build.module("penstock.events").Requested(STREAM, kinds[kind], route, payload, credit, done)
-    driver.session.left[STREAM] = credit
-    build.module("penstock.aio.handlers").begin(driver, event)
+async def marked(request: Request, after: Next) -> Any:
+    """Mark what comes back."""
+    result = await after(request)
+    if request.kind in (Kind.STREAM, Kind.CHANNEL):
+
+        async def each() -> AsyncIterator[Payload]:
+            async for item in result:
+                yield Payload(b"<" + item.data + b">")
+
+        return each()
+    return result if result is None else Payload(b"<" + result.data + b">")
 
 
-def answered(driver: FakeDriver) -> list[bytes]:
-    """Return the items of answers, each the last one of its stream."""
-    sent = driver.session.verbs("send")
-    assert all(done for *_, done in sent)
-    return [data for *_, items, _ in sent for data in items]
+async def test_only_a_peer_with_interceptors_pays_for_them() -> None:
+    async with asking() as peer:
+        assert type(peer) is Peer
+        assert type(peer.stream("count")) is Stream
+    async with asking(untouched) as peer:
+        assert type(peer) is Peer
 
 
-# One item for one.
+@pytest.mark.parametrize(("interceptor", "mark"), [(untouched, b"%b"), (marked, b"<%b>")])
+async def test_everything_goes_through(interceptor: Any, mark: bytes) -> None:
+    seen: list[object] = []
+    async with asking(interceptor, seen=seen) as peer:
+        assert (await peer.call("echo", b"x")).data == mark % b"x"
+        await peer.fire("log", b"fired")
+        assert (await peer.upload("sum", b"", [b"1", b"2"])).data == mark % b"3"
+        async with peer.stream("count", b"2") as items:
+            assert [item.data async for item in items] == [mark % b"0", mark % b"1"]
+        assert [item.data async for item in peer.stream("count", b"2")] == [mark % b"0", mark % b"1"]
+        async with peer.channel("double", b"", [b"1", b"2"]) as items:
+            assert [item.data async for item in items] == [mark % b"2", mark % b"4"]
+        await until(lambda: b"fired" in seen)
 
 
-@pytest.mark.parametrize(
-    ("result", "data"), [(b"bytes", b"bytes"), ("text", b"text"), (memoryview(b"view"), b"view"), (None, b"")]
-)
-def test_what_a_function_returns_is_the_answer(build: Build, driver: FakeDriver, result: object, data: bytes) -> None:
-    driver.service.call("r")(lambda request: result)
-    ask(build, driver, "CALL")
-    assert answered(driver) == [data]
-    assert (driver.outbound, driver.tasks) == ({}, set())
+async def test_a_request_may_be_changed() -> None:
+    async def change(request: Request, after: Next) -> Any:
+        assert request.connection.is_client
+        request.route = {"wrong": "count", "add": "sum"}.get(request.route, request.route)
+        request.payload = Payload(request.payload.data + b"0")
+        if request.items is not None:
+            request.items = [*request.items, b"100"]
+        return await after(request)
+
+    async with asking(change) as peer:
+        assert (await peer.call("echo", b"1")).data == b"10"
+        assert len([item async for item in peer.stream("wrong", b"1")]) == 10
+        assert (await peer.upload("add", b"", [b"1"])).data == b"101"
 
 
-def test_a_payload_is_the_answer_as_it_is(build: Build, driver: FakeDriver) -> None:
-    driver.service.call("r")(lambda request: request)
-    ask(build, driver, "CALL")
-    assert answered(driver) == [b"request"]
+async def test_metadata_that_is_routed_travels_as_it_is() -> None:
+    from penstock.rsocket.extensions.metadata import composite, entries, routing
+    from penstock.rsocket.extensions.mimes import ROUTING
+
+    parts = [(ROUTING, routing("echo")), ("text/plain", b"beside")]
+
+    async def route(request: Request, after: Next) -> Any:
+        assert not request.routed
+        request.payload = Payload(request.payload.data, composite(parts))
+        request.routed = True
+        return await after(request)
+
+    async with asking(route) as peer:
+        answer = await peer.call("overruled", b"x")
+        assert (answer.data, entries(answer.metadata or b"")) == (b"x", parts)
 
 
-@pytest.mark.parametrize("credit", [0, 1])
-def test_a_call_that_comes_as_a_stream_is_answered_under_credit(build: Build, driver: FakeDriver, credit: int) -> None:
-    driver.session.calls_by_streams = True
-    driver.service.call("r")(lambda request: b"answer")
-    ask(build, driver, "STREAM", credit=credit)
-    assert driver.session.items(STREAM) == [b"answer"] * credit
-    assert (("complete", STREAM) in driver.session.told) is (credit == 1)
+async def test_errors_reach_interceptors_and_may_be_retried() -> None:
+    tried: list[str] = []
+
+    async def again(request: Request, after: Next) -> Any:
+        try:
+            return await after(request)
+        except ApplicationError as error:
+            tried.append(error.message)
+            request.route = "echo"
+            return await after(request)
+
+    async with asking(again) as peer:
+        assert (await peer.call("fail", b"x")).data == b"x"
+        with pytest.raises(LocalError, match="asked twice"):
+            await anext(aiter(asked_twice(peer)))
+    assert tried == ["boom"]
 
 
-async def test_a_call_that_comes_as_a_stream_may_take_its_time(build: Build) -> None:
-    driver = running(build)
-    driver.session.calls_by_streams = True
+async def asked_twice(peer: Peer) -> AsyncIterator[Payload]:
+    async def twice(request: Request, after: Next) -> Any:
+        await after(request)
+        return await after(request)
 
-    @driver.service.call("r")
-    async def handler(request: Any) -> bytes:
-        await asyncio.sleep(0)
-        return b"later"
-
-    ask(build, driver, "STREAM", credit=1)
-    await until(lambda: ("complete", STREAM) in driver.session.told)
-    assert driver.session.items(STREAM) == [b"later"]
+    async with penstock.connect(URL, interceptors=[twice]) as other:
+        async for item in other.stream("count", b"3"):
+            yield item
 
 
-async def test_a_call_that_nobody_wants_before_it_began_is_closed(build: Build) -> None:
-    driver = running(build)
-    driver.session.calls_by_streams = True
-    called: list[Any] = []
+async def test_an_interceptor_may_answer_itself() -> None:
+    async def cached(request: Request, after: Next) -> Any:
+        if request.kind == Kind.STREAM:
+            return _items(b"a", b"b")
+        return Payload(b"cached")
 
-    @driver.service.call("r")
-    def handler(request: Any) -> Any:
-        called.append(never_begun())
-        return called[0]
-
-    async def never_begun() -> bytes:
-        return b""
-
-    ask(build, driver, "STREAM", credit=1)
-    half = driver.outbound.pop(STREAM, None)
-    if half is not None:
-        half.canceled()
-    await until(lambda: not driver.tasks)
-    # A coroutine that was never begun would warn, and warnings are errors here.
-    assert inspect.getcoroutinestate(called[0]) == inspect.CORO_CLOSED
+    async with asking(cached) as peer:
+        assert (await peer.call("nobody")).data == b"cached"
+        async with peer.stream("nobody") as items:
+            assert items.over
+            assert [item.data async for item in items] == [b"a", b"b"]
 
 
-async def test_what_a_coroutine_returns_is_the_answer(build: Build) -> None:
-    driver = running(build)
-    released = asyncio.Event()
-
-    @driver.service.call("r")
-    async def handler(request: Any) -> Any:
-        await released.wait()
-        return request
-
-    ask(build, driver, "CALL")
-    assert STREAM in driver.outbound
-    released.set()
-    await until(lambda: bool(driver.ended))
-    assert answered(driver) == [b"request"]
-    assert (driver.failed, driver.tasks) == ([], set())
+async def _items(*items: bytes) -> AsyncIterator[Payload]:
+    for item in items:
+        yield Payload(item)
 
 
-@pytest.mark.parametrize("kind", ["CALL", "FIRE", "STREAM", "CHANNEL"])
-def test_nobody_by_that_name_is_a_rejection(build: Build, driver: FakeDriver, kind: str) -> None:
-    ask(build, driver, kind, "nobody" + "x" * 500)
-    ((_, stream_id, error),) = driver.session.verbs("fail")
-    assert stream_id == STREAM
-    assert isinstance(error, build.module("penstock.errors").Rejected)
-    assert kind.lower() in str(error) and "'nobodyxxx" in str(error)
-    # What a peer says is not said back at any length.
-    assert len(str(error)) < 200
-
-
-def test_a_function_that_fails_fails_its_stream_alone(build: Build, driver: FakeDriver) -> None:
-    error = KeyError("a secret")
-
-    @driver.service.call("r")
-    def handler(request: Any) -> bytes:
-        raise error
-
-    ask(build, driver, "CALL")
-    assert driver.failed == [(error, "the call handler 'r'")]
-    assert answered(driver) == []
-
-
-async def test_a_coroutine_that_fails_fails_its_stream_alone(build: Build) -> None:
-    driver = running(build)
-    error = KeyError("a secret")
-
-    @driver.service.call("r")
-    async def handler(request: Any) -> bytes:
-        raise error
-
-    ask(build, driver, "CALL")
-    await until(lambda: bool(driver.ended))
-    assert driver.failed == [(error, "the call handler 'r'")]
-    assert (answered(driver), driver.tasks) == ([], set())
-
-
-def test_what_ends_the_process_is_not_taken_for_a_failure(build: Build, driver: FakeDriver) -> None:
-    @driver.service.call("r")
-    def handler(request: Any) -> bytes:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        ask(build, driver, "CALL")
-
-
-def test_what_is_no_item_is_a_failure(build: Build, driver: FakeDriver) -> None:
-    driver.service.call("r")(lambda request: 5)
-    ask(build, driver, "CALL")
-    assert "int" in str(driver.failed[0][0])
-
-
-async def test_what_is_no_item_in_the_end_is_a_failure(build: Build) -> None:
-    driver = running(build)
-
-    @driver.service.call("r")
-    async def handler(request: Any) -> int:
+async def test_what_is_no_answer_is_told() -> None:
+    async def nothing(request: Request, after: Next) -> Any:
+        await after(request)
         return 5
 
-    ask(build, driver, "CALL")
-    await until(lambda: bool(driver.ended))
-    assert "int" in str(driver.failed[0][0])
+    async with asking(nothing) as peer:
+        with pytest.raises(LocalError, match="returned int; it returns the Payload"):
+            await peer.call("echo")
+        with pytest.raises(LocalError, match="returned int; it returns an async iterable"):
+            async with peer.stream("acount", b"1000000", credit=1):
+                pass
+        # What was opened before that is left.
+        await until(lambda: not peer.outstanding)
 
 
-@pytest.mark.parametrize("stubborn", [False, True])
-async def test_an_answer_that_nobody_wants_is_given_up(build: Build, stubborn: bool) -> None:
-    driver = running(build)
-    seen = []
+async def test_refusing_sends_nothing() -> None:
+    seen: list[object] = []
 
-    @driver.service.call("r")
-    async def handler(request: Any) -> bytes:
+    async def refuse(request: Request, after: Next) -> Any:
+        raise Rejected(message="not now")
+
+    async with asking(refuse, seen=seen) as peer:
+        for ask in (lambda: peer.call("echo"), lambda: peer.fire("log"), lambda: anext(aiter(peer.stream("count")))):
+            with pytest.raises(Rejected, match="not now"):
+                await ask()
+    assert seen == []
+
+
+async def test_canceling_a_call_reaches_the_interceptor() -> None:
+    ended: list[str] = []
+    reached = asyncio.Event()
+
+    async def watch(request: Request, after: Next) -> Any:
         try:
-            await asyncio.get_running_loop().create_future()
-        except asyncio.CancelledError:
-            seen.append("canceled")
-            if not stubborn:
-                raise
-        return b"late"
+            return await after(request)
+        finally:
+            ended.append("interceptor")
 
-    ask(build, driver, "CALL")
-    half = driver.outbound[STREAM]
-    # It has begun.
-    await asyncio.sleep(0)
-    half.canceled()
-    await until(lambda: driver.ended == [half])
-    assert seen == ["canceled"]
-    assert (answered(driver), driver.failed, driver.tasks) == ([], [], set())
+    service = make_service(ended, reached)  # type: ignore[arg-type]
+    async with penstock.serve(service, URL), penstock.connect(URL, interceptors=[watch]) as peer:
+        call = asyncio.create_task(peer.call("never"))
+        await reached.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await until(lambda: len(ended) == 2)
+    assert ended == ["interceptor", "never ended"]
 
 
-async def test_a_handler_that_others_cancel_has_failed(build: Build) -> None:
-    driver = running(build)
+async def test_leaving_closes_what_was_put_around() -> None:
+    seen: list[object] = []
 
-    @driver.service.call("r")
-    async def handler(request: Any) -> bytes:
-        raise asyncio.CancelledError
+    async def watch(request: Request, after: Next) -> Any:
+        items = await after(request)
 
-    ask(build, driver, "CALL")
-    await until(lambda: bool(driver.ended))
-    ((error, _),) = driver.failed
-    assert isinstance(error, asyncio.CancelledError)
+        async def each() -> AsyncIterator[Payload]:
+            try:
+                async for item in items:
+                    yield item
+            finally:
+                seen.append("wrapper")
 
+        return each()
 
-# No answer.
-
-
-def test_what_is_fired_is_not_answered(build: Build, driver: FakeDriver) -> None:
-    seen = []
-    driver.service.fire("r")(lambda request: seen.append(request.data))
-    ask(build, driver, "FIRE")
-    assert (seen, driver.session.told) == ([b"request"], [])
-
-
-async def test_handlers_of_what_is_fired_are_counted(build: Build) -> None:
-    driver = running(build)
-    released = asyncio.Event()
-
-    @driver.service.fire("r")
-    async def handler(request: Any) -> None:
-        await released.wait()
-
-    for count in (1, 2, 3):
-        ask(build, driver, "FIRE")
-        assert driver.fires == count
-    # No stream is open, so nobody can cancel one.
-    assert driver.outbound == {}
-    released.set()
-    await until(lambda: driver.fires == 0)
-    assert (driver.session.told, driver.tasks) == ([], set())
+    async with asking(watch, seen=seen) as peer:
+        async with peer.stream("acount", b"1000000", credit=2) as items:
+            async for _ in items:
+                break
+            assert [(await anext(aiter(items))).data] == [b"1"]
+            assert seen == []
+        assert "wrapper" in seen
+        await until(lambda: "closed" in seen)
+        seen.clear()
+        loop = aiter(peer.stream("acount", b"1000000", credit=2))
+        await anext(loop)
+        await loop.aclose()  # type: ignore[attr-defined]
+        assert "wrapper" in seen
+        await until(lambda: "closed" in seen)
 
 
-# Many items.
+async def test_batches_are_columns_either_way() -> None:
+    async with asking(untouched) as peer, peer.stream("count", b"3") as items:
+        batches = [batch async for batch in items.batches()]
+        assert [value for batch in batches for value in batch["data"].to_pylist()] == [b"0", b"1", b"2"]
+    async with asking(marked) as peer, peer.stream("count", b"5") as items:
+        batches = [batch async for batch in items.batches(max_rows=2)]
+        assert [value for batch in batches for value in batch["data"].to_pylist()] == [b"<%d>" % n for n in range(5)]
+        assert max(batch.num_rows for batch in batches) <= 2
 
 
-def test_a_stream_is_sent_as_credit_allows(build: Build, driver: FakeDriver) -> None:
-    driver.service.stream("r")(lambda request: [b"0", b"1", b"2"])
-    ask(build, driver, "STREAM", credit=2)
-    assert driver.session.items(STREAM) == [b"0", b"1"]
-    driver.session.left[STREAM] = 1
-    driver.outbound[STREAM].granted()
-    assert driver.session.items(STREAM) == [b"0", b"1", b"2"]
-    assert driver.session.verbs("complete") == [("complete", STREAM)]
+async def test_grants_and_arrivals_are_those_of_the_stream() -> None:
+    async with asking(untouched) as peer, peer.stream("count", b"5", credit=1, manual=True) as items:
+        assert await items.arrival()
+        items.grant(4)
+        assert len([item async for item in items]) == 5
+        assert items.stream_id > 0
+    async with asking(marked) as peer, peer.stream("count", b"5") as items:
+        with pytest.raises(LocalError, match="through an interceptor"):
+            await items.arrival()
 
 
-def test_a_channel_asks_for_a_window_and_sends(build: Build, driver: FakeDriver) -> None:
-    @driver.service.channel("r")
-    def handler(request: Any, items: Any) -> Iterator[bytes]:
-        yield request.data
-
-    ask(build, driver, "CHANNEL", credit=1, done=False)
-    assert driver.session.verbs("request") == [("request", STREAM, driver.settings.credit)]
-    assert driver.session.items(STREAM) == [b"request"]
-    assert driver.inbound[STREAM].window == driver.settings.credit
-
-
-def test_a_channel_of_one_item_asks_for_none(build: Build, driver: FakeDriver) -> None:
-    taken = []
-
-    @driver.service.channel("r")
-    def handler(request: Any, items: Any) -> list[bytes]:
-        taken.append(items)
-        return []
-
-    ask(build, driver, "CHANNEL", credit=1, done=True)
-    assert (driver.inbound, driver.session.verbs("request")) == ({}, [])
-    assert len(taken) == 1
-
-
-def test_a_channel_whose_handler_fails_at_once_is_failed(build: Build, driver: FakeDriver) -> None:
-    error = ValueError("broken")
-
-    @driver.service.channel("r")
-    def handler(request: Any, items: Any) -> list[bytes]:
-        raise error
-
-    ask(build, driver, "CHANNEL", credit=1, done=False)
-    assert driver.failed == [(error, "the channel handler 'r'")]
-
-
-def test_an_upload_that_is_answered_takes_no_more_items(build: Build, driver: FakeDriver) -> None:
-    driver.service.upload("r")(lambda request, items: b"enough")
-    ask(build, driver, "CHANNEL", credit=1, done=False)
-    assert answered(driver) == [b"enough"]
-    assert driver.session.told[-1] == ("cancel", STREAM)
-
-
-async def test_an_upload_reads_its_items_to_the_end(build: Build) -> None:
-    driver = running(build)
-
-    @driver.service.upload("r")
-    async def handler(request: Any, items: Any) -> bytes:
-        return b" ".join([item.data async for item in items])
-
-    ask(build, driver, "CHANNEL", credit=1, done=False)
-    inbound = driver.inbound[STREAM]
-    payload = build.module("penstock.payload").Payload
-    inbound.item(payload(b"a"))
-    inbound.item(payload(b"b"))
-    inbound.ended(None)
-    await until(lambda: bool(driver.ended))
-    assert answered(driver) == [b"a b"]
+async def test_a_closed_connection_is_told_as_ever() -> None:
+    async with asking(untouched) as peer:
+        await peer.close()
+        with pytest.raises(SessionClosed):
+            await peer.call("echo")
+        with pytest.raises(SessionClosed):
+            await anext(aiter(peer.stream("count")))

@@ -1,38 +1,56 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from penstock import Settings
+from tests.aio.fakes import FakeLoop, FakeSession, fake_connection
 from tests.builds import Build
 
 
-class Driver:
-    """What an inbound half needs of its driver, with a clock that tests set."""
+class Clock(FakeLoop):
+    """A loop whose time a test sets."""
 
-    def __init__(self, **settings: Any) -> None:
-        self.settings = Settings(**settings)
-        self.now = 0.0
-        self.requests: list[int] = []
-        self.left: list[int] = []
-        self.loop = SimpleNamespace(time=lambda: self.now)
+    now = 0.0
 
-    def request(self, stream_id: int, count: int) -> None:
-        self.requests.append(count)
+    def time(self) -> float:
+        return self.now
 
-    def leave(self, stream_id: int) -> None:
-        self.left.append(stream_id)
+
+class World:
+    """What surrounds a receiving half.
+
+    Attributes:
+        loop: Its clock.
+        exchanges: Where it asks for more.
+
+    """
+
+    def __init__(self, build: Build, **settings: Any) -> None:
+        self.loop = Clock()
+        flows, made = build.module("penstock.aio.flow"), build.module("penstock.settings").Settings(**settings)
+        self.session = FakeSession(build)
+        flow = flows.Flow(self.loop, self.session, made, fake_connection(build), list)
+        self.exchanges = build.module("penstock.aio.exchanges").Exchanges(flow)
+
+    @property
+    def requests(self) -> list[int]:
+        return [count for _, _, count in self.session.verbs("request")]
+
+    @property
+    def left(self) -> list[int]:
+        return [stream_id for _, stream_id in self.session.verbs("cancel")]
 
 
 @pytest.fixture
-def driver() -> Driver:
-    return Driver()
+def world(build: Build) -> World:
+    return World(build)
 
 
-def half(build: Build, driver: Driver, window: int, most: int = 0, manual: bool = False) -> Any:
-    return build.module("penstock.aio.inbound").Inbound(driver, 1, window, most, manual)
+def half(build: Build, world: World, window: int, most: int = 0, manual: bool = False) -> Any:
+    module = build.module("penstock.aio.inbound")
+    world.exchanges.inbound[1] = made = module.ReceiveBuffer(world.exchanges, 1, window, most, manual)
+    return made
 
 
 def run(build: Build, *items: bytes) -> Any:
@@ -45,118 +63,118 @@ def take(inbound: Any, build: Build, count: int, octets: int = 1) -> None:
     while count:
         some = min(count, inbound.threshold)
         inbound.run(run(build, *[bytes(octets)] * some))
-        while inbound.cut_more():
-            list(inbound.cut)
+        while inbound.prepare():
+            list(inbound.ready)
         count -= some
 
 
-def test_half_a_window_is_asked_for_at_a_time(build: Build, driver: Driver) -> None:
-    inbound = half(build, driver, 10)
+def test_half_a_window_is_asked_for_at_a_time(build: Build, world: World) -> None:
+    inbound = half(build, world, 10)
     for _ in range(4):
-        inbound.consumed(1)
-    assert driver.requests == []
-    inbound.consumed(1)
-    assert driver.requests == [5]
-    inbound.consumed(12)
-    assert driver.requests == [5, 12]
+        inbound.consume(1)
+    assert world.requests == []
+    inbound.consume(1)
+    assert world.requests == [5]
+    inbound.consume(12)
+    assert world.requests == [5, 12]
 
 
-def test_a_window_of_one_is_asked_for_one_by_one(build: Build, driver: Driver) -> None:
-    inbound = half(build, driver, 1)
-    inbound.consumed(1)
-    inbound.consumed(1)
-    assert driver.requests == [1, 1]
+def test_a_window_of_one_is_asked_for_one_by_one(build: Build, world: World) -> None:
+    inbound = half(build, world, 1)
+    inbound.consume(1)
+    inbound.consume(1)
+    assert world.requests == [1, 1]
 
 
-def test_nothing_is_asked_for_by_itself_in_manual_mode_or_after_the_end(build: Build, driver: Driver) -> None:
-    half(build, driver, 10, manual=True).consumed(1000)
-    over = half(build, driver, 10)
+def test_nothing_is_asked_for_by_itself_in_manual_mode_or_after_the_end(build: Build, world: World) -> None:
+    half(build, world, 10, manual=True).consume(1000)
+    over = half(build, world, 10)
     over.ended(None)
-    over.consumed(1000)
-    assert driver.requests == []
+    over.consume(1000)
+    assert world.requests == []
 
 
-def test_a_window_that_somebody_chose_does_not_grow(build: Build, driver: Driver) -> None:
-    inbound = half(build, driver, 10)
+def test_a_window_that_somebody_chose_does_not_grow(build: Build, world: World) -> None:
+    inbound = half(build, world, 10)
     take(inbound, build, 1000)
     assert inbound.window == 10
-    assert sum(driver.requests) == 1000
+    assert sum(world.requests) == 1000
 
 
-def test_a_window_grows_to_its_limit_while_items_are_taken_fast(build: Build, driver: Driver) -> None:
-    inbound = half(build, driver, 10, most=64)
+def test_a_window_grows_to_its_limit_while_items_are_taken_fast(build: Build, world: World) -> None:
+    inbound = half(build, world, 10, most=64)
     take(inbound, build, 5)
-    assert (inbound.window, driver.requests) == (20, [5 + 10])
+    assert (inbound.window, world.requests) == (20, [5 + 10])
     take(inbound, build, 500)
     assert inbound.window == 64
     # Whatever the window is, the peer has leave for just that many more than were consumed.
-    assert 10 + sum(driver.requests) == 505 - inbound.owed + 64
+    assert 10 + sum(world.requests) == 505 - inbound.consumed + 64
 
 
-def test_a_window_does_not_grow_for_a_slow_consumer(build: Build, driver: Driver) -> None:
-    inbound = half(build, driver, 10, most=64)
+def test_a_window_does_not_grow_for_a_slow_consumer(build: Build, world: World) -> None:
+    inbound = half(build, world, 10, most=64)
     for _ in range(20):
-        driver.now += 0.2
+        world.loop.now += 0.2
         take(inbound, build, 5)
     assert inbound.window == 10
 
 
 def test_a_window_does_not_grow_beyond_its_bytes_and_shrinks_where_items_do(build: Build) -> None:
-    driver = Driver(max_credit_bytes=4_000)
-    inbound = half(build, driver, 10, most=64)
+    world = World(build, max_credit_bytes=4_000)
+    inbound = half(build, world, 10, most=64)
     # 20 items of 200 bytes are all that fit; 40 would be 8,000 bytes.
     take(inbound, build, 100, octets=200)
     assert inbound.window == 20
     take(inbound, build, 100, octets=1_000)
     assert inbound.window == 10
-    assert 10 + sum(driver.requests) == 200 - inbound.owed + 10
+    assert 10 + sum(world.requests) == 200 - inbound.consumed + 10
 
 
-def test_items_and_runs_are_cut_in_the_order_in_which_they_came(build: Build, driver: Driver) -> None:
-    inbound = half(build, driver, 100)
+def test_items_and_runs_are_cut_in_the_order_in_which_they_came(build: Build, world: World) -> None:
+    inbound = half(build, world, 100)
     payload = build.module("penstock.payload").Payload
     inbound.item(payload(b"1"))
     inbound.run(run(build, b"2", b"3"))
     inbound.item(payload(b"4"))
-    assert inbound.cut_more()
-    assert [item.data for item in inbound.cut] == [b"1", b"2", b"3", b"4"]
-    assert not inbound.cut_more()
+    assert inbound.prepare()
+    assert [item.data for item in inbound.ready] == [b"1", b"2", b"3", b"4"]
+    assert not inbound.prepare()
 
 
-def test_no_more_items_are_cut_than_half_a_window(build: Build, driver: Driver) -> None:
-    inbound = half(build, driver, 6)
+def test_no_more_items_are_cut_than_half_a_window(build: Build, world: World) -> None:
+    inbound = half(build, world, 6)
     payload = build.module("penstock.payload").Payload
     inbound.item(payload(b"1"))
     inbound.run(run(build, b"2", b"3", b"4", b"5"))
     inbound.item(payload(b"6"))
     cuts = []
-    while inbound.cut_more():
-        cuts.append(b"".join(item.data for item in inbound.cut))
+    while inbound.prepare():
+        cuts.append(b"".join(item.data for item in inbound.ready))
         # Until the next ones are wanted, the last of these is not consumed.
-        assert sum(driver.requests) == 3 * (len(cuts) - 1)
+        assert sum(world.requests) == 3 * (len(cuts) - 1)
     assert cuts == [b"123", b"456"]
-    assert driver.requests == [3, 3]
+    assert world.requests == [3, 3]
 
 
-def test_rows_go_on_where_single_items_stopped(build: Build, driver: Driver) -> None:
-    inbound = half(build, driver, 6)
+def test_rows_go_on_where_single_items_stopped(build: Build, world: World) -> None:
+    inbound = half(build, world, 6)
     builder = build.module("penstock.wire.columns").ColumnBuilder()
     inbound.run(run(build, b"1", b"2", b"3", b"4"))
     inbound.run(run(build, b"5"))
-    assert inbound.cut_more()
-    assert next(inbound.cut).data == b"1"
+    assert inbound.prepare()
+    assert next(inbound.ready).data == b"1"
     assert not inbound.fill(builder, 100, 100)
     assert rows(builder) == [b"2", b"3", b"4", b"5"]
-    assert sum(driver.requests) + inbound.owed == 5
-    assert not inbound.cut_more()
+    assert sum(world.requests) + inbound.consumed == 5
+    assert not inbound.prepare()
 
 
 def rows(builder: Any) -> list[bytes]:
     return builder.finish().column("data").to_pylist()
 
 
-def test_rows_are_filled_up_to_the_limit_and_consumed(build: Build, driver: Driver) -> None:
-    inbound = half(build, driver, 2)
+def test_rows_are_filled_up_to_the_limit_and_consumed(build: Build, world: World) -> None:
+    inbound = half(build, world, 2)
     builder = build.module("penstock.wire.columns").ColumnBuilder()
     inbound.run(run(build, b"1", b"2", b"3"))
     inbound.run(run(build, b"4", b"5"))
@@ -165,11 +183,11 @@ def test_rows_are_filled_up_to_the_limit_and_consumed(build: Build, driver: Driv
     assert rows(builder) == [b"1", b"2", b"3"]
     assert not inbound.fill(builder, 4, 100)
     assert rows(builder) == [b"4", b"5"]
-    assert sum(driver.requests) == 5
+    assert sum(world.requests) == 5
 
 
-def test_a_run_that_is_longer_than_a_batch_is_cut(build: Build, driver: Driver) -> None:
-    inbound = half(build, driver, 2)
+def test_a_run_that_is_longer_than_a_batch_is_cut(build: Build, world: World) -> None:
+    inbound = half(build, world, 2)
     builder = build.module("penstock.wire.columns").ColumnBuilder()
     inbound.run(run(build, b"1", b"2", b"3"))
     assert inbound.fill(builder, 2, 100)
@@ -178,8 +196,8 @@ def test_a_run_that_is_longer_than_a_batch_is_cut(build: Build, driver: Driver) 
     assert rows(builder) == [b"3"]
 
 
-def test_bytes_make_a_batch_full(build: Build, driver: Driver) -> None:
-    inbound = half(build, driver, 2)
+def test_bytes_make_a_batch_full(build: Build, world: World) -> None:
+    inbound = half(build, world, 2)
     builder = build.module("penstock.wire.columns").ColumnBuilder()
     inbound.run(run(build, b"12345", b"67890"))
     inbound.run(run(build, b"x"))
@@ -187,8 +205,8 @@ def test_bytes_make_a_batch_full(build: Build, driver: Driver) -> None:
     assert rows(builder) == [b"12345", b"67890"]
 
 
-def test_what_arrives_while_rows_are_gathered_goes_into_the_batch_at_once(build: Build, driver: Driver) -> None:
-    inbound = half(build, driver, 4)
+def test_what_arrives_while_rows_are_gathered_goes_into_the_batch_at_once(build: Build, world: World) -> None:
+    inbound = half(build, world, 4)
     payload = build.module("penstock.payload").Payload
     builder = build.module("penstock.wire.columns").ColumnBuilder()
     inbound.item(payload(b"0"))
@@ -198,32 +216,32 @@ def test_what_arrives_while_rows_are_gathered_goes_into_the_batch_at_once(build:
     inbound.item(payload(b"3"))
     # The consumer waits for just these: they are consumed, and more is asked for.
     assert (len(builder), inbound.pending) == (4, [])
-    assert sum(driver.requests) + inbound.owed == 4
+    assert sum(world.requests) + inbound.consumed == 4
     # What does not fit is not consumed, and nothing that comes after it.
     inbound.run(run(build, b"4", b"5"))
     inbound.item(payload(b"6"))
     assert len(inbound.pending) == 2
-    assert sum(driver.requests) + inbound.owed == 4
+    assert sum(world.requests) + inbound.consumed == 4
     inbound.gather(None, 0, 0)
     assert inbound.fill(builder, 5, 100)
     assert rows(builder) == [b"0", b"1", b"2", b"3"]
     assert not inbound.fill(builder, 5, 100)
     assert rows(builder) == [b"4", b"5", b"6"]
-    assert sum(driver.requests) + inbound.owed == 7
+    assert sum(world.requests) + inbound.consumed == 7
 
 
 def test_metadata_that_is_pushed_faster_than_items_are_taken_ends_the_stream(build: Build) -> None:
     # THREATS 45: no credit bounds it.
-    driver = Driver(max_metadata_bytes=10_000)
-    inbound = half(build, driver, 10)
+    world = World(build, max_metadata_bytes=10_000)
+    inbound = half(build, world, 10)
     taken: list[bytes] = []
     inbound.on_push = taken.append
     for _ in range(500):
         inbound.push(bytes(100))
-        assert not inbound.cut_more()
-    assert (len(taken), driver.left) == (500, [])
+        assert not inbound.prepare()
+    assert (len(taken), world.left) == (500, [])
     for _ in range(500):
         inbound.push(bytes(100))
-    assert driver.left == [1]
+    assert world.left == [1]
     assert len(inbound.pending) < 100
     assert "max_metadata_bytes (10000)" in str(inbound.error)

@@ -31,15 +31,15 @@ def node_of(changes: list[int] | None = None, **policy: Any) -> Node:
 async def test_its_state_follows_its_connection() -> None:
     changes: list[int] = []
     node = node_of(changes)
-    node.peer.begin()
-    await until(lambda: node.peer.trouble is not None)
+    node.connector.begin()
+    await until(lambda: node.connector.trouble is not None)
     status = node.status(0.0)
     assert (status.url, status.state, status.outstanding) == (URL, "away", 0)
     assert "listens there" in str(status.error)
     async with penstock.serve(make_service([], asyncio.Event()), URL):
         await until(lambda: node.ready)
         assert (node.status(0.0).state, node.status(0.0).error) == ("up", None)
-        call = asyncio.create_task(node.peer.call("never"))
+        call = asyncio.create_task(node.connector.peer.call("never"))
         await until(lambda: node.outstanding == 1)
         call.cancel()
         closing = asyncio.create_task(node.close(None))
@@ -52,7 +52,7 @@ async def test_its_state_follows_its_connection() -> None:
 
 async def test_it_is_gone_when_it_is_tried_no_more() -> None:
     node = node_of(attempts=2)
-    node.peer.begin()
+    node.connector.begin()
     await until(lambda: node.status(0.0).state == "gone")
     assert "listens there" in str(node.status(0.0).error)
     await node.close(0)
@@ -62,9 +62,9 @@ async def test_it_rests_when_it_rejects_too_many_in_a_row() -> None:
     changes: list[int] = []
     node = node_of(changes)
     async with penstock.serve(make_service([], asyncio.Event()), URL):
-        await node.peer.open()
+        await node.connector.open()
         node.rejected()
-        node.answered()
+        node.answered(0.0, 0.0)
         node.rejected()
         assert not node.resting
         node.rejected()
@@ -76,7 +76,7 @@ async def test_it_rests_when_it_rejects_too_many_in_a_row() -> None:
         node.rejected()
         assert node.resting
         await until(lambda: not node.resting)
-        node.answered()
+        node.answered(0.0, 0.0)
         node.rejected()
         assert not node.resting
         await node.close(0)
@@ -93,7 +93,7 @@ async def test_its_rests_grow_until_it_answers() -> None:
         node._rest.cancel()
         node._rested()
     assert delays == [100.0, 200.0, 400.0]
-    node.answered()
+    node.answered(0.0, 0.0)
     node.rejected()
     node.rejected()
     assert node._rest is not None

@@ -1,19 +1,26 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
+import penstock
 from penstock import (
     ApplicationError,
+    Balancer,
     Bearer,
+    Kind,
     LocalError,
     Metadata,
     Payload,
+    Peer,
     Rejected,
     SessionClosed,
     Settings,
 )
+from penstock.aio.connectors import Connector
+from penstock.aio.streams import Stream, StreamRequest
 from tests.aio.serving import world
 
 
@@ -121,3 +128,71 @@ async def test_outstanding_counts_what_is_open() -> None:
         call.cancel()
         await asyncio.wait([call])
         assert w.peer.outstanding == 0
+
+
+# Verbs.
+
+
+class Asked(Peer):
+    """Notes what it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(Connector(Settings()))
+        self.noted: list[tuple[Any, ...]] = []
+
+    async def _ask(self, *arguments: Any) -> Any:
+        self.noted.append(arguments)
+        return Payload(b"answer")
+
+    def _stream(self, wanted: StreamRequest) -> Stream:
+        self.noted.append(wanted)
+        return Stream(self._connector, wanted)
+
+
+async def test_what_is_asked_for_is_one_request_whatever_it_came_as() -> None:
+    asked = Asked()
+    for data in (b"data", "data", Payload(b"data")):
+        assert (await asked.call("route", data)).data == b"answer"
+        await asked.fire("route", data)
+        await asked.upload("route", data, [b"more"])
+    ones = [(Kind.CALL, None), (Kind.FIRE, None), (Kind.UPLOAD, [b"more"])]
+    assert asked.noted == [(kind, "route", Payload(b"data"), False, outgoing) for kind, outgoing in ones] * 3
+
+
+def test_what_a_stream_is_asked_for_with_is_handed_on() -> None:
+    asked = Asked()
+    pushed: list[bytes] = []
+    asked.stream("route", b"data", credit=3, manual=True, endless=True, on_push=pushed.append)
+    asked.channel("route", b"data", [b"more"], credit=4)
+    assert asked.noted == [
+        (Kind.STREAM, "route", Payload(b"data"), False, 3, True, None, True, pushed.append),
+        (Kind.CHANNEL, "route", Payload(b"data"), False, 4, False, [b"more"], False, None),
+    ]
+    with pytest.raises(LocalError, match="at least 1"):
+        asked.stream("route", credit=0)
+
+
+async def test_metadata_may_hold_the_route() -> None:
+    asked = Asked()
+    await asked.call("route", b"data", metadata=b"beside")
+    await asked.call("route", b"data", metadata=Metadata())
+    await asked.call("route", Payload(b"data", b"own"), metadata=b"beside")
+    assert asked.noted == [
+        (Kind.CALL, "route", Payload(b"data", b"beside"), False, None),
+        (Kind.CALL, "route", Payload(b"data", Metadata().addressed("route")), True, None),
+        (Kind.CALL, "route", Payload(b"data", b"own"), False, None),
+    ]
+
+
+def test_a_balancer_is_asked_as_a_peer_is() -> None:
+    assert issubclass(Balancer, Peer)
+    for name in ("call", "fire", "stream", "channel", "upload"):
+        assert getattr(Balancer, name) is getattr(Peer, name)
+
+
+async def test_a_balancer_has_no_session_of_its_own() -> None:
+    balancer = penstock.balance(["rsocket+memory://nowhere"])
+    assert (balancer.outstanding, repr(balancer)) == (0, "<Balancer of 0 nodes>")
+    for use in (lambda: balancer.secret, balancer.commit, balancer.adopt, balancer.detach):
+        with pytest.raises(LocalError, match="no session of its own"):
+            use()

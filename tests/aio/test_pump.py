@@ -1,174 +1,172 @@
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.aio.fakes import AsyncSource, FakeDriver, FakeLoop, Source
+from tests.aio.fakes import FakeLoop, Source, fake_exchanges
 from tests.builds import Build
-from tests.waiting import turns, until
 
 STREAM = 1
 
 
 @pytest.fixture
-def driver(build: Build) -> FakeDriver:
-    """A driver whose loop turns when a test says so."""
-    return FakeDriver(build, FakeLoop())
+def exchanges(build: Build) -> Any:
+    """Exchanges whose loop turns when a test says so."""
+    return fake_exchanges(build, FakeLoop())
 
 
 def numbers(start: int, end: int, width: int = 0) -> list[bytes]:
     return [b"%0*d" % (width, number) for number in range(start, end)]
 
 
-def begin(build: Build, driver: FakeDriver, source: Any, credit: int = 0, name: str = "a handler") -> Any:
-    driver.session.left[STREAM] = credit
-    build.module("penstock.aio.pump").pump(driver, STREAM, credit, source, name)
-    return driver.outbound[STREAM]
+def begin(build: Build, exchanges: Any, source: Any, credit: int = 0, name: str = "a handler") -> Any:
+    exchanges.session.left[STREAM] = credit
+    build.module("penstock.aio.pump").pump(exchanges, STREAM, credit, source, name)
+    return exchanges.outbound[STREAM]
 
 
-def grant(driver: FakeDriver, half: Any, count: int) -> None:
-    driver.session.left[STREAM] += count
+def grant(exchanges: Any, half: Any, count: int) -> None:
+    exchanges.session.left[STREAM] += count
     half.granted()
 
 
-def sent(driver: FakeDriver) -> list[bytes]:
-    return driver.session.items(STREAM)
+def sent(exchanges: Any) -> list[bytes]:
+    return exchanges.session.items(STREAM)
 
 
-def completed(driver: FakeDriver) -> bool:
-    return ("complete", STREAM) in driver.session.told
+def completed(exchanges: Any) -> bool:
+    return ("complete", STREAM) in exchanges.session.told
 
 
 # Plain iterators.
 
 
-def test_what_credit_allows_is_sent_and_one_item_is_taken_ahead(build: Build, driver: FakeDriver) -> None:
+def test_what_credit_allows_is_sent_and_one_item_is_taken_ahead(build: Build, exchanges: Any) -> None:
     source = Source(10)
-    half = begin(build, driver, source)
-    assert (sent(driver), source.taken) == ([], 0)
-    grant(driver, half, 3)
-    assert (sent(driver), source.taken) == (numbers(0, 3), 4)
-    grant(driver, half, 2)
-    assert (sent(driver), source.taken) == (numbers(0, 5), 6)
-    assert not completed(driver)
+    half = begin(build, exchanges, source)
+    assert (sent(exchanges), source.taken) == ([], 0)
+    grant(exchanges, half, 3)
+    assert (sent(exchanges), source.taken) == (numbers(0, 3), 4)
+    grant(exchanges, half, 2)
+    assert (sent(exchanges), source.taken) == (numbers(0, 5), 6)
+    assert not completed(exchanges)
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_who_asks_for_all_there_is_learns_that_it_was_all(build: Build, driver: FakeDriver, more: int) -> None:
+def test_who_asks_for_all_there_is_learns_that_it_was_all(build: Build, exchanges: Any, more: int) -> None:
     source = Source(3)
-    half = begin(build, driver, source, 3 + more)
-    assert sent(driver) == numbers(0, 3)
-    assert completed(driver)
-    assert (source.closed, driver.ended) == (1, [half])
-    grant(driver, half, 5)
-    assert sent(driver) == numbers(0, 3)
+    half = begin(build, exchanges, source, 3 + more)
+    assert sent(exchanges) == numbers(0, 3)
+    assert completed(exchanges)
+    assert (source.closed, exchanges.ended) == (1, [half])
+    grant(exchanges, half, 5)
+    assert sent(exchanges) == numbers(0, 3)
 
 
-def test_nothing_is_sent_while_the_link_is_full(build: Build, driver: FakeDriver) -> None:
-    driver.paused = True
+def test_nothing_is_sent_while_the_link_is_full(build: Build, exchanges: Any) -> None:
+    exchanges.flow.paused = True
     source = Source(3)
-    half = begin(build, driver, source, 10)
+    half = begin(build, exchanges, source, 10)
     assert source.taken == 0
-    driver.paused = False
+    exchanges.flow.paused = False
     half.resumed()
-    assert sent(driver) == numbers(0, 3)
+    assert sent(exchanges) == numbers(0, 3)
 
 
-def test_a_link_that_fills_stops_the_source_at_once(build: Build, driver: FakeDriver) -> None:
+def test_a_link_that_fills_stops_the_source_at_once(build: Build, exchanges: Any) -> None:
     width = 1_000
     source = Source(100_000, width)
 
     def write() -> None:
-        driver.paused = True
+        exchanges.flow.paused = True
 
-    driver.write = write  # type: ignore[method-assign]
-    begin(build, driver, source, 100_000)
+    exchanges.flow.write = write  # type: ignore[method-assign]
+    begin(build, exchanges, source, 100_000)
     module = build.module("penstock.aio.pump")
     assert 0 < source.taken <= module.BURST_BYTES // width + 1
-    assert driver.loop.soon == []
+    assert exchanges.flow.loop.soon == []
 
 
-def test_other_streams_get_a_turn(build: Build, driver: FakeDriver) -> None:
+def test_other_streams_get_a_turn(build: Build, exchanges: Any) -> None:
     width, count = 1_000, 2_000
     source = Source(count, width)
-    begin(build, driver, source, count)
+    begin(build, exchanges, source, count)
     module = build.module("penstock.aio.pump")
     turns = 0
-    while driver.loop.soon:
+    while exchanges.flow.loop.soon:
         before = source.taken
-        driver.loop.turn()
+        exchanges.flow.loop.turn()
         turns += 1
         assert source.taken - before <= module.BURSTS * (module.BURST_BYTES // width + 1)
     assert turns >= 3
-    assert sent(driver) == numbers(0, count, width)
-    assert completed(driver)
+    assert sent(exchanges) == numbers(0, count, width)
+    assert completed(exchanges)
 
 
-def test_all_kinds_of_items_go_out_in_order(build: Build, driver: FakeDriver) -> None:
+def test_all_kinds_of_items_go_out_in_order(build: Build, exchanges: Any) -> None:
     payload = build.module("penstock.payload")
     run = payload.PayloadRun.of([payload.Payload(b"%d" % number) for number in range(3, 6)])
     items = [b"0", "1", payload.Payload(b"2"), run, memoryview(b"6"), bytearray(b"7")]
-    begin(build, driver, items, 100)
-    assert sent(driver) == numbers(0, 8)
+    begin(build, exchanges, items, 100)
+    assert sent(exchanges) == numbers(0, 8)
 
 
 @pytest.mark.parametrize("kind", ["run", "record batch"])
-def test_many_items_at_once_are_cut_by_credit(build: Build, driver: FakeDriver, kind: str) -> None:
+def test_many_items_at_once_are_cut_by_credit(build: Build, exchanges: Any, kind: str) -> None:
     payload = build.module("penstock.payload")
     if kind == "run":
         many = payload.PayloadRun.of([payload.Payload(data) for data in numbers(1, 6)])
     else:
         pyarrow = pytest.importorskip("pyarrow")
         many = pyarrow.record_batch({"data": pyarrow.array(numbers(1, 6), pyarrow.binary())})
-    half = begin(build, driver, [b"0", many, b"6"], 3)
-    assert sent(driver) == numbers(0, 3)
+    half = begin(build, exchanges, [b"0", many, b"6"], 3)
+    assert sent(exchanges) == numbers(0, 3)
     for _ in range(4):
-        grant(driver, half, 1)
-    assert sent(driver) == numbers(0, 7)
-    assert completed(driver)
+        grant(exchanges, half, 1)
+    assert sent(exchanges) == numbers(0, 7)
+    assert completed(exchanges)
 
 
-def test_many_items_that_are_none_are_skipped(build: Build, driver: FakeDriver) -> None:
+def test_many_items_that_are_none_are_skipped(build: Build, exchanges: Any) -> None:
     empty = build.module("penstock.payload").PayloadRun.of([])
-    begin(build, driver, [empty, b"0", empty], 5)
-    assert sent(driver) == [b"0"]
-    assert completed(driver)
+    begin(build, exchanges, [empty, b"0", empty], 5)
+    assert sent(exchanges) == [b"0"]
+    assert completed(exchanges)
 
 
-def test_a_source_that_fails_fails_the_stream_after_its_items(build: Build, driver: FakeDriver) -> None:
+def test_a_source_that_fails_fails_the_stream_after_its_items(build: Build, exchanges: Any) -> None:
     error = ValueError("broken")
 
     def source() -> Iterator[bytes]:
         yield b"0"
         raise error
 
-    half = begin(build, driver, source(), 5)
-    assert sent(driver) == [b"0"]
-    assert (driver.failed, driver.ended) == ([(error, "a handler")], [half])
-    assert not completed(driver)
+    half = begin(build, exchanges, source(), 5)
+    assert sent(exchanges) == [b"0"]
+    assert (exchanges.failed, exchanges.ended) == ([(error, "a handler")], [half])
+    assert not completed(exchanges)
 
 
-def test_what_is_no_item_fails_the_stream(build: Build, driver: FakeDriver) -> None:
-    begin(build, driver, [b"0", 1], 5)
-    ((error, _),) = driver.failed
+def test_what_is_no_item_fails_the_stream(build: Build, exchanges: Any) -> None:
+    begin(build, exchanges, [b"0", 1], 5)
+    ((error, _),) = exchanges.failed
     assert isinstance(error, build.module("penstock.errors").LocalError)
     assert "int" in str(error)
 
 
-def test_a_stream_that_nobody_wants_any_more_closes_its_source(build: Build, driver: FakeDriver) -> None:
+def test_a_stream_that_nobody_wants_any_more_closes_its_source(build: Build, exchanges: Any) -> None:
     source = Source(10)
-    half = begin(build, driver, source, 3)
+    half = begin(build, exchanges, source, 3)
     half.canceled()
     assert source.closed == 1
-    grant(driver, half, 3)
-    assert (sent(driver), driver.failed) == (numbers(0, 3), [])
+    grant(exchanges, half, 3)
+    assert (sent(exchanges), exchanges.failed) == (numbers(0, 3), [])
 
 
 def test_a_source_that_ends_its_own_stream_is_closed_when_it_is_no_longer_asked(
-    build: Build, driver: FakeDriver, caplog: pytest.LogCaptureFixture
+    build: Build, exchanges: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     # A generator that is running cannot be closed.
     ended = []
@@ -176,26 +174,26 @@ def test_a_source_that_ends_its_own_stream_is_closed_when_it_is_no_longer_asked(
     def source() -> Iterator[bytes]:
         try:
             yield b"0"
-            driver.outbound[STREAM].canceled()
+            exchanges.outbound[STREAM].canceled()
             yield b"1"
         finally:
             ended.append(True)
 
-    half = begin(build, driver, source())
-    grant(driver, half, 5)
-    assert (ended, driver.failed, caplog.text) == ([True], [], "")
+    half = begin(build, exchanges, source())
+    grant(exchanges, half, 5)
+    assert (ended, exchanges.failed, caplog.text) == ([True], [], "")
 
 
-def test_a_stream_that_is_over_stops_without_an_error(build: Build, driver: FakeDriver) -> None:
+def test_a_stream_that_is_over_stops_without_an_error(build: Build, exchanges: Any) -> None:
     source = Source(10)
-    half = begin(build, driver, source, 3)
-    driver.session.closed.add(STREAM)
-    grant(driver, half, 3)
-    assert (source.closed, driver.failed, driver.ended) == (1, [], [half])
+    half = begin(build, exchanges, source, 3)
+    exchanges.session.closed.add(STREAM)
+    grant(exchanges, half, 3)
+    assert (source.closed, exchanges.failed, exchanges.ended) == (1, [], [half])
 
 
 def test_a_source_that_fails_while_it_is_closed_is_logged(
-    build: Build, driver: FakeDriver, caplog: pytest.LogCaptureFixture
+    build: Build, exchanges: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     source = Source(10)
 
@@ -203,211 +201,47 @@ def test_a_source_that_fails_while_it_is_closed_is_logged(
         raise ValueError("broken")
 
     source.close = close  # type: ignore[method-assign]
-    begin(build, driver, source, 3).canceled()
+    begin(build, exchanges, source, 3).canceled()
     assert "a handler failed while it was closed" in caplog.text
 
 
 @pytest.mark.parametrize("source", [None, 5, b"bytes", "text"])
-def test_what_yields_no_items_is_wrong_use(build: Build, driver: FakeDriver, source: object) -> None:
+def test_what_yields_no_items_is_wrong_use(build: Build, exchanges: Any, source: object) -> None:
     with pytest.raises(build.module("penstock.errors").LocalError, match=rf"not from {type(source).__name__}"):
-        begin(build, driver, source)
-
-
-# Async iterables.
-
-
-async def test_async_items_go_as_credit_allows(build: Build) -> None:
-    driver = FakeDriver(build, asyncio.get_running_loop())
-    source = AsyncSource(*numbers(0, 10))
-    half = begin(build, driver, source)
-    for end in (3, 5, 10):
-        grant(driver, half, end - len(sent(driver)))
-        # One item waits for credit, as long as there is one.
-        await until(lambda end=end: (source.taken, len(sent(driver))) == (min(end + 1, 10), end))
-    await until(lambda: not driver.tasks)
-    assert sent(driver) == numbers(0, 10)
-    assert completed(driver)
-    assert (source.closed, driver.ended, driver.tasks) == (1, [half], set())
-
-
-async def test_async_items_wait_for_the_link_and_for_their_credit(build: Build) -> None:
-    driver = FakeDriver(build, asyncio.get_running_loop())
-    source = AsyncSource(*numbers(0, 3))
-    driver.paused = True
-    half = begin(build, driver, source, 2)
-    await until(lambda: half.waiter is not None)
-    # More credit does not make room, and room is no credit.
-    grant(driver, half, 1)
-    await turns(5)
-    assert sent(driver) == []
-    driver.paused = False
-    half.resumed()
-    await until(lambda: completed(driver))
-    assert sent(driver) == numbers(0, 3)
-
-
-async def test_many_async_items_at_once_are_cut_by_credit(build: Build) -> None:
-    payload = build.module("penstock.payload")
-    driver = FakeDriver(build, asyncio.get_running_loop())
-    run = payload.PayloadRun.of([payload.Payload(data) for data in numbers(1, 6)])
-    half = begin(build, driver, AsyncSource(b"0", run, b"6"), 2)
-    for end in range(2, 7):
-        await until(lambda end=end: len(sent(driver)) == end and half.waiter is not None)
-        grant(driver, half, 1)
-    await until(lambda: completed(driver))
-    assert sent(driver) == numbers(0, 7)
-
-
-async def test_a_source_that_never_waits_leaves_turns_to_others(build: Build) -> None:
-    driver = FakeDriver(build, asyncio.get_running_loop())
-    width, count = 1_000, 1_000
-    source = Source(count, width)
-
-    async def items() -> AsyncIterator[bytes]:
-        for item in source:
-            yield item
-
-    begin(build, driver, items(), count)
-    waits = 0
-    while not completed(driver):
-        before = source.taken
-        await turns(1)
-        waits += 1
-        assert source.taken - before <= build.module("penstock.aio.pump").BURST_BYTES // width + 1
-    assert waits >= 10
-
-
-async def test_an_async_source_that_fails_fails_the_stream_after_its_items(build: Build) -> None:
-    driver = FakeDriver(build, asyncio.get_running_loop())
-    error = ValueError("broken")
-    source = AsyncSource(b"0", error)
-    half = begin(build, driver, source, 5)
-    await until(lambda: driver.ended == [half])
-    assert (sent(driver), source.closed) == ([b"0"], 1)
-    assert driver.failed == [(error, "a handler")]
-    assert not completed(driver)
-
-
-async def test_canceling_closes_an_async_source_and_tells_nobody(build: Build) -> None:
-    driver = FakeDriver(build, asyncio.get_running_loop())
-    source = AsyncSource(*numbers(0, 10))
-    half = begin(build, driver, source, 2)
-    await until(lambda: half.waiter is not None)
-    half.canceled()
-    await until(lambda: driver.ended == [half])
-    assert (source.closed, driver.failed, completed(driver)) == (1, [], False)
-
-
-async def test_an_async_source_that_is_canceled_by_others_fails_the_stream(build: Build) -> None:
-    driver = FakeDriver(build, asyncio.get_running_loop())
-    half = begin(build, driver, AsyncSource(*numbers(0, 10)), 2)
-    await until(lambda: half.waiter is not None)
-    half.task.cancel()
-    await until(lambda: driver.ended == [half])
-    ((error, _),) = driver.failed
-    assert isinstance(error, asyncio.CancelledError)
-
-
-async def test_an_async_stream_that_is_over_stops_without_an_error(build: Build) -> None:
-    driver = FakeDriver(build, asyncio.get_running_loop())
-    source = AsyncSource(*numbers(0, 10))
-    half = begin(build, driver, source, 2)
-    await until(lambda: half.waiter is not None)
-    driver.session.closed.add(STREAM)
-    grant(driver, half, 5)
-    await until(lambda: driver.ended == [half])
-    assert (source.closed, driver.failed) == (1, [])
-
-
-# What must be awaited first.
-
-
-@pytest.mark.parametrize("kind", ["plain", "async"])
-async def test_a_coroutine_may_return_the_items(build: Build, kind: str) -> None:
-    driver = FakeDriver(build, asyncio.get_running_loop())
-
-    async def source() -> Any:
-        await asyncio.sleep(0)
-        return numbers(0, 3) if kind == "plain" else AsyncSource(*numbers(0, 3))
-
-    begin(build, driver, source(), 2)
-    await until(lambda: len(sent(driver)) == 2)
-    # Whoever sends by now is told of what is granted.
-    grant(driver, driver.outbound[STREAM], 1)
-    await until(lambda: completed(driver))
-    await until(lambda: not driver.tasks)
-    assert sent(driver) == numbers(0, 3)
-    assert (len(driver.ended), driver.failed) == (1, [])
-
-
-async def test_credit_that_comes_before_the_items_counts(build: Build) -> None:
-    driver = FakeDriver(build, asyncio.get_running_loop())
-    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    half = begin(build, driver, future)
-    grant(driver, half, 3)
-    future.set_result(numbers(0, 3))
-    await until(lambda: completed(driver))
-    assert sent(driver) == numbers(0, 3)
-
-
-async def test_a_coroutine_that_returns_no_items_fails_the_stream(build: Build) -> None:
-    driver = FakeDriver(build, asyncio.get_running_loop())
-
-    async def source() -> None:
-        return None
-
-    half = begin(build, driver, source(), 2)
-    await until(lambda: driver.ended == [half])
-    ((error, _),) = driver.failed
-    assert "not from NoneType" in str(error)
-
-
-async def test_a_coroutine_that_is_canceled_before_it_began_is_closed(build: Build) -> None:
-    # Else Python warns that it was never awaited, and warnings are errors here.
-    driver = FakeDriver(build, asyncio.get_running_loop())
-
-    async def source() -> list[bytes]:
-        raise AssertionError("it was canceled")
-
-    work = source()
-    half = begin(build, driver, work, 2)
-    half.canceled()
-    await until(lambda: driver.ended == [half])
-    assert work.cr_frame is None
-    assert driver.failed == []
+        begin(build, exchanges, source)
 
 
 # Items that may travel in parts.
 
 
-def large_ones(driver: FakeDriver) -> list[bytes]:
-    return [b"x" * (driver.settings.fragment_bytes + 1), b"small"]
+def large_ones(exchanges: Any) -> list[bytes]:
+    return [b"x" * (exchanges.flow.settings.fragment_bytes + 1), b"small"]
 
 
-def test_a_large_item_lets_others_go_first_when_the_link_has_room_again(build: Build, driver: FakeDriver) -> None:
-    items = large_ones(driver)
+def test_a_large_item_lets_others_go_first_when_the_link_has_room_again(build: Build, exchanges: Any) -> None:
+    items = large_ones(exchanges)
     parts = 0
 
     def send_run(stream_id: int, run: Any, start: int = 0) -> int:
         nonlocal parts
         parts += 1
-        driver.paused = True
+        exchanges.flow.paused = True
         return 0 if parts < 3 else real(stream_id, run, start)
 
-    real = driver.session.send_run
-    driver.session.send_run = send_run  # type: ignore[method-assign]
-    half = begin(build, driver, iter(items), 5)
+    real = exchanges.session.send_run
+    exchanges.session.send_run = send_run  # type: ignore[method-assign]
+    half = begin(build, exchanges, iter(items), 5)
     for expected in (1, 2):
-        assert (parts, sent(driver), half.large) == (expected, [], True)
-        driver.paused = False
+        assert (parts, sent(exchanges), half.large) == (expected, [], True)
+        exchanges.flow.paused = False
         half.resumed()
         # Not yet: whoever needs a turn of the loop to wake up gets it.
         assert parts == expected
-        driver.loop.turn()
+        exchanges.flow.loop.turn()
         assert parts == expected
-        driver.loop.turn()
-    assert (parts, sent(driver), half.large) == (3, items[:1], False)
-    driver.paused = False
+        exchanges.flow.loop.turn()
+    assert (parts, sent(exchanges), half.large) == (3, items[:1], False)
+    exchanges.flow.paused = False
     half.resumed()
-    assert sent(driver) == items
-    assert completed(driver)
+    assert sent(exchanges) == items
+    assert completed(exchanges)

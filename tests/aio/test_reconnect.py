@@ -1,11 +1,27 @@
 from __future__ import annotations
 
+import asyncio
+import random
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from penstock import ConnectError, LinkLost, LocalError, Reconnect, SetupRejected
-from penstock.aio.backoff import RESUME_LONGEST
+import penstock
+from penstock import ApplicationError, ConnectError, LinkLost, LocalError, Reconnect, SetupRejected
+from penstock.aio import reconnect as module
+from penstock.aio.reconnect import RESUME_LONGEST, Backoff, BudgetedReconnect, RetryBudget, resuming
+from penstock.aio.reconnecting import Reconnecting
+from tests.aio.serving import alone
+from tests.waiting import turns, until
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+URL = "river+memory://budget"
+
+
+# Policies.
 
 
 @pytest.mark.parametrize(
@@ -47,3 +63,282 @@ def test_links_of_a_session_that_may_be_alive_are_tried_for_often() -> None:
     assert [patient.next() for _ in range(3)] == [RESUME_LONGEST] * 3
     hasty = Reconnect(first_delay=0.0, longest_delay=0.0).resuming()
     assert [hasty.next() for _ in range(3)] == [0.0, 0.0, 0.0]
+
+
+# Delays.
+
+
+def test_times_double_and_stay_within_their_half() -> None:
+    backoff = Backoff(first=1.0, longest=8.0)
+    for whole in (1.0, 2.0, 4.0, 8.0, 8.0, 8.0):
+        assert whole / 2 <= backoff.next() <= whole
+
+
+def test_reset_begins_anew() -> None:
+    backoff = Backoff(first=1.0, longest=8.0)
+    for _ in range(5):
+        backoff.next()
+    backoff.reset()
+    assert backoff.next() <= 1.0
+
+
+def test_it_never_overflows() -> None:
+    backoff = Backoff()
+    assert all(backoff.next() <= 10.0 for _ in range(5000))
+
+
+def test_factor_and_jitter_may_be_chosen() -> None:
+    backoff = Backoff(first=1.0, longest=100.0, factor=3.0, jitter=0.0)
+    assert [backoff.next() for _ in range(6)] == [1.0, 3.0, 9.0, 27.0, 81.0, 100.0]
+    backoff = Backoff(first=1.0, jitter=1.0)
+    assert 0.0 <= backoff.next() <= 1.0
+
+
+def test_the_longest_time_bounds_the_first_one() -> None:
+    assert Backoff(first=5.0, longest=1.0, jitter=0.0).next() == 1.0
+
+
+def test_an_excuse_begins_anew() -> None:
+    backoff = Backoff(jitter=0)
+    assert [backoff.next(), backoff.next()] == [0.1, 0.2]
+    backoff.excuse()
+    assert backoff.next() == 0.1
+
+
+def test_tries_for_a_session_that_may_be_alive_are_never_far_apart() -> None:
+    backoff = resuming()
+    assert all(backoff.next() <= 1.0 for _ in range(50))
+
+
+# River's budget.
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing waits for time to pass, and nothing is given back."""
+    for name in ("BASE", "SPREAD"):
+        monkeypatch.setattr(module, name, 0.0)
+    monkeypatch.setattr(module, "RESTORED", 1e9)
+
+
+@pytest.fixture
+def jitter(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """What is added to delays: the whole of it, unless a test says otherwise."""
+    shares = [1.0]
+    monkeypatch.setattr(random, "uniform", lambda low, high: low + shares[0] * (high - low))
+    return shares
+
+
+# The numbers, by a clock of the test's own.
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_delays_double_and_end(jitter: list[float], share: float) -> None:
+    jitter[0] = share
+    budget = RetryBudget()
+    extra = 0.2 * share
+    # The first try was made without it, at once.
+    assert [budget.take(0.0) for _ in range(4)] == pytest.approx([at + extra for at in (0.15, 0.3, 0.6, 1.2)])
+    assert budget.take(0.0) is None
+    assert budget.left(1e6) == 0
+
+
+def test_time_gives_tries_back_while_a_link_holds(jitter: list[float]) -> None:
+    jitter[0] = 0.0
+    budget = RetryBudget()
+    budget.take(0.0)
+    budget.take(0.0)
+    assert [budget.left(now) for now in (0.0, 100.0)] == [2, 2]
+    budget.linked(10.0)
+    assert [budget.left(now) for now in (10.0, 10.19, 10.2, 10.4, 10.6, 99.0)] == [2, 2, 3, 4, 5, 5]
+    # A try ends it, and the same link gives nothing back again.
+    assert budget.take(10.45) == pytest.approx(0.15)
+    budget.linked(10.0)
+    assert budget.left(99.0) == 3
+    budget.linked(20.0)
+    assert budget.take(21.0) == 0.0
+
+
+def test_without_a_handshake_nothing_is_given_back() -> None:
+    budget = RetryBudget()
+    budget.linked(None)
+    assert budget.left(1e6) == 4
+    budget.reset()
+    assert budget.left(1e6) == 4
+
+
+def test_delays_have_a_longest_one(jitter: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TRIES", 100)
+    budget = RetryBudget()
+    delays = [budget.take(0.0) for _ in range(20)]
+    assert max(delay for delay in delays if delay is not None) == pytest.approx(32.2)
+
+
+async def test_whoever_waits_goes_on_when_it_is_refilled(hasty: None) -> None:
+    budget = RetryBudget()
+    for _ in range(4):
+        await budget.wait()
+    assert budget.spent
+    waiting = asyncio.ensure_future(budget.wait())
+    await turns(5)
+    assert not waiting.done()
+    budget.refill()
+    await waiting
+    assert not budget.spent
+
+
+def test_all_that_connects_shares_one_budget() -> None:
+    policy = BudgetedReconnect()
+    assert policy.backoff() is policy.backoff() is policy.budget
+    assert BudgetedReconnect().budget is not policy.budget
+
+
+# Peers.
+
+
+def make_service() -> penstock.Service:
+    service = penstock.Service()
+
+    @service.call("demo.echo")
+    def echo(request: penstock.Payload) -> penstock.Payload:
+        return request
+
+    @service.call("demo.never")
+    async def never(request: penstock.Payload) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    return service
+
+
+@pytest.mark.parametrize("url", [URL, "river+tcp://127.0.0.1:0", "river+ws://127.0.0.1:0/river"])
+async def test_a_server_that_was_restarted_ends_what_is_open_and_the_next_call_works(
+    url: str, hasty: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # With no delays they would be used up while the server starts.
+    monkeypatch.setattr(module, "TRIES", 1_000_000)
+    server = await penstock.serve(make_service(), url)
+    url = server.urls[0]
+    async with penstock.connect(url) as peer:
+        connector = peer._connector
+        assert isinstance(connector, Reconnecting)
+        assert (await peer.call("demo.echo", b"1")).data == b"1"
+        open_call = asyncio.ensure_future(peer.call("demo.never"))
+        await until(lambda: peer.outstanding == 1)
+        await peer.call("demo.echo", b"2")
+        await server.close(0)
+        server = await penstock.serve(make_service(), url)
+        with pytest.raises(ApplicationError) as failed:
+            await open_call
+        assert failed.value.code == "UNEXPECTED_DISCONNECT"
+        assert (await peer.call("demo.echo", b"3")).data == b"3"
+        assert not peer.closed
+    await server.close()
+    await alone()
+
+
+async def test_a_budget_that_is_used_up_fails_calls_until_somebody_refills_it(hasty: None) -> None:
+    server = await penstock.serve(make_service(), URL)
+    settings = penstock.Settings(session_grace=0.0)
+    async with penstock.connect(URL, settings=settings) as peer:
+        connector = peer._connector
+        assert isinstance(connector, Reconnecting)
+        await peer.call("demo.echo", b"1")
+        await server.close(0)
+        waiting = asyncio.ensure_future(peer.call("demo.echo", b"2"))
+        with pytest.raises((ConnectError, ApplicationError), match=r"reset_budget|disconnected"):
+            await waiting
+        await until(lambda: connector._backoff.spent)
+        async with penstock.serve(make_service(), URL):
+            await turns(50)
+            with pytest.raises(ConnectError, match=r"retry budget is used up .*reset_budget\(\)"):
+                await peer.call("demo.echo", b"3")
+            assert not peer.closed and not connector.connected
+            peer.reset_budget()
+            assert (await peer.call("demo.echo", b"4")).data == b"4"
+    await alone()
+
+
+async def test_a_budget_is_exhausted_while_somebody_waits_for_a_try(hasty: None) -> None:
+    budget = RetryBudget()
+    for _ in range(4):
+        assert not budget.exhausted
+        await budget.wait()
+    # The last try is under way.
+    assert budget.spent and not budget.exhausted
+    waiting = [asyncio.ensure_future(budget.wait()) for _ in range(2)]
+    await turns(2)
+    assert budget.exhausted
+    waiting.pop().cancel()
+    await turns(2)
+    assert budget.exhausted
+    budget.refill()
+    assert not budget.exhausted
+    await waiting[0]
+    assert not budget.exhausted
+
+
+async def test_a_peer_that_shall_not_connect_anew_is_closed(hasty: None) -> None:
+    server = await penstock.serve(make_service(), URL)
+    async with penstock.connect(URL, reconnect=False, settings=penstock.Settings(session_grace=0.0)) as peer:
+        await peer.call("demo.echo", b"1")
+        peer.reset_budget()
+        await server.close(0)
+        await until(lambda: peer.closed)
+        with suppress(penstock.PenstockError):
+            await peer.call("demo.echo", b"2")
+    await alone()
+
+
+async def test_interceptors_and_taps_stand_in_nobodys_way(hasty: None) -> None:
+    async def through(request: penstock.Request, proceed: penstock.Next) -> object:
+        return await proceed(request)
+
+    server = await penstock.serve(make_service(), URL)
+    settings = penstock.Settings(session_grace=0.0)
+    async with penstock.connect(URL, interceptors=[through], taps=[penstock.Tap()], settings=settings) as peer:
+        await peer.call("demo.echo", b"1")
+        await server.close(0)
+        connector = peer._connector
+        assert isinstance(connector, Reconnecting)
+        await until(lambda: connector._backoff.spent)
+        async with penstock.serve(make_service(), URL):
+            peer.reset_budget()
+            # The budget learns of handshakes through taps, too.
+            assert connector.latest.session.linked_at is None
+            assert (await peer.call("demo.echo", b"2")).data == b"2"
+            assert connector.latest.session.linked_at is not None
+    await alone()
+
+
+@pytest.mark.parametrize("holds", [True, False])
+async def test_links_that_hold_give_tries_back(hasty: None, monkeypatch: pytest.MonkeyPatch, holds: bool) -> None:
+    if holds:
+        monkeypatch.setattr(module, "RESTORED", 1e-9)
+    async with penstock.serve(make_service(), URL), penstock.connect(URL) as peer:
+        connector = peer._connector
+        assert isinstance(connector, Reconnecting)
+        for turn in range(12):
+            link = connector.latest.link
+            assert link is not None
+            link.abort()
+            if turn >= 4 and not holds:
+                call = asyncio.ensure_future(peer.call("demo.echo", b"1"))
+                await turns(20)
+                assert connector._backoff.spent and not call.done()
+                peer.reset_budget()
+                assert (await call).data == b"1"
+                break
+            assert (await peer.call("demo.echo", b"1")).data == b"1"
+        assert turn == (11 if holds else 4)
+    await alone()
+
+
+def test_a_link_that_ended_for_a_reason_that_does_not_come_again_costs_no_try() -> None:
+    budget = RetryBudget()
+    for _ in range(100):
+        budget.excuse()
+        assert budget.take(0.0) == 0.0
+    assert budget.left(0.0) == 4
+    budget.excuse()
+    budget.excuse()
+    assert budget.left(0.0) == 5

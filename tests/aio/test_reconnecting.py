@@ -1,426 +1,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-import penstock
-from penstock import (
-    ConnectError,
-    PeerClosed,
-    Reconnect,
-    ResumeRejected,
-    SessionClosed,
-    SessionError,
-    Settings,
-    SetupRejected,
-    UrlError,
-)
-from penstock.aio.reconnecting import LastingPeer
-from tests.aio.fakes import FakeLink, FakeSession
-from tests.aio.serving import alone, make_service, noted_drivers
+from tests.aio.fakes import FakeLink, FakeSession, fake_connection
+from tests.aio.serving import alone
 from tests.builds import Build
 from tests.waiting import turns, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
-URL = "rsocket+memory://lasting"
-CONNECTION_CLOSE = bytes.fromhex("00000a 00000000 2c00 00000102")
-"""RSocket 1.0, Error Codes: what is open may end."""
-AT_ONCE = Reconnect(first_delay=0.0, longest_delay=0.0)
-
-
-class Host:
-    """A server that is killed and started again at one place."""
-
-    def __init__(self, url: str, settings: Settings | None = None) -> None:
-        self.url = url
-        self.seen: list[object] = []
-        self.reached = asyncio.Event()
-        self.service = make_service(self.seen, self.reached)
-        self._settings = settings
-        self._server: penstock.Server | None = None
-
-    async def start(self) -> None:
-        self._server = await penstock.serve(self.service, self.url, settings=self._settings)
-        self.url = self._server.urls[0]
-
-    async def kill(self) -> None:
-        if self._server is not None:
-            await self._server.close(0)
-            self._server = None
-
-
-@asynccontextmanager
-async def host(url: str = URL, settings: Settings | None = None) -> AsyncIterator[Host]:
-    it = Host(url, settings)
-    await it.start()
-    try:
-        yield it
-    finally:
-        await it.kill()
-    await alone()
-
-
-async def lose(it: Host, peer: penstock.Peer) -> None:
-    """Kill the server, and wait until the peer knows."""
-    assert isinstance(peer, LastingPeer)
-    await it.kill()
-    await until(lambda: not peer.connected)
-
-
-# A server that comes back.
-
-
-@pytest.mark.parametrize("url", [URL, "rsocket+tcp://127.0.0.1:0"])
-async def test_a_server_that_was_restarted_is_found_again(url: str) -> None:
-    async with host(url) as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
-        for number in range(3):
-            assert (await peer.call("echo", b"%d" % number)).data == b"%d" % number
-            await lose(it, peer)
-            waiting = asyncio.create_task(peer.call("echo", b"waited"))
-            await turns(5)
-            assert not waiting.done()
-            await it.start()
-            assert (await waiting).data == b"waited"
-        assert not peer.closed
-
-
-async def test_everything_that_a_peer_does_goes_on_over_the_new_connection() -> None:
-    async with host() as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
-        stream = peer.stream("count", b"3")
-        await lose(it, peer)
-        pushed: list[bytes] = []
-        it.service.push(pushed.append)
-        work = asyncio.gather(
-            peer.fire("log", b"fired"),
-            peer.upload("sum", b"", [b"1", b"2"]),
-            peer.push(b"pushed"),
-        )
-        await turns(3)
-        await it.start()
-        assert (await work)[1].data == b"3"
-        assert [item.data async for item in stream] == [b"0", b"1", b"2"]
-        async with peer.channel("double", b"", [b"4"]) as items:
-            assert [item.data async for item in items] == [b"8"]
-        await it.reached.wait()
-        assert it.seen[0] == b"fired"
-        assert pushed == [b"pushed"]
-
-
-async def test_what_is_open_fails_and_says_why() -> None:
-    async with host("rsocket+tcp://127.0.0.1:0") as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
-        call = asyncio.create_task(peer.call("never"))
-        stream = peer.stream("count", b"1000000", credit=4)
-        taken = 0
-        with pytest.raises(PeerClosed, match="closed the connection"):
-            async with stream:
-                async for _ in stream:
-                    taken += 1
-                    if taken == 2:
-                        await it.reached.wait()
-                        await it.kill()
-        assert taken >= 2
-        assert isinstance(stream.error, PeerClosed)
-        with pytest.raises(PeerClosed):
-            await call
-        await it.start()
-        assert (await peer.call("echo", b"again")).data == b"again"
-
-
-async def test_without_a_policy_the_peer_is_closed() -> None:
-    async with host() as it, penstock.connect(it.url) as peer:
-        await peer.call("echo")
-        await it.kill()
-        await until(lambda: peer.closed)
-        with pytest.raises(PeerClosed):
-            await peer.call("echo")
-
-
-# Calls meanwhile.
-
-
-async def test_calls_that_shall_not_wait_fail_at_once_and_say_why() -> None:
-    policy = replace(AT_ONCE, new_calls="fail")
-    async with host() as it, penstock.connect(it.url, reconnect=policy) as peer:
-        await lose(it, peer)
-        with pytest.raises(ConnectError, match=r"no connection at the moment .*another one is being made"):
-            await peer.call("echo")
-        with pytest.raises(ConnectError):
-            async for _ in peer.stream("count", b"1"):
-                pass
-        await it.start()
-        await until(lambda: peer.connected)  # type: ignore[attr-defined]
-        assert (await peer.call("echo", b"x")).data == b"x"
-
-
-async def test_calls_wait_no_longer_than_they_shall() -> None:
-    policy = replace(AT_ONCE, wait_timeout=0.01)
-    async with host() as it, penstock.connect(it.url, reconnect=policy) as peer:
-        await lose(it, peer)
-        with pytest.raises(ConnectError, match=r"wait_timeout \(0.01 s\)"):
-            await peer.call("echo")
-
-
-async def test_a_call_that_waits_can_be_canceled() -> None:
-    async with host() as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
-        await lose(it, peer)
-        tasks = [asyncio.create_task(peer.call("echo")) for _ in range(2)]
-        await turns(3)
-        tasks[0].cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await tasks[0]
-        await it.start()
-        assert (await tasks[1]).data == b""
-
-
-# The end.
-
-
-async def test_closing_ends_the_tries_and_whoever_waits() -> None:
-    async with host() as it:
-        peer = await penstock.connect(it.url, reconnect=AT_ONCE)
-        await lose(it, peer)
-        waiting = asyncio.create_task(peer.call("echo"))
-        await turns(3)
-        await peer.close()
-        with pytest.raises(SessionClosed, match="this side closed"):
-            await waiting
-        assert peer.closed
-        assert "closed" in repr(peer)
-        with pytest.raises(SessionClosed):
-            await peer.fire("log")
-        await peer.close()
-        await alone()
-
-
-async def test_the_last_error_does_not_gather_frames() -> None:
-    async with host() as it:
-        peer = await penstock.connect(it.url, reconnect=AT_ONCE)
-        await peer.close()
-        lengths = []
-        for _ in range(3):
-            with pytest.raises(SessionClosed) as closed:
-                await peer.call("echo")
-            lengths.append(len(closed.traceback))
-        assert len(set(lengths)) == 1
-
-
-async def test_closing_lets_calls_end_and_takes_no_more() -> None:
-    async with host() as it:
-        peer = await penstock.connect(it.url, reconnect=AT_ONCE)
-        call = asyncio.create_task(peer.call("later", b"x"))
-        await turns(1)
-        closing = asyncio.create_task(peer.close())
-        await turns(1)
-        with pytest.raises(SessionClosed):
-            await peer.call("echo")
-        assert (await call).data == b"x"
-        await closing
-
-
-async def test_letting_go_is_the_end_too() -> None:
-    async with host() as it:
-        peer = await penstock.connect(it.url, reconnect=AT_ONCE)
-        await peer.call("echo")
-        peer.detach()
-        with pytest.raises(SessionClosed, match="let go"):
-            await peer.call("echo")
-
-
-async def test_tries_are_counted() -> None:
-    tried: list[Exception] = []
-
-    def retry(error: Exception) -> bool:
-        tried.append(error)
-        return True
-
-    async with host() as it:
-        policy = replace(AT_ONCE, attempts=3, retry=retry)
-        async with penstock.connect(it.url, reconnect=policy) as peer:
-            await peer.call("echo")
-            await it.kill()
-            await until(lambda: peer.closed)
-            # The connection broke within a second: that is one of the three, and the last one needs no opinion.
-            assert [type(error) for error in tried] == [PeerClosed, ConnectError]
-            with pytest.raises(ConnectError, match="nothing in this event loop listens"):
-                await peer.call("echo")
-
-
-async def test_the_hook_decides_what_is_worth_another_try() -> None:
-    async with host() as it:
-        policy = replace(AT_ONCE, retry=lambda error: not isinstance(error, PeerClosed))
-        async with penstock.connect(it.url, reconnect=policy) as peer:
-            await peer.call("echo")
-            await it.kill()
-            await until(lambda: peer.closed)
-            with pytest.raises(PeerClosed):
-                await peer.call("echo")
-
-
-async def test_a_hook_that_fails_ends_the_tries_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    def retry(error: Exception) -> bool:
-        raise KeyError("a bug")
-
-    async with host() as it, penstock.connect(it.url, reconnect=replace(AT_ONCE, retry=retry)) as peer:
-        await peer.call("echo")
-        await it.kill()
-        await until(lambda: peer.closed)
-        with pytest.raises(SessionError, match="KeyError"):
-            await peer.call("echo")
-        assert "a bug" in caplog.text
-
-
-async def test_a_refused_set_up_ends_the_tries() -> None:
-    # A server that resumes nothing refuses those who ask for it.
-    async with host(settings=Settings(resume_timeout=0)) as it:
-        async with penstock.connect(it.url, settings=Settings(resume=True), reconnect=AT_ONCE) as peer:
-            await until(lambda: peer.closed)
-            with pytest.raises(SetupRejected):
-                await peer.call("echo")
-
-
-# The first connection.
-
-
-async def test_the_first_connection_raises_as_ever() -> None:
-    with pytest.raises(ConnectError, match="nothing in this event loop"):
-        async with penstock.connect(URL, reconnect=AT_ONCE):
-            pass
-    await alone()
-
-
-async def test_the_first_connection_is_tried_again_where_the_policy_says_so() -> None:
-    async with host() as it:
-        await it.kill()
-        connecting = penstock.connect(it.url, reconnect=replace(AT_ONCE, initial=True))
-        opening = asyncio.ensure_future(connecting.__aenter__())
-        await turns(10)
-        assert not opening.done()
-        await it.start()
-        peer = await opening
-        assert (await peer.call("echo", b"x")).data == b"x"
-        await peer.close()
-
-
-async def test_the_first_connection_is_tried_as_often_as_the_policy_says() -> None:
-    with pytest.raises(ConnectError, match="nothing in this event loop"):
-        await penstock.connect(URL, reconnect=replace(AT_ONCE, initial=True, attempts=3))
-    await alone()
-
-
-async def test_connecting_can_be_canceled() -> None:
-    task = asyncio.ensure_future(penstock.connect(URL, reconnect=replace(AT_ONCE, initial=True)).__aenter__())
-    await turns(5)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await alone()
-
-
-async def test_what_no_try_can_mend_is_raised() -> None:
-    with pytest.raises(UrlError, match="unknown option"):
-        await penstock.connect(f"{URL}?what=1", reconnect=replace(AT_ONCE, initial=True))
-    await alone()
-
-
-# The hook for connections.
-
-
-async def test_the_hook_is_told_of_each_connection() -> None:
-    found: list[bytes] = []
-
-    async def subscribe(peer: penstock.Peer) -> None:
-        found.extend([item.data async for item in peer.stream("count", b"2")])
-
-    async with host() as it, penstock.connect(it.url, reconnect=replace(AT_ONCE, on_connect=subscribe)) as peer:
-        await until(lambda: len(found) == 2)
-        await lose(it, peer)
-        await it.start()
-        await until(lambda: len(found) == 4)
-
-
-async def test_the_hook_ends_with_its_connection_and_its_errors_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    told: list[str] = []
-
-    async def subscribe(peer: penstock.Peer) -> None:
-        told.append("begun")
-        try:
-            if len(told) == 1:
-                await asyncio.get_running_loop().create_future()
-            raise KeyError("a bug")
-        finally:
-            told.append("ended")
-
-    async with host() as it, penstock.connect(it.url, reconnect=replace(AT_ONCE, on_connect=subscribe)) as peer:
-        await until(lambda: told == ["begun"])
-        await lose(it, peer)
-        await it.start()
-        await until(lambda: told == ["begun", "ended", "begun", "ended"])
-        assert (await peer.call("echo", b"x")).data == b"x"
-        assert "on_connect failed" in caplog.text
-
-
-async def test_the_hook_may_close_the_peer() -> None:
-    told: list[str] = []
-
-    async def close(peer: penstock.Peer) -> None:
-        await peer.close()
-        told.append("closed")
-
-    async with host() as it:
-        peer = await penstock.connect(it.url, reconnect=replace(AT_ONCE, on_connect=close))
-        await until(lambda: peer.closed)
-        await alone()
-        assert told == ["closed"]
-
-
-# Resuming.
-
-
-async def test_a_session_that_can_be_resumed_is() -> None:
-    async with host("rsocket+tcp://127.0.0.1:0") as it:
-        async with penstock.connect(it.url, settings=Settings(resume=True), reconnect=AT_ONCE) as peer:
-            assert isinstance(peer, LastingPeer)
-            await peer.call("echo")
-            session = peer._now.session
-            call = asyncio.create_task(peer.call("never"))
-            await it.reached.wait()
-            assert peer._now.link is not None
-            peer._now.link.abort()
-            await until(lambda: not peer.connected)
-            await until(lambda: peer.connected)
-            assert (await peer.call("echo", b"x")).data == b"x"
-            assert peer._now.session is session
-            assert not call.done()
-            call.cancel()
-
-
-async def test_a_session_that_cannot_be_resumed_is_followed_by_another() -> None:
-    async with host() as it:
-        async with penstock.connect(it.url, settings=Settings(resume=True), reconnect=AT_ONCE) as peer:
-            assert isinstance(peer, LastingPeer)
-            await peer.call("echo")
-            call = asyncio.create_task(peer.call("never"))
-            await it.reached.wait()
-            # The link breaks without a word, and who listens there now knows nothing of the session.
-            old = it._server
-            assert old is not None and peer._now.link is not None
-            for listener in old._listeners:
-                await listener.close()
-            await it.start()
-            peer._now.link.abort()
-            with pytest.raises(ResumeRejected, match="no session of that token"):
-                await call
-            assert (await peer.call("echo", b"x")).data == b"x"
-            await old.close(0)
-
-
-# What only a fake can do.
+pytestmark = pytest.mark.usefixtures("tidy")
 
 
 class FakeDialer:
@@ -443,7 +36,8 @@ class FakeDialer:
         kind = self._build.module("penstock.aio.driver").Driver
         session = FakeSession(self._build)
         service = self._build.module("penstock.aio.service").Service()
-        self.drivers.append(kind(session, self.settings, service, "tcp://peer:1"))
+        connection = fake_connection(self._build, is_client=True)
+        self.drivers.append(kind(session, self.settings, service, connection))
         return self.drivers[-1]
 
     async def open(self, driver: Any) -> None:
@@ -469,34 +63,34 @@ def happened(build: Build, driver: Any, name: str, *arguments: Any) -> None:
 
 
 async def test_a_dead_link_is_not_waited_for(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build.module("penstock.aio.driver"), "LAST_WORDS", 0.0)
+    monkeypatch.setattr(build.module("penstock.aio.driver"), "CLOSE_TIMEOUT", 0.0)
     dialer = FakeDialer(build)
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy_of(build))
-    await peer.open()
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy_of(build))
+    await connector.open()
     first = dialer.drivers[0]
     silent = build.module("penstock.errors").KeepaliveTimeout("nothing was heard")
     happened(build, first, "Closed", silent)
-    assert peer.trouble is silent
+    assert connector.trouble is silent
     # Its link never says that it is gone.
-    await until(lambda: peer.connected)
+    await until(lambda: connector.connected)
     assert len(dialer.drivers) == 2
     await until(lambda: "abort" in dialer.links[0].told)
     first.link_lost(None)
     dialer.drivers[1].session.link_wanted = False
     happened(build, dialer.drivers[1], "Closed", None)
     dialer.drivers[1].link_lost(None)
-    await peer.close(0)
+    await connector.close(0)
     await alone()
 
 
 async def test_closing_waits_until_dead_links_are_gone(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build.module("penstock.aio.driver"), "LAST_WORDS", 0.0)
+    monkeypatch.setattr(build.module("penstock.aio.driver"), "CLOSE_TIMEOUT", 0.0)
     dialer = FakeDialer(build)
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy_of(build))
-    await peer.open()
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy_of(build))
+    await connector.open()
     happened(build, dialer.drivers[0], "Closed", build.module("penstock.errors").KeepaliveTimeout("silent"))
-    await until(lambda: peer.connected)
-    closing = asyncio.create_task(peer.close(0))
+    await until(lambda: connector.connected)
+    closing = asyncio.create_task(connector.close(0))
     await turns(1)
     happened(build, dialer.drivers[1], "Closed", None)
     dialer.drivers[1].link_lost(None)
@@ -511,88 +105,47 @@ async def test_closing_waits_until_dead_links_are_gone(build: Build, monkeypatch
 async def test_letting_go_ends_the_tries(build: Build) -> None:
     dialer = FakeDialer(build)
     policy = replace(policy_of(build), first_delay=1000.0, longest_delay=1000.0)
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy)
-    await peer.open()
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy)
+    await connector.open()
     happened(build, dialer.drivers[0], "Closed", build.module("penstock.errors").LinkLost("broke"))
     dialer.drivers[0].link_lost(None)
     # It waits for the next try.
     await until(lambda: len(dialer.drivers) == 2)
-    peer.detach()
+    connector.detach()
     await alone()
 
 
 async def test_a_server_that_drains_gets_nothing_new(build: Build) -> None:
     dialer = FakeDialer(build)
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy_of(build, new_calls="fail"))
-    await peer.open()
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy_of(build, new_calls="fail"))
+    await connector.open()
     old = dialer.drivers[0]
     happened(build, old, "Draining")
     with pytest.raises(build.module("penstock.errors").ConnectError, match="the server is closing"):
-        await peer.call("echo")
+        await connector.peer.call("echo")
     # There is another connection although streams may still end on this one.
-    await until(lambda: peer.connected)
-    assert await peer.ready() is dialer.drivers[1]
+    await until(lambda: connector.connected)
+    assert await connector.driver() is dialer.drivers[1]
     assert not old.closed and "close" not in dialer.links[0].told
     happened(build, old, "Closed", None)
     old.link_lost(None)
     await until(lambda: old.over.done())
-    assert peer.connected and len(dialer.drivers) == 2
-    peer.detach()
+    assert connector.connected and len(dialer.drivers) == 2
+    connector.detach()
     await alone()
-
-
-async def test_streams_of_a_server_that_drains_end_in_peace_while_others_go_elsewhere() -> None:
-    hooked: list[str] = []
-
-    async def hook(peer: penstock.Peer) -> None:
-        hooked.append("begun")
-        try:
-            await asyncio.get_running_loop().create_future()
-        finally:
-            hooked.append("ended")
-
-    policy = replace(AT_ONCE, on_connect=hook, first_delay=1000.0, longest_delay=1000.0)
-    with noted_drivers() as drivers:
-        async with host() as it, penstock.connect(it.url, reconnect=policy) as peer:
-            assert isinstance(peer, LastingPeer)
-            stream = peer.stream("acount", b"10", credit=2, manual=True)
-            async with stream:
-                assert (await anext(aiter(stream))).data == b"0"
-                peer._made = -1e9
-                drivers[0].received(CONNECTION_CLOSE)
-                assert not peer.connected
-                assert (await peer.call("echo", b"x")).data == b"x"
-                assert len(drivers) == 2
-                assert peer.outstanding == 1
-                assert hooked == ["begun", "begun"]
-                stream.grant(20)
-                assert [item.data async for item in stream] == [b"%d" % number for number in range(1, 10)]
-            drivers[0].link.abort()
-            await until(lambda: hooked == ["begun", "begun", "ended"])
-            assert (await peer.call("echo", b"x")).data == b"x"
-
-
-async def test_closing_ends_what_a_server_that_drains_has_open() -> None:
-    with noted_drivers() as drivers:
-        async with host() as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
-            never = asyncio.create_task(peer.call("never"))
-            await it.reached.wait()
-            drivers[0].received(CONNECTION_CLOSE)
-            assert (await peer.call("echo", b"x")).data == b"x"
-            await peer.close(0)
-            with pytest.raises(SessionError):
-                await never
 
 
 async def test_a_session_without_a_connection_is_tried_again_over_the_next(build: Build) -> None:
     errors = build.module("penstock.errors")
     dialer = FakeDialer(build, errors.ConnectError("one"), errors.ConnectError("two"))
     changes: list[object] = []
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy_of(build), lambda: changes.append(1))
-    peer.begin()
-    await until(lambda: peer.connected)
-    assert (len(dialer.drivers), len(changes), peer.trouble) == (1, 3, None)
-    peer.detach()
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(
+        dialer, policy_of(build), lambda: changes.append(1)
+    )
+    connector.begin()
+    await until(lambda: connector.connected)
+    assert (len(dialer.drivers), len(changes), connector.trouble) == (1, 3, None)
+    connector.detach()
 
 
 async def test_a_connection_that_breaks_as_it_is_made_is_none(build: Build) -> None:
@@ -603,21 +156,23 @@ async def test_a_connection_that_breaks_as_it_is_made_is_none(build: Build) -> N
 
     dialer = FakeDialer(build)
     dialer.breaks = 2
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy_of(build, on_connect=tell))
-    await peer.open()
-    assert not peer.connected
-    assert await peer.ready() is dialer.drivers[2]
-    await until(lambda: told == [peer])
-    peer.detach()
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy_of(build, on_connect=tell))
+    await connector.open()
+    assert not connector.connected
+    assert await connector.driver() is dialer.drivers[2]
+    await until(lambda: told == [connector.peer])
+    connector.detach()
     await alone()
 
 
 async def test_connections_that_break_as_they_are_made_are_counted(build: Build) -> None:
     dialer = FakeDialer(build)
     dialer.breaks = 10
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy_of(build, initial=True, attempts=3))
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(
+        dialer, policy_of(build, initial=True, attempts=3)
+    )
     with pytest.raises(build.module("penstock.errors").PeerClosed):
-        await peer.open()
+        await connector.open()
     assert len(dialer.links) == 3
     await alone()
 
@@ -629,29 +184,29 @@ async def test_a_connection_that_held_begins_the_count_anew(
     errors, module = build.module("penstock.errors"), build.module("penstock.aio.reconnecting")
     monkeypatch.setattr(module, "HELD", 0.0 if held else 1000.0)
     resets: list[Any] = []
-    monkeypatch.setattr(build.module("penstock.aio.backoff").Backoff, "reset", lambda backoff: resets.append(backoff))
+    monkeypatch.setattr(build.module("penstock.aio.reconnect").Backoff, "reset", lambda backoff: resets.append(backoff))
     dialer = FakeDialer(build)
-    peer = module.LastingPeer(dialer, policy_of(build, attempts=2))
-    await peer.open()
+    connector = module.Reconnecting(dialer, policy_of(build, attempts=2))
+    await connector.open()
     for _ in range(5):
         count = len(dialer.drivers)
         happened(build, dialer.drivers[-1], "Closed", errors.PeerClosed("no"))
         dialer.drivers[-1].link_lost(None)
-        await until(lambda count=count: peer.closed or (len(dialer.drivers) > count and peer.connected))
-        if peer.closed:
+        await until(lambda count=count: connector.closed or (len(dialer.drivers) > count and connector.connected))
+        if connector.closed:
             break
-    assert (peer.closed, len(dialer.drivers), len(resets)) == ((False, 6, 5) if held else (True, 2, 0))
-    peer.detach()
+    assert (connector.closed, len(dialer.drivers), len(resets)) == ((False, 6, 5) if held else (True, 2, 0))
+    connector.detach()
     await alone()
 
 
 async def test_what_breaks_for_good_is_told_and_nothing_else_is_tried(build: Build) -> None:
     errors = build.module("penstock.errors")
     dialer = FakeDialer(build)
-    peer = build.module("penstock.aio.reconnecting").LastingPeer(dialer, policy_of(build))
-    await peer.open()
+    connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy_of(build))
+    await connector.open()
     happened(build, dialer.drivers[0], "Closed", errors.SetupRejected("no"))
-    await until(lambda: peer.closed)
-    assert isinstance(peer.trouble, errors.SetupRejected)
+    await until(lambda: connector.closed)
+    assert isinstance(connector.trouble, errors.SetupRejected)
     assert len(dialer.links) == 1
     dialer.drivers[0].link_lost(None)

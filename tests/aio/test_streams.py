@@ -7,24 +7,10 @@ import pytest
 
 import penstock
 from penstock import ConnectError, Kind, LocalError, MetadataPush, Payload, Settings, UnsupportedKind
+from penstock.aio.connectors import Connector
 from penstock.aio.driver import Driver
-from penstock.aio.streams import LateStream, Wanted
+from penstock.aio.streams import Stream, StreamRequest
 from tests.aio.serving import world
-
-
-async def test_items_come_in_order_one_by_one() -> None:
-    async with world() as w, w.peer.stream("count", b"1000") as items:
-        assert [int(item.data) async for item in items] == list(range(1000))
-
-
-async def test_batches_hold_the_same_items() -> None:
-    async with world(client=Settings(batch_rows=300)) as w, w.peer.stream("acount", b"1000", credit=500) as items:
-        found: list[int] = []
-        async for batch in items.batches():
-            assert batch.schema.names == ["data", "metadata"]
-            assert batch.num_rows <= 300
-            found += [int(value) for value in batch.column("data").to_pylist()]
-        assert found == list(range(1000))
 
 
 async def test_the_producer_is_never_ahead_of_credit() -> None:
@@ -45,17 +31,6 @@ async def test_leaving_the_block_cancels_the_handler() -> None:
                 break
         await w.reached.wait()
         assert w.seen[-1] == "closed"
-
-
-async def test_a_loop_that_goes_on_misses_nothing() -> None:
-    async with world() as w, w.peer.stream("count", b"20", credit=3) as items:
-        found = []
-        async for item in items:
-            found.append(int(item.data))
-            if len(found) == 7:
-                break
-        found += [int(item.data) async for item in items]
-        assert found == list(range(20))
 
 
 async def test_manual_credit_waits_for_grant() -> None:
@@ -83,51 +58,46 @@ async def test_a_failing_stream_gives_its_items_first() -> None:
                     pass
 
 
-async def test_ready_tells_whether_the_next_item_is_here() -> None:
-    async with world() as w, w.peer.stream("count", "3", credit=8) as items:
-        assert not items.ready
-        seen = [items.ready async for _ in items]
-        # They came together: after each but the last one, another is here.
-        assert seen == [True, True, False]
+class Late(Connector):
+    """Knows its driver only when it is asked for it."""
+
+    def __init__(self, peer: penstock.Peer, *errors: Exception) -> None:
+        super().__init__(Settings())
+        self.peer = peer
+        self.errors = list(errors)
+        self.asked = 0
+
+    async def driver(self) -> Driver:
+        self.asked += 1
+        if self.errors:
+            raise self.errors.pop()
+        return self.peer._driver
 
 
-async def test_a_late_stream_finds_its_connection_when_it_is_opened() -> None:
+async def test_a_stream_asks_its_connector_when_it_is_opened() -> None:
     async with world() as w:
-        found: list[Driver] = []
-
-        async def find() -> Driver:
-            found.append(w.peer.stream("count")._driver)
-            return found[-1]
-
-        stream = LateStream(find, Settings(), Wanted(Kind.STREAM, "count", Payload(b"3")))
+        connector = Late(w.peer)
+        stream = Stream(connector, StreamRequest(Kind.STREAM, "count", Payload(b"3")))
         stream.cancel()
-        assert (stream.stream_id, stream.over, stream.error, stream.ready, found) == (0, False, None, False, [])
+        assert (stream.stream_id, stream.over, stream.error, stream.ready) == (0, False, None, False)
+        assert connector.asked == 0
         async with stream:
             assert [item.data async for item in stream] == [b"0", b"1", b"2"]
-        assert len(found) == 1
+        assert connector.asked == 1
 
 
-async def test_a_late_stream_that_finds_none_can_be_opened_later() -> None:
+async def test_a_stream_whose_connector_fails_can_be_opened_later() -> None:
     async with world() as w:
-        errors = [ConnectError("away")]
-
-        async def find() -> Driver:
-            if errors:
-                raise errors.pop()
-            return w.peer.stream("count")._driver
-
-        stream = LateStream(find, Settings(), Wanted(Kind.STREAM, "count", Payload(b"1")))
+        connector = Late(w.peer, ConnectError("away"))
+        stream = Stream(connector, StreamRequest(Kind.STREAM, "count", Payload(b"1")))
         with pytest.raises(ConnectError):
             await stream.__aenter__()
         assert [item.data async for item in stream] == [b"0"]
 
 
-def test_a_late_stream_checks_its_credit_at_once() -> None:
-    async def find() -> Driver:
-        raise AssertionError
-
+def test_a_stream_checks_its_credit_at_once() -> None:
     with pytest.raises(LocalError, match="credit is 0"):
-        LateStream(find, Settings(), Wanted(Kind.STREAM, "count", Payload(), credit=0))
+        Stream(Connector(Settings()), StreamRequest(Kind.STREAM, "count", Payload(), credit=0))
 
 
 def old_service(told: list[object], reached: asyncio.Event) -> penstock.Service:

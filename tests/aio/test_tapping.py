@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from penstock import Canceled, Connection, Kind, LimitExceeded, Outcome, Payload, PayloadRun, Rejected, Tap, events
-from penstock.aio.tapping import UNTOUCHED, TappedSession, outcome_of
+from penstock.aio.tapping import OBSERVED, TappedSession, outcome_of
 from penstock.events import Closed, Completed, Established, Failed, ItemReceived, Requested, RunReceived
 from penstock.rsocket.session import RSocketSession
 from penstock.session import Session
@@ -57,10 +57,27 @@ def test_every_method_of_a_session_is_there() -> None:
     inner, session, _ = tapped()
     for name in [name for name in vars(Session) if not name.startswith("_")]:
         assert hasattr(session, name), name
-    assert set(UNTOUCHED) <= set(dir(Session)) & set(dir(RSocketSession))
+    assert set(OBSERVED) <= set(dir(Session)) & set(dir(RSocketSession))
     assert (session.link_wanted, session.open_streams) == (True, 7)
     session.request(1, 5)  # type: ignore[attr-defined]
     assert inner.told == [("request", 1, 5)]
+
+
+@pytest.mark.parametrize("what", ["opened", "stream_ended", "received", "items_sent", "items_received"])
+def test_no_books_are_kept_for_methods_that_no_tap_defines(what: str) -> None:
+    told: list[str] = []
+    one = type("One", (Tap,), {what: lambda self, *arguments: told.append(what)})()
+    inner, observed = Scripted(), {name for name, methods in OBSERVED.items() if what in methods}
+    session = TappedSession(inner, Connection("rsocket", "place", True), [one])  # type: ignore[arg-type]
+    session.attached()
+    forwarded = {name for name in OBSERVED if name in vars(session)}
+    assert forwarded == set(OBSERVED) - observed
+    session.receive(b"x", 0.0)
+    session.send(session.open(Kind.CHANNEL, "r", Payload(), 1), Payload())
+    happen(inner, session, ItemReceived(1, Payload(), True))
+    session.complete(1)
+    session.take_output()
+    assert told == [what]
 
 
 def test_a_client_is_open_with_its_link_and_a_server_with_its_set_up() -> None:

@@ -6,35 +6,43 @@ from typing import Any
 
 import pytest
 
-from penstock.aio import dialer, watching
+from penstock.aio import dialer
 from penstock.aio.driver import Driver
+from penstock.aio.ports import Sink
 from penstock.events import ItemReceived, RunReceived
 from tests.waiting import until
 
 __all__ = ["be_late"]
 
 
-class CountingDriver(Driver):
-    """A driver that counts the items that it has handed out."""
+class CountingSink:
+    """Counts the items that pass it.
 
-    items = 0
+    Args:
+        sink: What they go to.
 
-    def dispatch(self, happened: list[Any]) -> None:
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        self.sink = sink
+        self.items = 0
+
+    def take(self, happened: list[Any]) -> None:
         for event in happened:
             if isinstance(event, RunReceived):
                 self.items += len(event.run)
             elif isinstance(event, ItemReceived):
                 self.items += 1
-        super().dispatch(happened)
+        self.sink.take(happened)
 
 
 def be_late(monkeypatch: pytest.MonkeyPatch, items: int) -> None:
     """Have `Dialer.open` return no sooner than its driver has received so many items, or its session is over."""
     open_link = dialer.Dialer.open
 
-    async def late(self: dialer.Dialer, driver: CountingDriver) -> None:
+    async def late(self: dialer.Dialer, driver: Driver) -> None:
+        driver.sink = sink = CountingSink(driver.sink)
         await open_link(self, driver)
-        await until(lambda: driver.items >= items or driver.closed)
+        await until(lambda: sink.items >= items or driver.closed)
 
-    monkeypatch.setattr(watching, "Driver", CountingDriver)
     monkeypatch.setattr(dialer.Dialer, "open", late)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from penstock import Items, Metadata, Payload, Request, Service, Simple
-from penstock.aio.intercept import Next
+from penstock.aio.handlers import Next
 
 service = Service()
 

@@ -8,7 +8,7 @@ import pytest
 import trustme
 
 from penstock import transports
-from penstock.aio.backoff import Backoff
+from penstock.aio.reconnect import Backoff
 from penstock.errors import ConnectError
 from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, command, serving
 

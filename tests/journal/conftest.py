@@ -10,7 +10,7 @@ import pytest
 
 import penstock
 from penstock.aio import client
-from penstock.aio.backoff import Backoff
+from penstock.aio.reconnect import Backoff
 from penstock.journal import JournalWriter, collect
 from penstock.journal.feedlog import FeedLog, State
 from tests.journal.publishing import Reporter

@@ -348,7 +348,7 @@ async def test_an_event_without_an_owner_becomes_a_gap(
     async with publisher.serve(url=url), collecting(collector) as task:
         await until(lambda: collector.progress.position == 5)
         # A defect that no test knows of.
-        drivers[0].inbound.clear()
+        drivers[0].exchanges.inbound.clear()
         released.set()
         await task
     assert rows(tmp_path) == [*numbered(0, 5), *numbered(0, 10)]
@@ -368,7 +368,7 @@ async def test_a_session_that_an_event_of_another_stream_ends_becomes_a_gap(
     async with publisher.serve(url=url), collecting(collector) as task:
         await until(lambda: collector.progress.position == 5)
         publisher.steps = numbered(5, 10)
-        drivers[0].dispatch([ItemReceived(99, Payload(b"x"), False)])
+        drivers[0].dispatch.take([ItemReceived(99, Payload(b"x"), False)])
         drivers[0].flush()
         await task
     assert rows(tmp_path) == numbered(0, 10)

@@ -12,6 +12,7 @@ import pytest
 
 import penstock
 from penstock import ApplicationError, Payload, PayloadRun, Rejected, Service, Settings, SetupRejected, UnsupportedKind
+from penstock.aio.connectors import Direct
 from penstock.aio.peer import Peer
 from penstock.errors import LocalError
 from penstock.journal import Journal
@@ -98,7 +99,7 @@ async def test_the_server_subscribes_too(url: str) -> None:
         async with penstock.connect(server.urls[0], service=answering) as peer:
             await peer.call("echo")
             [driver] = server._drivers.values()
-            answers = await asyncio.gather(Peer(driver).call("name"), peer.call("echo", b"server"))
+            answers = await asyncio.gather(Peer(Direct(driver)).call("name"), peer.call("echo", b"server"))
             assert [answer.data for answer in answers] == [b"client", b"server"]
 
 

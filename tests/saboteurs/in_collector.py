@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from penstock.aio import budget, client
+from penstock.aio import client
+from penstock.aio.driver import Driver
 from penstock.aio.exchanges import Exchanges
-from penstock.aio.inbound import Inbound
+from penstock.aio.inbound import ReceiveBuffer
 from penstock.aio.peer import Peer
 from penstock.aio.streams import Stream
 from penstock.events import Event
@@ -32,11 +33,12 @@ def adopted_late() -> Sabotage:
     def adopt(self: Peer) -> Stream | None:
         driver = self._driver
         for stream_id in driver.session.streams():
-            driver.inbound[stream_id] = inbound = Inbound(driver, stream_id, 1, 1, True)
-            return Stream.adopted(inbound)
+            exchanges = driver.exchanges
+            exchanges.inbound[stream_id] = inbound = ReceiveBuffer(exchanges, stream_id, 1, 1, True)
+            return Stream.adopted(self._connector, inbound)
         return None
 
-    return replaced((Exchanges, "restore", lambda self: None), (Exchanges, "unowned", _ignored), (Peer, "adopt", adopt))
+    return replaced((Driver, "restore", lambda self: None), (Exchanges, "unowned", _ignored), (Peer, "adopt", adopt))
 
 
 def unowned_events_dropped() -> Sabotage:
@@ -49,7 +51,7 @@ def told_before_durable() -> Sabotage:
     def checkpoint(self: Peer, stream: Stream, count: int) -> bytes | None:
         found = real(self, stream, count)
         self._driver.session.commit()
-        self._driver.wake()
+        self._driver.flow.wake()
         return found
 
     return replaced((Peer, "checkpoint", checkpoint), (Peer, "commit", lambda self: None))
@@ -103,7 +105,7 @@ def budget_never_refilled() -> Sabotage:
 
     def policy(protocol: str, reconnect: Any) -> Any:
         if reconnect is False and protocol == "river":
-            return None, budget.RetryBudget
+            return None, reconnect.RetryBudget
         return real(protocol, reconnect)
 
     return replaced((client, "_policy", policy))

@@ -1,142 +1,171 @@
-"""Who is served: a server's acceptor looks at each set-up before anything of its connection is served."""
+"""Admission: nothing of a connection is served until its acceptor, and its hook, agree."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack
+from contextvars import copy_context
+from typing import Final
 
-from ..connection import Connection
-from ..errors import LimitExceeded, PenstockError, SetupRejected
-from ..events import Closed, Established, Event, MetadataPushed, Requested, Unlinked
-from ..payload import Payload
+from ..errors import ApplicationError, LimitExceeded, LocalError, PenstockError, SessionClosed, SessionError
+from ..events import Closed, Draining, Established, Event, MetadataPushed, Requested, Unlinked
 from ..transports import Link
-from .exchanges import without_requests
-from .service import Service
+from .dispatch import without_requests
+from .driver import Driver
+from .flow import ADMISSION, HOOK
+from .intercept import bound
+from .setup import CURRENT, Acceptor, Admitted, ConnectionHook, Setup, Verdict, accept, certificate_of, rejection
 
-if TYPE_CHECKING:
-    from .driver import Driver
-
-__all__ = ["REJECTED", "Acceptor", "Admitted", "Gate", "Setup", "certificate_of"]
+__all__ = ["Admission", "ended"]
 
 logger = logging.getLogger("penstock.aio")
 
-# RSocket 1.0, Error Codes.
-UNSUPPORTED: Final = 0x002
-REJECTED: Final = 0x003
+LEAVE_TIMEOUT: Final = 1.0
+"""Seconds that a hook has to exit while somebody waits for it."""
+
+# Nothing is accepted: a set-up is awaited; the acceptor runs; the hook is being entered; everything is handed on; no
+# new request is served.
+SHUT: Final = 0
+ASKING: Final = 1
+ENTERING: Final = 2
+OPEN: Final = 3
+REFUSED: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """What a client says of itself when it connects, and what its link says of it.
+class Admission:
+    """The sink in front of dispatch that holds events while a connection is not admitted.
 
-    Attributes:
-        payload: Data and metadata of the set-up.
-        metadata_mime: What the connection's metadata is.
-        data_mime: What the connection's data is.
-        strict: The client wants to be refused if anything of this is not understood (ReactiveSocket 0.2, S flag).
-        understood: We know both MIME types.
-        address: The client's.
-        certificate: The client's TLS certificate in DER form; None where there is none.
-        protocol: What the client speaks, as URLs name it: ``rsocket``.
-        previous: What the acceptor made of this client the last time, where the protocol has it asked again (River: at
-            every handshake of a session); None the first time.
-
-    """
-
-    payload: Payload
-    metadata_mime: str
-    data_mime: str
-    strict: bool
-    understood: bool
-    address: str
-    certificate: bytes | None
-    protocol: str = ""
-    previous: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """What an acceptor may say of a client that it lets in.
-
-    Attributes:
-        identity: Who it is: handlers find it as `identity` of their :class:`~penstock.Connection`.
-        service: What serves it; None: the server's service.
-
-    """
-
-    identity: Any = None
-    service: Service | None = None
-
-
-Verdict: TypeAlias = "Service | Admitted | None"
-Acceptor = Callable[[Setup], "Verdict | Awaitable[Verdict]"]
-"""Looks at a set-up: a function or a coroutine function. It raises to refuse the client: what a SetupRejected says is
-told to it; of any other error it learns only that it is refused. It may return the service for this connection, or an
-:class:`Admitted`, which tells handlers whose it is; None means the server's service. A coroutine that takes longer than
-`Settings.acceptor_timeout` is canceled, and its connection closed."""
-
-
-def certificate_of(link: Link) -> bytes | None:
-    """Return the peer's TLS certificate in DER form, if it has shown one."""
-    tls_object = link.get_extra_info("ssl_object")
-    certificate: bytes | None = None if tls_object is None else tls_object.getpeercert(True)
-    return certificate
-
-
-def accept(setup: Setup) -> None:
-    """Accept everybody, unless a client insists on what we do not know: the acceptor where there is no other."""
-    if setup.strict and not setup.understood:
-        what = f"metadata is {setup.metadata_mime!r} and data is {setup.data_mime!r}"
-        raise SetupRejected(f"not understood, and the set-up is strict: {what}", UNSUPPORTED)
-
-
-class Gate:
-    """Holds a server's connection until its set-up is accepted.
-
-    It may be closed again by :meth:`shut`, when the client says anew who it is.
+    A server's connection begins SHUT. Its set-up goes to the acceptor (ASKING), then the hook is entered, once
+    (ENTERING), and what was held is handed on (OPEN). A set-up that comes later is shown to the acceptor again. A
+    client's connection only has a hook. Until that is entered no request is answered, and a server takes in no more
+    than one read. A hook that raises refuses the connection (REFUSED). One that takes longer than the keepalive's
+    lifetime loses it.
 
     Args:
         driver: The connection's.
-        connection: The connection.
-        acceptor: Decides; None: everybody is let in.
+        acceptor: Admits clients; None: everybody is let in.
+        hook: Entered when the connection is established, and exited when it is closed.
+        tasks: Holds the task that does so while it runs.
 
     Attributes:
-        certificate: The client's, on its present link.
+        state: See above.
         asked: The set-up that the acceptor was asked about last.
 
     """
 
-    __slots__ = ("_acceptor", "_connection", "_driver", "_held", "_task", "asked", "certificate")
+    __slots__ = (
+        "_acceptor", "_asking", "_asks_again", "_certificate", "_closed", "_driver", "_entered", "_held",
+        "_hook", "_hooked", "_refusal", "_tasks", "_waiting", "asked", "state"
+    )  # fmt: skip
 
-    def __init__(self, driver: Driver, connection: Connection, acceptor: Acceptor | None) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        acceptor: Acceptor | None,
+        hook: ConnectionHook | None,
+        tasks: set[asyncio.Task[None]],
+    ) -> None:
         self._driver = driver
-        self._connection = connection
         self._acceptor = acceptor or accept
+        self._asks_again = acceptor is not None
+        self._hook = hook
+        self._tasks = tasks
+        # What waits for the acceptor, and what waits for the hook.
         self._held: list[Event] = []
-        self._task: asyncio.Task[None] | None = None
-        self.certificate: bytes | None = None
+        self._waiting: list[Event] = []
+        self._certificate: bytes | None = None
         self.asked: Established | None = None
-        self.shut()
+        # The tasks that ask the acceptor, and that enter and exit the hook.
+        self._asking: asyncio.Task[None] | None = None
+        self._hooked: asyncio.Task[None] | None = None
+        self._refusal: Exception | None = None
+        self._entered: asyncio.Future[None] = driver.loop.create_future()
+        self._closed: asyncio.Future[None] = driver.loop.create_future()
+        self.state = ENTERING
+        if not driver.connection.is_client:
+            self._shut()
+            if hook is None:
+                self._entered.set_result(None)
+            else:
+                # Nobody knows yet whether this peer is welcome: what it sends may wait in the network.
+                driver.flow.stop_reading(HOOK)
+
+    # For the driver.
 
     @property
-    def waits(self) -> bool:
-        """Whether the acceptor is thinking."""
-        return self._task is not None
+    def withholds(self) -> bool:
+        """Whether events may be held back."""
+        return self.state != OPEN
 
-    def shut(self) -> None:
-        """Hold what happens from now on, and what is said."""
-        self._driver.gate = self
+    def attached(self, link: Link) -> None:
+        """Prepare for `link`, which is about to carry the session.
 
-    def pass_through(self, happened: list[Event]) -> list[Event]:
-        """Take what has happened; return what may be handed on now.
+        A client that comes back may say again who it is: nothing is written before that is accepted.
+        """
+        self._certificate = certificate_of(link)
+        if self._driver.connection.is_client:
+            self._enter()
+        elif self._asks_again and self.state >= ENTERING:
+            self.take(self._driver.session.take_events())
 
-        A client that has said all that it wanted may have closed the connection with the same read: what it asked
-        for waits for the acceptor all the same, and so does the end. Where it has asked for nothing, the end passes,
-        and the acceptor is canceled.
+    def take(self, happened: list[Event]) -> None:
+        """Hand on what is accepted, and hold the rest."""
+        if self.state >= ENTERING:
+            for place, event in enumerate(happened):
+                if isinstance(event, Established) and self._asks_again and event is not self.asked:
+                    self._accepted(happened[:place])
+                    self._shut()
+                    self._hold(happened[place:])
+                    return
+            self._accepted(happened)
+        else:
+            self._hold(happened)
+
+    def abandon(self) -> None:
+        """Stop waiting for the acceptor, because this side ends the connection; nothing that is held is served."""
+        if self.state < ENTERING and not self._end():
+            rest, self._held = without_requests(self._held), []
+            self._accepted(rest)
+
+    async def entered(self) -> None:
+        """Wait until the hook is entered. Raises what it raised; then the connection is closed."""
+        try:
+            if not self._entered.done():
+                await self._entered
+        except asyncio.CancelledError:
+            await self._driver.close(0)
+            raise
+        if self._refusal is not None:
+            await self._driver.close(0)
+            raise self._refusal
+
+    def closed(self) -> None:
+        """Exit the hook: the session is over."""
+        if not self._closed.done():
+            self._closed.set_result(None)
+        if self._hooked is not None and not self._entered.done():
+            self._hooked.cancel()
+
+    async def left(self) -> None:
+        """Wait until the hook has exited."""
+        if self._hooked is not None and self._hooked is not asyncio.current_task():
+            await ended({self._hooked})
+
+    # The acceptor.
+
+    def _shut(self) -> None:
+        """Hold events and output until the next set-up is accepted."""
+        self.state = SHUT
+        self._driver.flow.withheld = True
+
+    def _hold(self, happened: list[Event]) -> None:
+        """Hold events, and ask the acceptor about a new set-up among them.
+
+        A client may send all its requests and close the connection in one read: the requests wait for the acceptor all
+        the same, and so does the end. Where it has asked for nothing, the end passes, and the acceptor is canceled.
         """
         driver = self._driver
         for event in happened:
@@ -145,33 +174,27 @@ class Gate:
             elif driver.link is not None:
                 # It concerns this link, and not the one that may have come when the rest is handed on.
                 driver.link.abort()
-        newest = self._newest()
-        if self._task is not None:
+        if self._asking is not None:
             # The client may have come by another link meanwhile: that is not read either.
-            driver.hold(True)
-        elif newest is not None:
-            ready = self._ask(newest)
-            if ready:
-                return ready
-        if self._task is not None and any(isinstance(event, Requested | MetadataPushed) for event in self._held):
-            return []
-        return self._end()
+            driver.flow.stop_reading(ADMISSION)
+        else:
+            newest = self._newest()
+            if newest is not None and self._ask(newest):
+                return
+        requested = any(isinstance(event, Requested | MetadataPushed) for event in self._held)
+        if self._asking is None or not requested:
+            self._end()
 
-    def abandon(self) -> None:
-        """Await the acceptor no more, because this side ends the connection; nothing that is held is served."""
-        ended = self._end() or without_requests(self._held)
-        self._held = []
-        self._driver.dispatch(ended)
-
-    def _end(self) -> list[Event]:
-        """Return the end of the connection and of its streams, where it has come; then nothing else is awaited."""
+    def _end(self) -> bool:
+        """Hand on the end of the connection and of its streams; return False if it has not come."""
         if not any(isinstance(event, Closed) for event in self._held):
-            return []
-        if self._task is not None:
-            self._task.cancel()
-        ended, self._held = without_requests(self._held), []
-        self._driver.gate = None
-        return ended
+            return False
+        if self._asking is not None:
+            self._asking.cancel()
+        rest, self._held = without_requests(self._held), []
+        self._unlock()
+        self._accepted(rest)
+        return True
 
     def _newest(self) -> Established | None:
         """Return the newest set-up, if the acceptor was not asked about it."""
@@ -180,8 +203,9 @@ class Gate:
                 return None if event is self.asked else event
         return None
 
-    def _ask(self, event: Established) -> list[Event]:
-        """Ask the acceptor about the set-up; return what may be handed on."""
+    def _ask(self, event: Established) -> bool:
+        """Ask the acceptor about a set-up; return whether it is accepted already."""
+        driver = self._driver
         self.asked = event
         setup = Setup(
             payload=event.payload,
@@ -189,21 +213,22 @@ class Gate:
             data_mime=event.data_mime,
             strict=event.strict,
             understood=event.understood,
-            address=self._driver.name,
-            certificate=self.certificate,
-            protocol=self._connection.protocol,
-            previous=self._connection.identity,
+            address=driver.name,
+            certificate=self._certificate,
+            protocol=driver.connection.protocol,
+            previous=driver.connection.identity,
         )
         try:
             answer = self._acceptor(setup)
         except Exception as error:
-            self._refuse(error)
-            return []
+            self._reject(error)
+            return False
         if inspect.isawaitable(answer):
-            self._driver.hold(True)
-            self._task = self._driver.loop.create_task(self._await(answer))
-            return []
-        return self._open(answer)
+            self.state = ASKING
+            driver.flow.stop_reading(ADMISSION)
+            self._asking = driver.loop.create_task(self._await(answer))
+            return False
+        return self._accept(answer)
 
     async def _await(self, answer: Awaitable[Verdict]) -> None:
         driver = self._driver
@@ -213,54 +238,156 @@ class Gate:
             async with timeout:
                 verdict = await answer
         except Exception as error:
-            self._task = None
+            self._asking = None
             if isinstance(error, TimeoutError) and timeout.expired():
-                # No refusal: a client that comes again may have more luck.
+                # No rejection: a client that comes again may be luckier.
                 self._give_up(LimitExceeded(f"the acceptor took longer than acceptor_timeout ({limit:g} s)"))
             else:
-                self._refuse(error)
+                self._reject(error)
             # The link's own goodbye is to be read.
-            driver.hold(False)
-            driver.dispatch(self._end())
+            driver.flow.resume_reading(ADMISSION)
+            self._end()
         else:
-            self._task = None
-            held = self._open(verdict)
-            if driver.gate is None:
-                driver.hold(False)
-                driver.dispatch(held)
+            self._asking = None
+            self._accept(verdict)
         driver.flush()
 
-    def _open(self, verdict: Verdict) -> list[Event]:
-        """Let everything through from now on, unless the client has said another thing meanwhile."""
+    def _accept(self, verdict: Verdict) -> bool:
+        """Hand on what is held, unless the client has sent another set-up meanwhile; return whether it was."""
         newest = self._newest()
         if newest is not None:
             if self.asked is None or newest.payload != self.asked.payload:
                 return self._ask(newest)
             # A client that came again because this took long: it would take as long once more.
             self.asked = newest
+        driver = self._driver
         if isinstance(verdict, Admitted):
-            self._connection.identity = verdict.identity
+            driver.connection.identity = verdict.identity
             verdict = verdict.service
         if verdict is not None:
-            self._driver.serve(verdict)
-        self._driver.gate = None
+            driver.dispatch.service = bound(verdict, driver.connection)
         held, self._held = self._held, []
-        return [event for event in held if event is self.asked or not isinstance(event, Established)]
+        self._unlock()
+        self._accepted([event for event in held if event is self.asked or not isinstance(event, Established)])
+        return True
 
-    def _refuse(self, error: Exception) -> None:
+    def _unlock(self) -> None:
+        """Hold nothing any more for the acceptor's sake."""
+        flow = self._driver.flow
+        flow.withheld = False
+        flow.resume_reading(ADMISSION)
+        self._settle()
+
+    def _reject(self, error: Exception) -> None:
         """End the session; the client learns why as far as that is meant for it."""
-        if not isinstance(error, SetupRejected):
-            if not isinstance(error, PenstockError):
-                logger.error("the acceptor failed", exc_info=error)
-            error = SetupRejected("the server refused the set-up", REJECTED)
-        elif error.code is None:
-            error = SetupRejected(error.message, REJECTED)
-        self._give_up(error)
+        if not isinstance(error, PenstockError):
+            logger.error("the acceptor failed", exc_info=error)
+        self._give_up(rejection(error))
 
     def _give_up(self, error: Exception) -> None:
         self._held = without_requests(self._held)
         driver = self._driver
-        # What the session has said meanwhile, a sign of life above all, would be taken for acceptance.
+        # The output of the session, a sign of life above all, would be taken for acceptance.
         driver.session.take_output()
         logger.warning("%s refused: %s", driver.name or "a peer", error)
         driver.session.close(driver.loop.time(), error)
+
+    # The hook.
+
+    def _accepted(self, happened: list[Event]) -> None:
+        """Hand on what the acceptor let pass, as far as the hook does."""
+        dispatch = self._driver.dispatch
+        if self._refusal is not None:
+            # No handler begins any more; what the hook itself has opened ends.
+            dispatch.take(without_requests(happened))
+        elif self._entered.done():
+            dispatch.take(happened)
+        else:
+            for event in happened:
+                if isinstance(event, Established | Closed | Unlinked | Draining):
+                    if isinstance(event, Established):
+                        self._enter()
+                    dispatch.take([event])
+                else:
+                    self._waiting.append(event)
+            if len(self._waiting) >= self._driver.settings.max_streams:
+                self._driver.flow.stop_reading(HOOK)
+
+    def _enter(self) -> None:
+        if self._hook is not None and self._hooked is None:
+            context = copy_context()
+            context.run(CURRENT.set, self._driver.connection)
+            self._hooked = self._driver.loop.create_task(self._run(self._hook), context=context)
+            self._tasks.add(self._hooked)
+            self._hooked.add_done_callback(self._tasks.discard)
+
+    async def _run(self, hook: ConnectionHook) -> None:
+        connection = self._driver.connection
+        try:
+            async with AsyncExitStack() as stack:
+                try:
+                    await stack.enter_async_context(hook(connection))
+                except (Exception, asyncio.CancelledError) as error:
+                    self._refuse(error)
+                    return
+                self._admit()
+                await self._closed
+        except Exception:
+            logger.exception("%r: its hook failed when it was left", connection)
+
+    def _admit(self) -> None:
+        """Hand on what waited for the hook."""
+        driver = self._driver
+        self._entered.set_result(None)
+        if self.state == ENTERING:
+            self._settle()
+        waiting, self._waiting = self._waiting, []
+        if driver.closed:
+            self._accepted(without_requests(waiting))
+        else:
+            driver.flow.resume_reading(HOOK)
+            self._accepted(waiting)
+            driver.flush()
+
+    def _settle(self) -> None:
+        """Take the state that follows acceptance, and step aside where there is nothing more to decide."""
+        driver = self._driver
+        self.state = REFUSED if self._refusal is not None else OPEN if self._entered.done() else ENTERING
+        if self.state == OPEN and not self._asks_again:
+            driver.sink = driver.dispatch
+            if self._hook is None:
+                driver.admission = None
+
+    def _refuse(self, error: BaseException) -> None:
+        """Close the connection because its hook raised. Only errors of this package tell the peer their text."""
+        driver = self._driver
+        if isinstance(error, Exception):
+            self._refusal = error
+        else:
+            self._refusal = driver.error or SessionClosed("the connection was closed while its hook was being entered")
+        if self.state == ENTERING:
+            self._settle()
+        waiting, self._waiting = self._waiting, []
+        self._accepted(waiting)
+        self._entered.set_result(None)
+        if driver.closed:
+            return
+        if isinstance(error, ApplicationError):
+            reason = SessionError(error.message)
+        elif isinstance(error, SessionError) and not isinstance(error, LocalError):
+            reason = error
+        else:
+            # A client's own error is raised where it connects.
+            if not driver.connection.is_client:
+                logger.error("%r: its hook failed", driver.connection, exc_info=error)
+            reason = SessionError("this side refused the connection")
+        driver.session.close(driver.loop.time(), reason)
+        driver.flush()
+
+
+async def ended(tasks: set[asyncio.Task[None]]) -> None:
+    """Wait for hooks that exit, but not longer than `LEAVE_TIMEOUT`."""
+    _, stubborn = await asyncio.wait(tasks, timeout=LEAVE_TIMEOUT)
+    for task in stubborn:
+        logger.warning("a hook takes longer than %g s to be left, and is canceled", LEAVE_TIMEOUT)
+        task.cancel()

@@ -17,15 +17,15 @@ from ..payload import Payload
 from ..protocols import EXAMPLE_URL, fitting
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..urls import Url, parse_url
-from .asking import Asking
+from .connectors import Connector
 from .dialer import Dialer, Said
 from .driver import Driver
 from .nodes import Node, NodeStatus
+from .peer import Peer
 from .pump import Source
 from .reconnect import Reconnect
 from .service import Service
 from .strategies import PeakEwma, Strategy, strategy_named
-from .streams import LateStream, Stream, Wanted
 
 __all__ = ["Balancer", "balance"]
 
@@ -98,10 +98,10 @@ def balance(
         return Node(url, dial(url), policy, PeakEwma(half_life), rejections, changed)
 
     chosen = strategy_named(strategy) if isinstance(strategy, str) else strategy
-    return Balancer(urls, make, chosen, policy, settings or DEFAULT_SETTINGS, retry_rejected, clock)
+    return Balancer(Balanced(urls, make, chosen, policy, settings or DEFAULT_SETTINGS, clock), retry_rejected)
 
 
-class Balancer(Asking):
+class Balancer(Peer):
     """Asks one of several servers for things; :func:`penstock.balance` makes one.
 
     It is asked as a :class:`~penstock.Peer` is: a node is chosen for each request, for a stream when that is opened. A
@@ -109,32 +109,13 @@ class Balancer(Asking):
     was rejected is, with `retry_rejected`. While no node can be reached, requests wait or fail as the policy has it.
     """
 
-    def __init__(
-        self,
-        urls: Sequence[str],
-        make: Callable[[Url, Callable[[], None]], Node],
-        strategy: Strategy,
-        policy: Reconnect,
-        settings: Settings,
-        retry_rejected: bool,
-        clock: Callable[[], float],
-    ) -> None:
-        self._wanted = [parse_url(url) for url in urls]
-        self._make = make
-        self._strategy = strategy
-        self._policy = policy
-        self._settings = fitting(self._wanted[0].protocol, settings, self._wanted[0].options)
+    def __init__(self, balanced: Balanced, retry_rejected: bool) -> None:
+        super().__init__(balanced)
+        self._balanced = balanced
         self._retry_rejected = retry_rejected
-        self._clock = clock
-        self._nodes: dict[str, Node] = {}
-        self._opened = self._closed = False
-        # Set when a node has changed.
-        self._news = asyncio.Event()
-        # The nodes that get requests, until one changes.
-        self._known: list[Node] | None = None
-        twice = {str(url) for url in self._wanted if self._wanted.count(url) > 1}
-        if twice:
-            raise LocalError(f"balance() is given {', '.join(sorted(twice))} more than once; name each node once")
+
+    def __repr__(self) -> str:
+        return f"<Balancer of {len(self._balanced.nodes)} nodes>"
 
     def __await__(self) -> Generator[None, None, Balancer]:
         return self._open().__await__()
@@ -147,16 +128,15 @@ class Balancer(Asking):
     ) -> None:
         await self.close(None if error is None else 0)
 
-    @property
-    def closed(self) -> bool:
-        """Whether this side has closed it."""
-        return self._closed
+    async def _open(self) -> Balancer:
+        await self._balanced.open()
+        return self
 
     @property
     def nodes(self) -> list[NodeStatus]:
         """How each node fares."""
-        now = self._clock()
-        return [node.status(now) for node in self._nodes.values()]
+        now = self._balanced.clock()
+        return [node.status(now) for node in self._balanced.nodes.values()]
 
     def add(self, url: str) -> None:
         """Add a node, which gets requests as soon as it can be reached.
@@ -170,11 +150,7 @@ class Balancer(Asking):
             UrlError: The URL names nothing that we know.
 
         """
-        self._check_open()
-        parsed = parse_url(url)
-        if str(parsed) in self._nodes:
-            raise LocalError(f"{parsed} is a node already; remove it first")
-        self._start(parsed)
+        self._balanced.add(parse_url(url))
 
     async def remove(self, url: str, grace: float | None = None) -> None:
         """Remove a node: it gets no more requests, and returns when its connection is closed.
@@ -187,88 +163,163 @@ class Balancer(Asking):
             LocalError: There is no such node.
 
         """
-        name = str(parse_url(url))
-        node = self._nodes.get(name)
-        if node is None:
-            raise LocalError(f"{name} is no node; there are {', '.join(self._nodes) or 'none'}")
+        await self._balanced.remove(str(parse_url(url)), grace)
+
+    async def _ask(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
+        if kind is not _CALL:
+            return await super()._ask(kind, route, payload, routed, outgoing)
+        refused: list[Node] = []
+        while True:
+            node = await self._balanced.pick(refused)
+            answer = node.connector.peer._ask(kind, route, payload, routed, outgoing)
+            try:
+                return await self._timed(node, answer)
+            except Rejected:
+                refused.append(node)
+                if not self._retry_rejected or not self._balanced.fit(refused):
+                    raise
+
+    async def _timed(self, node: Node, answer: Awaitable[Payload]) -> Payload:
+        """Await a node's answer to a call, and record how the node fares."""
+        clock = self._balanced.clock
+        began = clock()
         try:
-            await node.close(grace)
-        finally:
-            self._nodes.pop(name, None)
-            self._changed()
+            payload = await answer
+        except Rejected:
+            # That it rejects fast does not make it a fast node.
+            node.rejected()
+            raise
+        except ApplicationError:
+            node.answered(began, clock())
+            raise
+        except asyncio.CancelledError:
+            now = clock()
+            node.latency.exceed(now - began, now)
+            raise
+        node.answered(began, clock())
+        return payload
 
-    async def close(self, grace: float | None = None) -> None:
-        """Close all connections, once what is open has ended, or `grace` seconds later. See :meth:`Asking.close`."""
-        self._closed = True
-        await asyncio.gather(*(node.close(grace) for node in self._nodes.values()))
 
-    # Requests.
+class Balanced(Connector):
+    """The connector of several servers that offer the same.
+
+    Args:
+        urls: The servers.
+        make: Makes a node of a URL, and calls a function when it has changed.
+        strategy: Chooses one of several nodes.
+        policy: What is done while no node can be reached.
+        settings: Limits and timeouts.
+        clock: Tells the seconds.
+
+    Attributes:
+        clock: As above.
+        nodes: The nodes by URL.
+
+    """
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        make: Callable[[Url, Callable[[], None]], Node],
+        strategy: Strategy,
+        policy: Reconnect,
+        settings: Settings,
+        clock: Callable[[], float],
+    ) -> None:
+        self._wanted = [parse_url(url) for url in urls]
+        super().__init__(fitting(self._wanted[0].protocol, settings, self._wanted[0].options))
+        self.clock = clock
+        self.nodes: dict[str, Node] = {}
+        self._make = make
+        self._strategy = strategy
+        self._policy = policy
+        self._opened = self._closed = False
+        # Set when a node has changed.
+        self._news = asyncio.Event()
+        # The nodes that get requests, until one changes.
+        self._known: list[Node] | None = None
+        twice = {str(url) for url in self._wanted if self._wanted.count(url) > 1}
+        if twice:
+            raise LocalError(f"balance() is given {', '.join(sorted(twice))} more than once; name each node once")
 
     @property
-    def data_mime(self) -> str:
-        """What the data of its connections is."""
-        return self._settings.data_mime
+    def closed(self) -> bool:
+        """Whether this side has closed it."""
+        return self._closed
+
+    @property
+    def outstanding(self) -> int:
+        """How many requests all nodes work on."""
+        return sum(node.outstanding for node in self.nodes.values())
+
+    async def driver(self) -> Driver:
+        """Return the driver of the node for the next request."""
+        node = await self.pick()
+        return await node.connector.driver()
 
     async def push(self, metadata: bytes) -> None:
         """Send metadata to every node that can be reached: it belongs to connections, not to requests.
 
         A node that comes later does not get it; `Reconnect.on_connect` reaches each one that comes.
         """
-        await self._pick()
-        for node in [node for node in self._nodes.values() if node.ready]:
+        await self.pick()
+        for node in [node for node in self.nodes.values() if node.ready]:
             # It may go while another one is told.
             with suppress(ConnectError):
-                await node.peer.push(metadata)
+                await node.connector.push(metadata)
 
-    async def _ask(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
-        refused: list[Node] = []
-        while True:
-            node = await self._pick(refused)
-            answer = node.peer._ask(kind, route, payload, routed, outgoing)
-            if kind is not _CALL:
-                return await answer
-            try:
-                return await self._timed(node, answer)
-            except Rejected:
-                refused.append(node)
-                if not self._retry_rejected or not self._fit(refused):
-                    raise
+    async def close(self, grace: float | None = None) -> None:
+        """Close all connections."""
+        self._closed = True
+        await asyncio.gather(*(node.close(grace) for node in self.nodes.values()))
 
-    def _stream(self, wanted: Wanted) -> Stream:
-        return LateStream(self._driver, self._settings, wanted)
+    def detach(self) -> None:
+        """Raise a LocalError: the nodes' sessions are not one."""
+        raise LocalError("a balancer has no session of its own, which could be detached; connect() to one node")
 
-    async def _driver(self) -> Driver:
-        """Return the driver over which a stream goes."""
-        node = await self._pick()
-        return await node.peer.ready()
+    def reset_budget(self) -> None:
+        """Allow all nodes to be connected again."""
+        for node in self.nodes.values():
+            node.connector.reset_budget()
 
-    async def _timed(self, node: Node, answer: Awaitable[Payload]) -> Payload:
-        """Await a node's answer to a call, and take note of how it fares."""
-        began = self._clock()
+    async def open(self) -> None:
+        """Connect to all nodes, and wait for the first connection."""
+        if self._opened:
+            return
+        self._opened = True
         try:
-            payload = await answer
-        except Rejected:
-            # That it refuses fast does not make it a fast node.
-            node.rejected()
+            for url in self._wanted:
+                self._start(url)
+            while not self.fit():
+                peers = [node.connector for node in self.nodes.values()]
+                if all(peer.closed or (peer.trouble is not None and not self._policy.initial) for peer in peers):
+                    raise self._unreachable()
+                await self._change()
+        except BaseException:
+            await self.close(0)
             raise
-        except ApplicationError:
-            self._answered(node, began)
-            raise
-        except asyncio.CancelledError:
-            now = self._clock()
-            node.latency.exceed(now - began, now)
-            raise
-        self._answered(node, began)
-        return payload
-
-    def _answered(self, node: Node, began: float) -> None:
-        now = self._clock()
-        node.latency.observe(now - began, now)
-        node.answered()
 
     # Nodes.
 
-    async def _pick(self, refused: Collection[Node] = ()) -> Node:
+    def add(self, url: Url) -> None:
+        """Add a node. See :meth:`Balancer.add`."""
+        self._check_open()
+        if str(url) in self.nodes:
+            raise LocalError(f"{url} is a node already; remove it first")
+        self._start(url)
+
+    async def remove(self, name: str, grace: float | None) -> None:
+        """Remove a node. See :meth:`Balancer.remove`."""
+        node = self.nodes.get(name)
+        if node is None:
+            raise LocalError(f"{name} is no node; there are {', '.join(self.nodes) or 'none'}")
+        try:
+            await node.close(grace)
+        finally:
+            self.nodes.pop(name, None)
+            self._changed()
+
+    async def pick(self, refused: Collection[Node] = ()) -> Node:
         """Return the node for the next request, which may be sent at once.
 
         Args:
@@ -280,58 +331,58 @@ class Balancer(Asking):
         """
         self._check_open()
         while True:
-            fit = self._fit(refused)
+            fit = self.fit(refused)
             if not fit:
-                await self._somebody(refused)
+                await self._wait_for_node(refused)
                 continue
-            node = fit[self._strategy.pick(fit, self._clock())]
-            if node.peer.free:
+            node = fit[self._strategy.pick(fit, self.clock())]
+            if node.connector.free:
                 return node
-            # Its link is full, or gone while its session is being resumed, which nobody is told of.
+            # Its link is full, or gone while its session is being resumed, which is not announced.
             self._known = None
             if node.ready:
                 # Nothing was sent yet: should it go meanwhile, another one takes its place.
                 with suppress(PenstockError):
-                    await node.peer.ready()
+                    await node.connector.driver()
                     return node
 
-    def _fit(self, refused: Collection[Node] = ()) -> list[Node]:
+    def fit(self, refused: Collection[Node] = ()) -> list[Node]:
         """Return the nodes that may get a request. Those that rest are better than none."""
         if self._known is not None and not refused:
             return self._known
-        ready = [node for node in self._nodes.values() if node.ready and node not in refused]
+        ready = [node for node in self.nodes.values() if node.ready and node not in refused]
         fit = [node for node in ready if not node.resting] or ready
         if not refused:
             self._known = fit
         return fit
 
     def _changed(self) -> None:
-        """Take note that a node is not what it was."""
+        """Look at the nodes again: one of them has changed."""
         self._known = None
         self._news.set()
 
-    async def _somebody(self, refused: Collection[Node] = ()) -> None:
+    async def _wait_for_node(self, refused: Collection[Node] = ()) -> None:
         """Wait until a node can be reached, where the policy says so."""
         try:
             async with asyncio.timeout(self._policy.wait_timeout):
-                while not self._fit(refused):
+                while not self.fit(refused):
                     self._check_open()
-                    if self._policy.new_calls == "fail" or all(node.peer.closed for node in self._nodes.values()):
-                        raise self._nobody()
+                    if self._policy.new_calls == "fail" or all(node.connector.closed for node in self.nodes.values()):
+                        raise self._unreachable()
                     await self._change()
         except TimeoutError:
-            raise self._nobody() from None
+            raise self._unreachable() from None
 
     async def _change(self) -> None:
         self._news.clear()
         await self._news.wait()
 
-    def _nobody(self) -> ConnectError:
-        """Return what to tell those for whom there is no node."""
-        if not self._nodes:
+    def _unreachable(self) -> ConnectError:
+        """Return the error of a request for which there is no node."""
+        if not self.nodes:
             return ConnectError("there is no node; add() one")
-        why = "; ".join(f"{node.url}: {node.peer.trouble or 'not reached yet'}" for node in self._nodes.values())
-        return ConnectError(f"none of {len(self._nodes)} nodes can be reached: {why}")
+        why = "; ".join(f"{node.url}: {node.connector.trouble or 'not reached yet'}" for node in self.nodes.values())
+        return ConnectError(f"none of {len(self.nodes)} nodes can be reached: {why}")
 
     def _check_open(self) -> None:
         if self._closed:
@@ -340,22 +391,5 @@ class Balancer(Asking):
             raise LocalError("the balancer is not open; use it as `async with balance(...) as balancer`")
 
     def _start(self, url: Url) -> None:
-        node = self._nodes[str(url)] = self._make(url, self._changed)
-        node.peer.begin()
-
-    async def _open(self) -> Balancer:
-        if self._opened:
-            return self
-        self._opened = True
-        try:
-            for url in self._wanted:
-                self._start(url)
-            while not self._fit():
-                peers = [node.peer for node in self._nodes.values()]
-                if all(peer.closed or (peer.trouble is not None and not self._policy.initial) for peer in peers):
-                    raise self._nobody()
-                await self._change()
-        except BaseException:
-            await self.close(0)
-            raise
-        return self
+        node = self.nodes[str(url)] = self._make(url, self._changed)
+        node.connector.begin()

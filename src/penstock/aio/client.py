@@ -11,16 +11,15 @@ from ..protocols import connects_anew
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..urls import parse_url
-from .backoff import Backoff, resuming
-from .budget import Budgeted
+from .connectors import Direct
 from .dialer import Dialer, Said
-from .intercept import Interceptor
-from .intercepted import InterceptedPeer
+from .handlers import Interceptor, check_interceptor
+from .observers import Observers
 from .peer import Peer
-from .reconnect import Reconnect
-from .reconnecting import LastingPeer
-from .service import Service, check_interceptor
-from .watching import ConnectionHook, Watchers
+from .reconnect import Backoff, BudgetedReconnect, Reconnect, resuming
+from .reconnecting import Reconnecting
+from .service import Service
+from .setup import ConnectionHook
 
 __all__ = ["Connecting", "connect"]
 
@@ -93,7 +92,7 @@ def connect(
         backoff,
         checkpoint,
         confirm,
-        Watchers(taps, on_connection, always=bool(around)),
+        Observers(taps, on_connection),
         secret,
     )
     return Connecting(dialer, policy, around)
@@ -107,7 +106,7 @@ def _policy(
         return reconnect, reconnect.resuming
     if reconnect is False or not connects_anew(protocol):
         return None, resuming
-    budgeted = Budgeted()
+    budgeted = BudgetedReconnect()
     return budgeted, budgeted.resuming
 
 
@@ -135,16 +134,15 @@ class Connecting:
 
     async def _open(self) -> Peer:
         if self._peer is None:
-            peer = await self._connected()
-            around = self._interceptors
-            self._peer = InterceptedPeer(peer, around, self._dialer) if around else peer
+            self._peer = await self._connected()
         return self._peer
 
     async def _connected(self) -> Peer:
+        around = self._interceptors
         if self._reconnect is None:
             driver = self._dialer.driver()
             await self._dialer.open(driver)
-            return Peer(driver)
-        peer = LastingPeer(self._dialer, self._reconnect)
-        await peer.open()
-        return peer
+            return Peer(Direct(driver), around)
+        connector = Reconnecting(self._dialer, self._reconnect)
+        await connector.open()
+        return Peer(connector, around) if around else connector.peer

@@ -17,10 +17,10 @@ from ..payload import Payload
 from ..protocols import client_session, fitting
 from ..settings import Settings
 from ..urls import Url
-from .backoff import Backoff
 from .driver import Driver
+from .observers import Observers
+from .reconnect import Backoff
 from .service import Service
-from .watching import Watchers, entered
 
 __all__ = ["Dialer", "Said", "payload_of"]
 
@@ -52,7 +52,7 @@ class Dialer:
         backoff: Makes the waiting times between tries to get a link for a session that has lost its own.
         checkpoint: Of a session that another process left: the first session goes on with it.
         confirm: Wait until the server has accepted the set-up.
-        watchers: Of its connections.
+        observers: Of its connections.
         secret: Of the session that `checkpoint` belongs to.
 
     Attributes:
@@ -70,7 +70,7 @@ class Dialer:
         backoff: Callable[[], Backoff],
         checkpoint: bytes | None = None,
         confirm: bool = False,
-        watchers: Watchers | None = None,
+        observers: Observers | None = None,
         secret: bytes = b"",
     ) -> None:
         self.url = url
@@ -83,7 +83,7 @@ class Dialer:
         self._checkpoint = checkpoint
         self._secret = secret
         self._confirm = confirm
-        self._watchers = watchers or Watchers()
+        self._observers = observers or Observers()
         self.connection = self._new_connection()
 
     def _new_connection(self) -> Connection:
@@ -108,7 +108,7 @@ class Dialer:
         )
         resumption = _Resumption(self)
         self.connection = connection = self._new_connection()
-        driver = self._watchers.driver(session, self.settings, self._service, connection, resumption.unlinked)
+        driver = self._observers.driver(session, self.settings, self._service, connection, resumption.unlinked)
         resumption.driver = driver
         if self._checkpoint is not None:
             # The link may bring items as soon as it is open, before whoever waits for it runs again.
@@ -124,7 +124,8 @@ class Dialer:
 
         """
         await self.link(driver)
-        await entered(driver)
+        if driver.admission is not None:
+            await driver.admission.entered()
         if self._confirm:
             await self._confirmed(driver)
 

@@ -1,29 +1,33 @@
 cimport cython
 
+from .dispatch cimport Dispatch
+from .exchanges cimport Exchanges
 from .flow cimport Flow
 
 
-cdef int EARLY, MOST_LEFT
-
-
-cdef class Driver(Flow):
+cdef class Driver:
     cdef object __weakref__
+    cdef public object loop
+    cdef public object session
+    cdef public object settings
+    cdef public object connection
+    cdef public Flow flow
+    cdef public Exchanges exchanges
+    cdef public Dispatch dispatch
+    cdef public object sink
+    cdef public object admission
+    cdef public object taps
+    cdef public int state
+    cdef public object error
     cdef public object over
-    cdef public bint lasting
-    cdef public bint usable
-    cdef public bint spent
-    cdef public object changed
-    cdef public object lessees
-    cdef object _confirming
+    cdef public object on_change
     cdef object _unlinked
-    cdef bint _flushing
+    cdef public object _durable
+    cdef list _signs
     cdef object _timer
     cdef double _timer_due
-    cdef public object error
 
     cpdef received(self, bytes data)
-    cpdef wake(self)
-    @cython.locals(happened=list)
+    @cython.locals(happened=list, flow=Flow)
     cpdef flush(self)
-    cdef _forget_left(self)
     cdef _set_timer(self)

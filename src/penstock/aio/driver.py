@@ -1,4 +1,4 @@
-"""Moves bytes and time between a session and its link."""
+"""Moves bytes, time and events between a session and its link."""
 
 from __future__ import annotations
 
@@ -6,188 +6,218 @@ import asyncio
 import logging
 from collections.abc import Callable
 from math import inf
-from typing import Final
+from typing import Any, Final
 
-from ..errors import OwnerMissing, SessionError
+from ..connection import Connection
+from ..errors import OwnerMissing, SessionClosed, SessionError
 from ..events import Closed, Draining, Established, Event, LeaseGranted, Unlinked
-from ..kinds import Kind
 from ..session import Session
 from ..settings import Settings
-from ..transports import Discard, Link
+from ..transports import Link
+from .dispatch import Dispatch
+from .exchanges import Exchanges
 from .flow import FULL, Flow
-from .leasing import Lessees
+from .inbound import ReceiveBuffer
+from .ports import Gatekeeper, Sink
 from .service import Service
+from .tapping import TappedSession
 
-__all__ = ["Driver"]
+__all__ = ["CLOSED", "DRAINING", "NEW", "USABLE", "Driver"]
 
 logger = logging.getLogger("penstock.aio")
 
-EARLY: Final = 32
-"""A batch in which so much is said is written before its end: or two peers with many calls would take turns, and one
-processor of two would always wait."""
-MOST_LEFT: Final = 1_024
-"""Of how many streams that were left a driver may know although nothing more of them is to come."""
-LAST_WORDS: Final = 1.0
-"""Seconds that a link, or a handler that is canceled, gets for its last words."""
+# What a driver is good for: its session has had no link yet; streams may be opened; those that are open may still end;
+# the session is over.
+NEW: Final = 0
+USABLE: Final = 1
+DRAINING: Final = 2
+CLOSED: Final = 3
+
+CLOSE_TIMEOUT: Final = 1.0
+"""Seconds that a link has to close, or a canceled handler to end."""
 
 
-class Driver(Flow):
+class Driver:
     """Drives one session, over one link after another.
 
-    It is the receiver of its link. Each read is one batch: the session takes the bytes, its events go to
-    whoever waits for them, and what all of them want to say is written once. Outside a batch, one flush a turn
-    of the loop does the same.
+    It is the receiver of its link. Each read is one batch: the session takes the bytes, its events go to the sink, and
+    what all of them have to say is written once. Outside a batch, one flush a turn of the loop does the same.
 
     Args:
         session: The session.
         settings: Limits and timeouts.
         service: What answers the peer's requests.
-        name: What logs call the peer.
+        connection: What is known of the connection.
         unlinked: Called when the link is gone and the session wants another one.
 
     Attributes:
+        flow: The link, and how much moves over it.
+        exchanges: Who owns each stream.
+        dispatch: Hands events to owners and handlers.
+        sink: What events go to: `dispatch`, or what stands in front of it.
+        admission: What admits the connection, as long as it may have to; None: nothing does.
+        taps: The session, where taps are installed.
+        state: NEW, USABLE, DRAINING or CLOSED.
         error: Why the session is over, unless this side closed it.
-        lasting: There is somebody who makes connections anew, and says by `usable` when streams may be opened.
-        usable: They may.
-        spent: The peer takes no new streams: the session is over, or those that are open may still end.
-        changed: Called when that is over, which may be long before a dead network lets go of its link, and when the
-            session has another link; None: nobody wants to know.
-        lessees: Those who wait for a lease.
+        on_change: Called when the session takes no new streams any more, when it is over, which may be long before a
+            dead network lets go of its link, and when it has another link.
         over: Done when the session is over and its link is gone.
 
     """
 
     __slots__ = (
-        "__weakref__",
-        "_confirming",
-        "_flushing",
-        "_timer",
-        "_timer_due",
-        "_unlinked",
-        "changed",
-        "error",
-        "lasting",
-        "lessees",
-        "over",
-        "spent",
-        "usable",
-    )
+        "__weakref__", "_durable", "_signs", "_timer", "_timer_due", "_unlinked", "admission", "connection",
+        "dispatch", "error", "exchanges", "flow", "loop", "on_change", "over", "session", "settings", "sink",
+        "state", "taps"
+    )  # fmt: skip
 
     def __init__(
         self,
         session: Session,
         settings: Settings,
         service: Service,
-        name: str,
+        connection: Connection,
         unlinked: Callable[[], None] | None = None,
     ) -> None:
-        super().__init__(session, settings, service, name)
+        self.loop = asyncio.get_running_loop()
+        self.session = session
+        self.settings = settings
+        self.connection = connection
+        self.flow = Flow(self.loop, session, settings, connection, self.flush)
+        self.exchanges = Exchanges(self.flow)
+        self.dispatch = Dispatch(self.exchanges, service, self._session_event)
+        self.sink: Sink = self.dispatch
+        self.admission: Gatekeeper | None = None
+        self.taps: TappedSession | None = None
+        self.state = NEW
         self.error: Exception | None = None
-        self.lasting = False
-        self.usable = False
-        self.spent = False
-        self.changed: Callable[[Driver], None] | None = None
-        self.lessees = Lessees(self)
-        self._confirming: asyncio.Future[None] | None = None
+        self.on_change: Callable[[Driver], None] | None = None
         self.over: asyncio.Future[None] = self.loop.create_future()
         self._unlinked = unlinked
-        self._flushing = False
+        # Those who wait for the session to be established, or closed.
+        self._signs: list[asyncio.Future[Exception | None]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = inf
-        session.ask_kinds(self._kind_of)
+        session.ask_kinds(self.dispatch.kind_of)
+        self._durable = session.durable
+        if self._durable is not None:
+            self._durable.watch(self.flow.storage_backlogged)
+        if not connection.is_client:
+            connection.renew = self._renew
 
-    # What the link tells; see penstock.transports.base.Receiver.
+    @property
+    def name(self) -> str:
+        """How logs name the peer."""
+        return self.flow.name
+
+    @property
+    def link(self) -> Link | None:
+        """The link, while there is one."""
+        return self.flow.link
+
+    @property
+    def tasks(self) -> set[asyncio.Future[Any]]:
+        """Tasks of handlers and sources that have not ended."""
+        return self.exchanges.tasks
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session is over."""
+        return self.state == CLOSED
+
+    def restore(self) -> None:
+        """Own the streams of a session that was restored from a checkpoint. Call it before the first link opens.
+
+        What arrives before `Peer.adopt` waits in their receiving halves, which request nothing by themselves: the
+        credit of the earlier process bounds them.
+        """
+        exchanges = self.exchanges
+        for stream_id in self.session.streams():
+            inbound = ReceiveBuffer(exchanges, stream_id, 1, 1, True)
+            exchanges.inbound[stream_id] = inbound
+            exchanges.restored.append(inbound)
+
+    # For the link; see penstock.transports.base.Receiver.
 
     def link_made(self, link: Link) -> None:
-        """Tell the session of its link."""
+        """Tell the session of its link, and use it."""
         self.session.link_up(self.loop.time())
+        again = self.state == USABLE
         self.attach(link)
-        if self.usable and self.changed is not None:
-            self.changed(self)
+        if again and self.on_change is not None:
+            self.on_change(self)
 
     def attach(self, link: Link) -> None:
-        """Go on over `link`, of which the session knows already. A link that was there before is dropped."""
-        old = self.link
-        if old is not None:
-            old.receiver = Discard()
-            old.abort()
-        self.link = link
-        self._waited = False
-        self._holds = 0
-        self.writing_resumed()
+        """Continue over `link`, which the session knows already. A link that was there before is dropped."""
+        if self.state == NEW:
+            self.state = USABLE
+        self.connection.certificate = link.get_extra_info("peercert") or None
+        if self.taps is not None:
+            self.taps.attached()
+        if self.admission is not None:
+            self.admission.attached(link)
+        self.flow.attach(link)
         self.flush()
 
     def received(self, data: bytes) -> None:
         """Take one read."""
-        self._flushing = True
+        self.flow.batching = True
         self.session.receive(data, self.loop.time())
         self.flush()
 
+    def writing_paused(self) -> None:
+        """Make senders wait for the link."""
+        self.flow.writing_paused()
+
+    def writing_resumed(self) -> None:
+        """Let senders continue."""
+        self.flow.writing_resumed()
+
     def link_lost(self, error: Exception | None) -> None:
-        """Tell the session, which may go on over another link."""
-        self.link = None
-        self.paused = True
+        """Tell the session, which may continue over another link."""
+        self.flow.link = None
+        self.flow.paused = True
         self.session.link_down(self.loop.time(), error)
         self.flush()
-        if self.closed:
+        if self.state == CLOSED:
             self._end_link()
         elif self._unlinked is not None:
             self._unlinked()
 
-    def serve(self, service: Service) -> None:
-        """Answer the peer's requests by `service` from now on."""
-        self.service = service
-
-    def _kind_of(self, route: str) -> Kind | None:
-        """Return the kind of the handler that answers `route` now."""
-        return self.service.kind_of(route)
-
     # Batches.
-
-    def wake(self) -> None:
-        """Have what was just said to the session written within this batch, or this turn of the loop."""
-        self._unsent += 1
-        if self._unsent >= EARLY:
-            self.write()
-        if not self._flushing:
-            self._flushing = True
-            self.loop.call_soon(self.flush)
 
     def flush(self) -> None:
         """Hand out the session's events, write its output, and see to its timer and link."""
-        # While it is set, nobody schedules a flush: this one takes care of what they say.
-        self._flushing = True
-        session = self.session
+        session, flow = self.session, self.flow
+        # While it is set, nobody schedules a flush: this one takes care of their output.
+        flow.batching = True
         happened = session.take_events()
         while happened:
-            self.dispatch(happened if self.gate is None else self.gate.pass_through(happened))
+            # Most sinks are the dispatch itself, which is called faster.
+            if self.sink is self.dispatch:
+                self.dispatch.take(happened)
+            else:
+                self.sink.take(happened)
             happened = session.take_events()
-        if self.left and not self.withholds():
-            self._forget_left()
-        self.write()
-        self._flushing = False
+        if self.exchanges.left and not (self.admission is not None and self.admission.withholds):
+            self.exchanges.forget_left(self._durable)
+        flow.write()
+        flow.batching = False
         if session.full:
-            self._stop_reading(FULL)
+            flow.stop_reading(FULL)
         else:
-            self._resume_reading(FULL)
-        if not session.link_wanted and self.link is not None:
-            self.link.close()
+            flow.resume_reading(FULL)
+        if not session.link_wanted and flow.link is not None:
+            flow.link.close()
         self._set_timer()
 
-    def withholds(self) -> bool:
-        """Return whether events are held back that have happened, until the set-up is accepted."""
-        return self.gate is not None
-
-    def _forget_left(self) -> None:
-        """Forget the streams that were left of which no more events are to come."""
-        kept = self.kept
-        if kept is None or kept.settled:
-            self.left.clear()
-        elif len(self.left) > MOST_LEFT:
-            # A busy session always has something that waits for the disk.
-            self.left &= kept.withheld
-
-    # Time.
+    async def writable(self) -> None:
+        """Wait until the link takes more output; the other tasks get a turn."""
+        flow = self.flow
+        flow.write()
+        await asyncio.sleep(0)
+        while flow.paused and self.state != CLOSED:
+            await flow.room()
 
     def _set_timer(self) -> None:
         due = self.session.next_timer()
@@ -198,70 +228,87 @@ class Driver(Flow):
             self._timer = self.loop.call_at(due, self._timer_fired)
 
     def _timer_fired(self) -> None:
-        # It may be early, because a timer that moves on is not set anew: the session knows what is due.
+        # It may be early, because a timer that moves on is not set again: the session knows what is due.
         self._timer = None
         self._timer_due = inf
-        self.look()
+        self.flow.look()
         self.session.handle_timer(self.loop.time())
         self.flush()
 
-    # Ends.
+    # The session.
 
-    def session_event(self, event: Event) -> None:
-        """Take an event that concerns no stream."""
+    def _session_event(self, event: Event) -> None:
+        """Handle an event that belongs to no stream."""
         if isinstance(event, Closed):
-            self.closed = True
-            self.error = event.error
-            if isinstance(event.error, OwnerMissing):
-                logger.error("%s: %s", self.name, event.error)
-            self.lessees.closed()
-            self._confirmed(event.error)
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-            if self.link is None:
-                self._end_link()
-            self._end_use()
+            self._session_closed(event.error)
         elif isinstance(event, Draining):
-            self._end_use()
+            self._end_use(DRAINING)
         elif isinstance(event, Unlinked):
-            if self.link is not None:
-                self.link.abort()
+            if self.flow.link is not None:
+                self.flow.link.abort()
         elif isinstance(event, LeaseGranted):
-            self.lessees.granted(event.requests)
+            self.exchanges.leases.granted(event.requests)
         elif isinstance(event, Established):
-            self._confirmed(None)
-        else:
-            super().session_event(event)
+            connection = self.connection
+            if not connection.is_client:
+                connection.setup = event.payload
+                connection.metadata_mime, connection.data_mime = event.metadata_mime, event.data_mime
+            self._give_signs(None)
 
-    def _end_use(self) -> None:
-        self.usable = False
-        self.spent = True
-        if self.changed is not None:
-            self.changed(self)
+    def _session_closed(self, error: Exception | None) -> None:
+        self.error = self.connection.error = error
+        if isinstance(error, OwnerMissing):
+            logger.error("%s: %s", self.name, error)
+        self.exchanges.leases.closed()
+        self._stop_timer()
+        self._end_use(CLOSED)
+        self._give_signs(error)
+        if self.flow.link is None:
+            self._end_link()
+        if self.admission is not None:
+            self.admission.closed()
+
+    def _end_use(self, state: int) -> None:
+        self.state = state
+        if self.on_change is not None:
+            self.on_change(self)
 
     async def confirm(self) -> None:
         """Wait until the server has accepted the set-up.
 
         Raises:
-            SetupRejected: It has refused it.
-            SessionError: The session ended before it said anything.
+            SetupRejected: The server has rejected it.
+            SessionError: The session ended before the server answered.
             UnsupportedKind: The protocol has no way to ask.
 
         """
-        self._confirming = self.loop.create_future()
         self.session.confirm()
-        self.wake()
-        await self._confirming
-
-    def _confirmed(self, error: Exception | None) -> None:
-        confirming = self._confirming
-        if confirming is None or confirming.done():
-            return
+        error = await self._sign()
         if error is not None:
-            confirming.set_exception(error)
-        else:
-            confirming.set_result(None)
+            raise error
+
+    async def _renew(self) -> None:
+        """Ask the client who it is, and wait until its answer is accepted. See :func:`penstock.rehandshake`."""
+        if self.state != CLOSED:
+            self.session.rehandshake(self.loop.time())
+            await self._sign()
+        if self.state == CLOSED:
+            raise SessionClosed("the session has ended, and with it the rehandshake") from self.error
+
+    async def _sign(self) -> Exception | None:
+        """Wait until the session is established or closed; return the error that closed it."""
+        sign: asyncio.Future[Exception | None] = self.loop.create_future()
+        self._signs.append(sign)
+        self.flow.wake()
+        return await sign
+
+    def _give_signs(self, error: Exception | None) -> None:
+        signs, self._signs = self._signs, []
+        for sign in signs:
+            if not sign.done():
+                sign.set_result(error)
+
+    # Ends.
 
     async def close(self, grace: float | None = None) -> None:
         """End the session: streams that are open may end within `grace` seconds, then they fail.
@@ -276,31 +323,31 @@ class Driver(Flow):
             self.session.close(self.loop.time())
             self.flush()
             if not await self._over_within(grace):
-                if not self.closed:
+                if self.state != CLOSED:
                     error = SessionError(f"this side closed the connection; what was open {grace:g} s later was ended")
-                    if self.gate is not None:
-                        self.gate.abandon()
+                    if self.admission is not None:
+                        self.admission.abandon()
                     self.session.close(self.loop.time(), error)
                     self.flush()
-                await self._over_within(LAST_WORDS)
+                await self._over_within(CLOSE_TIMEOUT)
         finally:
-            if self.link is not None:
-                self.link.abort()
+            if self.flow.link is not None:
+                self.flow.link.abort()
         await self.over
         await self._cancel_tasks()
+        if self.admission is not None:
+            await self.admission.left()
 
     def detach(self) -> None:
-        """Let go of the session without a word: the peer keeps it for whoever resumes it from a checkpoint."""
-        link = self.link
-        self.link = None
-        self.closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if link is not None:
-            link.receiver = Discard()
-            link.abort()
+        """Give up the session without telling the peer, which keeps it for the process that resumes it."""
+        self.state = CLOSED
+        self._stop_timer()
+        if self.taps is not None:
+            self.taps.detached()
+        self.flow.drop_link()
         self._end_link()
+        if self.admission is not None:
+            self.admission.closed()
 
     async def _over_within(self, seconds: float) -> bool:
         if not self.over.done():
@@ -308,16 +355,21 @@ class Driver(Flow):
         return self.over.done()
 
     async def _cancel_tasks(self) -> None:
-        tasks = self.tasks - {asyncio.current_task()}
+        tasks = self.exchanges.tasks - {asyncio.current_task()}
         if not tasks:
             return
         for task in tasks:
             task.cancel()
-        _, stubborn = await asyncio.wait(tasks, timeout=LAST_WORDS)
+        _, stubborn = await asyncio.wait(tasks, timeout=CLOSE_TIMEOUT)
         for task in stubborn:
-            logger.warning("%s: a handler goes on although it was canceled: %r", self.name, task)
+            logger.warning("%s: handler did not stop after cancellation: %r", self.name, task)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _end_link(self) -> None:
-        self._let_go()
+        self.flow.wake_writers()
         if not self.over.done():
             self.over.set_result(None)

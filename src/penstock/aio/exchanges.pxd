@@ -1,24 +1,19 @@
-cimport cython
-
-from ..events cimport Event, ItemReceived
+from .flow cimport Flow
 
 
 cdef class Exchanges:
-    cdef public object loop
+    cdef public Flow flow
     cdef public object session
-    cdef public object settings
-    cdef public object service
-    cdef public bint paused
     cdef public dict calls
     cdef public dict inbound
     cdef public dict outbound
     cdef public set left
     cdef public list restored
     cdef public set tasks
+    cdef public object leases
 
-    cpdef wake(self)
-    cpdef write(self)
+    cpdef request(self, stream_id, count)
     cpdef reply(self, stream_id, payload)
-    @cython.locals(event=Event)
-    cpdef dispatch(self, list happened)
-    cdef _item(self, ItemReceived event)
+    cpdef finish(self, stream_id)
+    cpdef bint end_inbound(self, stream_id, error) except -1
+    cpdef bint end_outbound(self, stream_id, metadata=*) except -1

@@ -1,14 +1,20 @@
-from .exchanges cimport Exchanges
+cdef int FLUSH_AFTER
 
 
-cdef class Flow(Exchanges):
+cdef class Flow:
+    cdef public object loop
+    cdef public object session
+    cdef public object settings
+    cdef public object connection
     cdef public str name
+    cdef public object flush
     cdef public object link
-    cdef public bint closed
-    cdef public object gate
-    cdef public object kept
-    cdef bint _choked
-    cdef bint _crowded
+    cdef public bint paused
+    cdef public bint withheld
+    cdef public bint batching
+    cdef public dict senders
+    cdef bint _link_full
+    cdef bint _storage_full
     cdef list _waiters
     cdef Py_ssize_t _unsent
     cdef int _holds
@@ -16,6 +22,8 @@ cdef class Flow(Exchanges):
     cdef bint _waited
     cdef long long _taken
 
-    cpdef flush(self)
+    cpdef wake(self)
     cpdef write(self)
-    cdef bint _bears(self, link) except -1
+    cpdef stop_reading(self, int why)
+    cpdef resume_reading(self, int why)
+    cdef bint _check_backlog(self, link) except -1

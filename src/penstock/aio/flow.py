@@ -1,96 +1,122 @@
-"""How much moves over a connection: when those who send must wait, and when nothing is read."""
+"""How much moves over a connection: when senders wait, and when nothing is read."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final
 
+from ..connection import Connection
 from ..errors import LimitExceeded
-from ..session import Durable, Session
+from ..session import Session
 from ..settings import Settings
-from ..transports import Link
-from .admission import Gate
-from .exchanges import Exchanges
-from .service import Service
+from ..transports import Discard, Link
+from .ports import SendingHalf
+from .setup import CURRENT
 
-__all__ = ["FULL", "READ_STOP", "Flow"]
+__all__ = ["ADMISSION", "FULL", "HOOK", "READ_STOP", "Flow"]
 
 logger = logging.getLogger("penstock.aio")
+
+FLUSH_AFTER: Final = 32
+"""A batch that says so much is written before its end: or two peers with many calls would take turns, and one of two
+processors would always wait."""
 
 READ_STOP: Final = 4
 """At how many times `output_high_bytes` nothing more is read. Well above the mark at which producers pause: two
 peers that are both full must go on reading, or neither would ever get rid of anything."""
 
 BACKLOG_BYTES: Final = 4_096
-"""More than this waits: no sign of the peer's can be expected before it has left. A heartbeat has some 150 bytes."""
+"""With more than this waiting, no sign of life can be expected from the peer before it has left. A heartbeat has some
+150 bytes."""
 
 # Why nothing is read from the link.
 BACKLOG: Final = 1
 FIRES: Final = 2
-GATE: Final = 4
+ADMISSION: Final = 4
+HOOK: Final = 8
 FULL: Final = 16
 
 
-class Flow(Exchanges):
-    """The streams of one session, and the link that carries them, with bounds on what waits on either side.
+class Flow:
+    """The link of one session, with bounds on what waits on either side.
 
     Args:
+        loop: The event loop of the connection.
         session: The session.
         settings: Limits and timeouts.
-        service: What answers the peer's requests.
-        name: What logs call the peer.
+        connection: What is known of the connection.
+        flush: Ends a batch: hands out the session's events and writes its output.
 
     Attributes:
+        name: How logs name the peer.
         link: The link, while there is one.
-        closed: The session is over.
-        gate: Holds what happens until the set-up is accepted; None: nothing does.
-        kept: The session, where it holds what happens until that is durable; None: it does not.
+        paused: The link has no room, or storage is behind: senders wait.
+        withheld: Output stays in the session until the set-up is accepted.
+        batching: A batch is open; its end writes the output.
+        senders: The sending half of each stream.
 
     """
 
     __slots__ = (
-        "_choked",
-        "_crowded",
-        "_fires",
-        "_holds",
-        "_taken",
-        "_unsent",
-        "_waited",
-        "_waiters",
-        "closed",
-        "gate",
-        "kept",
-        "link",
-        "name",
-    )
+        "_fires", "_holds", "_link_full", "_storage_full", "_taken", "_unsent", "_waited", "_waiters",
+        "batching", "connection", "flush", "link", "loop", "name", "paused", "senders", "session", "settings",
+        "withheld"
+    )  # fmt: skip
 
-    def __init__(self, session: Session, settings: Settings, service: Service, name: str) -> None:
-        super().__init__(session, settings, service)
-        self.name = name
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        session: Session,
+        settings: Settings,
+        connection: Connection,
+        flush: Callable[[], None],
+    ) -> None:
+        self.loop = loop
+        self.session = session
+        self.settings = settings
+        self.connection = connection
+        self.name = connection.address
+        self.flush = flush
         self.link: Link | None = None
-        self.closed = False
-        self.gate: Gate | None = None
-        self.kept: Durable | None = None
-        # Why nobody should send: the link has no room, or the disk is behind.
-        self._choked = False
-        self._crowded = False
+        self.paused = True
+        self.withheld = False
+        self.batching = False
+        self.senders: dict[int, SendingHalf] = {}
+        self._link_full = False
+        self._storage_full = False
         self._waiters: list[asyncio.Future[None]] = []
         self._unsent = 0
         self._holds = 0
         self._fires = 0
-        # Whether much waited in the link when we looked, and the number that told how much had left it.
+        # Whether much waited in the link at the last look, and the number that told how much had left it.
         self._waited = False
         self._taken = 0
 
-    def flush(self) -> None:
-        """Hand out the session's events, write its output, and see to its timer and link."""
-        raise NotImplementedError
+    # The link.
 
-    # Writing.
+    def attach(self, link: Link) -> None:
+        """Continue over `link`. A link that was there before is dropped."""
+        self.drop_link()
+        self.link = link
+        self._waited = False
+        # The other reasons were those of the old link.
+        self._holds &= ADMISSION | HOOK
+        if self._holds:
+            link.pause_reading()
+        self.writing_resumed()
+
+    def drop_link(self) -> None:
+        """Abort the link, if there is one; nothing that it still brings is read."""
+        link = self.link
+        if link is not None:
+            self.link = None
+            link.receiver = Discard()
+            link.abort()
 
     def look(self) -> None:
-        """Tell the session where output that had waited has left the link since the last look.
+        """Tell the session if output that had waited has left the link since the last look.
 
         Where little waits it is a heartbeat or two, which the system of a peer that hangs takes as well.
         """
@@ -103,58 +129,65 @@ class Flow(Exchanges):
         self._waited = waiting > BACKLOG_BYTES
         self._taken = taken
 
-    def writing_paused(self) -> None:
-        """Let whoever sends wait."""
-        self._choked = self.paused = True
-        self.look()
+    # Writing.
 
-    def writing_resumed(self) -> None:
-        """Let whoever sends go on, unless they wait for the disk as well."""
-        self._choked = False
-        if not self._crowded:
-            self._go_on()
-
-    def disk_waits(self, crowded: bool) -> None:
-        """Let whoever sends wait for the disk, or go on with what is durable; see `Durable.watch`."""
-        self._crowded = crowded
-        if crowded:
-            self.paused = True
-        else:
-            if self.paused and self.link is not None and not self._choked:
-                self._go_on()
-            self.flush()
-
-    def _go_on(self) -> None:
-        self.paused = False
-        self._resume_reading(BACKLOG)
-        for half in list(self.outbound.values()):
-            half.resumed()
-        self._let_go()
+    def wake(self) -> None:
+        """Schedule the output that was just made: for the end of the batch, or of this turn of the loop."""
+        self._unsent += 1
+        if self._unsent >= FLUSH_AFTER:
+            self.write()
+        if not self.batching:
+            self.batching = True
+            self.loop.call_soon(self.flush)
 
     def write(self) -> None:
         """Write the session's output. Without a link, or before the set-up is accepted, it stays where it is."""
         self._unsent = 0
         link = self.link
-        if link is not None and self.gate is None:
-            if self.paused and not self._bears(link):
+        if link is not None and not self.withheld:
+            if self.paused and not self._check_backlog(link):
                 return
             for chunk in self.session.take_output():
                 link.write(chunk)
 
-    async def writable(self) -> None:
-        """Wait until the link takes more output; the other tasks get a turn."""
-        self.write()
-        await asyncio.sleep(0)
-        while self.paused and not self.closed:
-            waiter = self.loop.create_future()
-            self._waiters.append(waiter)
-            await waiter
+    def writing_paused(self) -> None:
+        """Make senders wait for the link."""
+        self._link_full = self.paused = True
+        self.look()
 
-    def _bears(self, link: Link) -> bool:
-        """Read no more from a peer that does not read, and in the end give it up (THREATS 40, 41).
+    def writing_resumed(self) -> None:
+        """Let senders continue, unless they wait for storage as well."""
+        self._link_full = False
+        if not self._storage_full:
+            self._resume_senders()
+
+    def storage_backlogged(self, backlogged: bool) -> None:
+        """Make senders wait for storage, or write what has become durable; see `Durable.watch`."""
+        self._storage_full = backlogged
+        if backlogged:
+            self.paused = True
+        else:
+            if self.paused and self.link is not None and not self._link_full:
+                self._resume_senders()
+            self.flush()
+
+    def _resume_senders(self) -> None:
+        self.paused = False
+        self.resume_reading(BACKLOG)
+        if self.senders:
+            token = CURRENT.set(self.connection)
+            try:
+                for half in list(self.senders.values()):
+                    half.resumed()
+            finally:
+                CURRENT.reset(token)
+        self.wake_writers()
+
+    def _check_backlog(self, link: Link) -> bool:
+        """Read no more from a peer that does not read, and finally end its session (THREATS 40, 41).
 
         Returns:
-            Whether there is use in writing to it.
+            True if the link can still be written to.
 
         """
         settings = self.settings
@@ -169,10 +202,17 @@ class Flow(Exchanges):
             self.session.take_output()
             return False
         if backlog > READ_STOP * settings.output_high_bytes:
-            self._stop_reading(BACKLOG)
+            self.stop_reading(BACKLOG)
         return True
 
-    def _let_go(self) -> None:
+    def room(self) -> asyncio.Future[None]:
+        """Return a future that is done when there is room in the link, or when there will be none any more."""
+        waiter: asyncio.Future[None] = self.loop.create_future()
+        self._waiters.append(waiter)
+        return waiter
+
+    def wake_writers(self) -> None:
+        """Let all who wait for room look again."""
         waiters = self._waiters
         self._waiters = []
         for waiter in waiters:
@@ -181,30 +221,25 @@ class Flow(Exchanges):
 
     # Reading.
 
-    def hold(self, wanted: bool) -> None:
-        """Read nothing, or go on reading, while the set-up is looked at."""
-        if wanted:
-            self._stop_reading(GATE)
-        else:
-            self._resume_reading(GATE)
-
     def fire_started(self) -> None:
-        """Count a handler of what was fired. No stream bounds how many there are, so reading stops at a limit."""
+        """Count a handler of a fired item. No stream bounds how many there are, so reading stops at a limit."""
         self._fires += 1
         if self._fires >= self.settings.max_streams:
-            self._stop_reading(FIRES)
+            self.stop_reading(FIRES)
 
     def fire_ended(self) -> None:
         """Count a handler that has ended."""
         self._fires -= 1
-        self._resume_reading(FIRES)
+        self.resume_reading(FIRES)
 
-    def _stop_reading(self, why: int) -> None:
+    def stop_reading(self, why: int) -> None:
+        """Read nothing until `why`, and every other reason, is gone."""
         if not self._holds and self.link is not None:
             self.link.pause_reading()
         self._holds |= why
 
-    def _resume_reading(self, why: int) -> None:
+    def resume_reading(self, why: int) -> None:
+        """Read again unless there is another reason than `why` not to."""
         if self._holds:
             self._holds &= ~why
             if not self._holds and self.link is not None:

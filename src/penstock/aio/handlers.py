@@ -1,186 +1,111 @@
-"""Runs handlers: from a request that came in to the answer that goes out."""
+"""Handlers, requests as interceptors see them, and interceptors."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Generator
-from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Final
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Any, TypeAlias
 
-from ..errors import Rejected
-from ..events import Requested
+from ..connection import Connection
+from ..errors import LocalError
 from ..kinds import Kind
 from ..payload import Payload
-from .inbound import Inbound
-from .pump import Source, pump
-from .service import Handler
-from .streams import Items
+from .annotations import UNTYPED, Types
 
-if TYPE_CHECKING:
-    from .driver import Driver
-
-__all__ = ["begin"]
-
-REJECTED: Final = 0x202
-"""RSocket 1.0, Error Codes: refused before anything was done."""
-ROUTE_CHARACTERS: Final = 100
-"""How much of a route that nobody knows is said back."""
-
-# Plain integers are compared faster than members of an enumeration.
-_CALL = int(Kind.CALL)
-_FIRE = int(Kind.FIRE)
-_STREAM = int(Kind.STREAM)
-_UPLOAD = int(Kind.UPLOAD)
+__all__ = ["Handler", "Interceptor", "Next", "Request", "chain", "check_interceptor"]
 
 
-def begin(driver: Driver, event: Requested) -> None:
-    """Run the handler of a request. What it raises fails the stream, and nothing else."""
-    if event.kind == _STREAM:
-        handler = driver.service.find(event.kind, event.route, driver.session.calls_by_streams)
-    else:
-        handler = driver.service.find(event.kind, event.route)
-    if handler is None:
-        _refuse(driver, event)
-        return
-    try:
-        if event.kind <= _FIRE:
-            _answer(driver, event.stream_id, handler.function(event.payload), handler)
-        elif event.kind == _STREAM:
-            result = handler.function(event.payload)
-            source = result if handler.kind == _STREAM else _alone(result)
-            pump(driver, event.stream_id, event.credit, source, handler.name)
-        else:
-            _begin_channel(driver, event, handler)
-    except (Exception, asyncio.CancelledError) as error:
-        driver.fail(event.stream_id, error, handler.name)
-
-
-def _refuse(driver: Driver, event: Requested) -> None:
-    kind = event.kind.name.lower()
-    # What came with the request has no owner.
-    driver.left.add(event.stream_id)
-    driver.session.fail(
-        event.stream_id, Rejected(REJECTED, f"no {kind} handler is named {event.route[:ROUTE_CHARACTERS]!r}")
-    )
-
-
-def _begin_channel(driver: Driver, event: Requested, handler: Handler) -> None:
-    """Run a handler that takes items, of an upload or a channel."""
-    stream_id = event.stream_id
-    window = driver.settings.credit
-    inbound = Inbound(driver, stream_id, window, driver.settings.max_credit, False)
-    if event.done:
-        inbound.ended(None)
-    else:
-        driver.inbound[stream_id] = inbound
-        driver.request(stream_id, window)
-    result = handler.function(event.payload, Items(driver, inbound))
-    if handler.kind == _UPLOAD:
-        _answer(driver, stream_id, result, handler)
-    else:
-        pump(driver, stream_id, event.credit, result, handler.name)
-
-
-def _answer(driver: Driver, stream_id: int, result: Any, handler: Handler) -> None:
-    """Send the one item that a handler returned, or will return."""
-    if type(result) is Payload:
-        _reply(driver, stream_id, result, handler)
-    elif type(result) is not bytes and isawaitable(result):
-        TaskAnswer(driver, stream_id, handler).start(result)
-    else:
-        _reply(driver, stream_id, _payload(result), handler)
-
-
-def _alone(result: Any) -> Source:
-    """Return the one item that a call's handler returned, or will return, as a stream."""
-    if type(result) is not bytes and type(result) is not Payload and isawaitable(result):
-        return Alone(result)
-    return (_payload(result),)
-
-
-def _payload(result: Any) -> Payload:
-    if type(result) is Payload:
-        return result
-    return Payload() if result is None else Payload(result)
-
-
-def _reply(driver: Driver, stream_id: int, payload: Payload, handler: Handler) -> None:
-    if handler.kind != _FIRE:
-        driver.reply(stream_id, payload)
-        if handler.kind == _UPLOAD:
-            driver.release(stream_id)
-
-
-class Alone:
-    """What a call's handler will return, to be awaited as a stream of one item.
+class Handler:
+    """A function that answers requests of one kind on one route.
 
     Attributes:
-        close: Of the coroutine that it is, if it is one: whoever never awaits it calls that.
+        function: Called with the request, and for UPLOAD and CHANNEL with the items that follow it.
+        kind: What it answers.
+        name: What logs call it.
+        types: What is known of its data.
 
     """
 
-    def __init__(self, result: Awaitable[Any]) -> None:
-        self._result = result
-        self.close: Callable[[], None] = getattr(result, "close", lambda: None)
+    __slots__ = ("function", "kind", "name", "types")
 
-    def __await__(self) -> Generator[Any, Any, tuple[Payload]]:
-        result = yield from self._result.__await__()
-        return (_payload(result),)
+    def __init__(self, function: Callable[..., Any], kind: Kind, route: str, types: Types = UNTYPED) -> None:
+        self.function = function
+        self.kind = kind
+        self.types = types
+        self.name = f"the {kind.name.lower()} handler {route!r}"
+
+    def bound(self, connection: Connection) -> Handler:
+        """Return the handler for the requests of one connection."""
+        return self
 
 
-class TaskAnswer:
-    """A handler that runs in a task, and answers with one item or none.
+class Request:
+    """What was asked, as interceptors see it on either side.
 
-    It stands in the driver's table of sending halves, so that the peer can cancel it.
+    Its payload and items may be replaced before `next` is called, on a client also `route` and `routed`.
+
+    Attributes:
+        kind: What travels each way.
+        route: The handler that is asked for.
+        payload: The request: its data and its metadata.
+        routed: The metadata is all that travels, with the route in it, as always on a server. Else, on a client,
+            the route is put beside it when the request is sent.
+        items: What follows the request in an UPLOAD or CHANNEL: on a server the :class:`~penstock.Items`
+            that the handler gets, on a client what it sends. None for the other kinds.
+        connection: The connection.
+
     """
 
-    __slots__ = ("driver", "handler", "over", "stream_id", "task")
+    __slots__ = ("connection", "items", "kind", "payload", "route", "routed")
 
-    def __init__(self, driver: Driver, stream_id: int, handler: Handler) -> None:
-        self.driver = driver
-        self.stream_id = stream_id
-        self.handler = handler
-        self.over = False
-        self.task: asyncio.Future[Any] | None = None
+    def __init__(self, kind: Kind, route: str, payload: Payload, connection: Connection, items: Any = None) -> None:
+        self.routed = not connection.is_client
+        self.kind = kind
+        self.route = route
+        self.payload = payload
+        self.items = items
+        self.connection = connection
 
-    def start(self, work: Any) -> None:
-        """Begin."""
-        driver = self.driver
-        if self.handler.kind == _FIRE:
-            driver.fire_started()
-        else:
-            driver.outbound[self.stream_id] = self
-        self.task = driver.start(work, self._finished)
+    @property
+    def route_beside(self) -> str:
+        """The route that is to be put beside the metadata; empty where that names it."""
+        return "" if self.routed else self.route
 
-    def granted(self) -> None:
-        """Nothing: the one item was asked for with the request."""
+    def __repr__(self) -> str:
+        return f"<Request {self.kind.name} {self.route!r}>"
 
-    def resumed(self) -> None:
-        """Nothing: the one item is sent when it is there."""
 
-    def canceled(self, metadata: bytes | None = None) -> None:
-        """Stop: nobody wants the answer. The driver has forgotten this half already."""
-        self.over = True
-        if self.task is not None:
-            self.task.cancel(metadata)
+Next: TypeAlias = Callable[[Request], Awaitable[Any]]
+"""Goes on: to the next interceptor, and behind the last one to the handler, or to the other side."""
 
-    def _finished(self, task: asyncio.Future[Any]) -> None:
-        """Send the answer."""
-        driver = self.driver
-        handler = self.handler
-        stream_id = self.stream_id
-        driver.tasks.discard(task)
-        if handler.kind == _FIRE:
-            driver.fire_ended()
-        error = asyncio.CancelledError() if task.cancelled() else task.exception()
-        if error is not None:
-            # Canceled by the peer: there is nobody to tell.
-            if not (self.over and task.cancelled()):
-                driver.fail(stream_id, error, handler.name)
-        elif not self.over:
-            try:
-                _reply(driver, stream_id, _payload(task.result()), handler)
-            except Exception as wrong:
-                driver.fail(stream_id, wrong, handler.name)
-        driver.half_ended(self, stream_id, handler.name)
-        driver.wake()
+Interceptor: TypeAlias = Callable[[Request, Next], Awaitable[Any]]
+"""``async def interceptor(request, next)``: returns what ``await next(request)`` does, or something in its place.
+
+That is a :class:`~penstock.Payload` for CALL and UPLOAD, None for FIRE, and for STREAM and CHANNEL an async
+iterable of the items, which may be wrapped. What it raises fails the request, as if the handler had raised it.
+"""
+
+
+def chain(interceptors: Iterable[Interceptor], last: Next) -> Next:
+    """Return what goes through `interceptors`, the first being the outermost, and then calls `last`."""
+    for interceptor in reversed(list(interceptors)):
+        last = partial(_through, interceptor, last)
+    return last
+
+
+def _through(interceptor: Interceptor, after: Next, request: Request) -> Awaitable[Any]:
+    return interceptor(request, after)
+
+
+def check_interceptor(interceptor: Interceptor) -> None:
+    """Refuse what cannot be called as an interceptor is.
+
+    Raises:
+        LocalError: It takes other arguments.
+
+    """
+    try:
+        inspect.signature(interceptor).bind("request", "next")
+    except TypeError as error:
+        raise LocalError(f"the interceptor {interceptor!r} is called with (request, next): {error}") from None

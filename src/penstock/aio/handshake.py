@@ -11,7 +11,7 @@ from ..errors import Mismatch, SetupRejected, UnsupportedKind
 from ..protocols import spec_of
 from ..schema.converter import Converter
 from ..schema.formats import KNOWN, format_of
-from .admission import Acceptor, Admitted, Setup
+from .setup import Acceptor, Admitted, Setup
 
 __all__ = ["Validator", "handshake", "rehandshake"]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import LimitExceeded
 from ..payload import MetadataPush, Payload, PayloadRun
+from .exchanges import Exchanges
 
 if TYPE_CHECKING:
     from ..wire.columns import ColumnBuilder
-    from .driver import Driver
 
-__all__ = ["NEVER", "Inbound"]
+__all__ = ["NEVER", "ReceiveBuffer"]
 
 NEVER: Final = 1 << 62
 """More than there can be."""
@@ -24,29 +24,30 @@ PUSH_OVERHEAD: Final = 64
 """What pushed metadata costs to hold beyond its bytes."""
 
 
-class Inbound:
-    """Holds at most a window of items between the driver, which brings them, and one consumer.
+class ReceiveBuffer:
+    """Holds at most a window of items between dispatch, which brings them, and one consumer.
 
-    The peer may send `window` items; as many as the consumer takes are asked for anew, half a window at a
+    The peer may send `window` items; as many as the consumer takes are requested again, half a window at a
     time, so that the peer need not stop and no item costs a frame of its own. A consumer that takes them
     fast gets a larger window, as long as it holds few bytes.
 
     Args:
-        driver: Whose stream it is.
+        exchanges: Those of the session.
         stream_id: The stream.
-        window: Items that were asked for when the stream was opened.
-        most: Items to which the window may grow.
-        manual: Leave it to the consumer to ask for more.
+        window: Items that were requested when the stream was opened.
+        max_window: Items to which the window may grow.
+        manual: Leave it to the consumer to request more.
 
     Attributes:
         window: Items that the peer may have under way.
-        least: What it was at first.
-        octets: Bytes that arrived since more items were asked for.
+        min_window: The window at first.
+        consumed: Items that were consumed and not requested again yet.
+        received_bytes: Bytes that arrived since more items were requested.
         asked: When that was.
-        cut: The items that come next, of those that are cut already. An iterator: it keeps its place.
-        cut_count: How many it had.
+        ready: The items that come next, each an object of its own. An iterator: it keeps its place.
+        ready_count: How many it had.
         pending: What arrived after them, in order.
-        at: Items of the first pending run that are cut.
+        offset: Items of the first pending run that are ready.
         builder: Where whatever arrives goes at once, and is consumed, while the consumer waits for rows: the
             processor has it in its cache, and once it is copied the next read may have its memory.
         on_push: Gets metadata that was pushed between the items, when its turn comes; None: nobody does.
@@ -57,42 +58,25 @@ class Inbound:
     """
 
     __slots__ = (
-        "asked",
-        "at",
-        "builder",
-        "cut",
-        "cut_count",
-        "driver",
-        "error",
-        "least",
-        "max_bytes",
-        "max_rows",
-        "most",
-        "octets",
-        "on_push",
-        "over",
-        "owed",
-        "pending",
-        "pushed",
-        "stream_id",
-        "threshold",
-        "waiter",
-        "window",
-    )
+        "asked", "builder", "consumed", "error", "exchanges", "flow", "max_bytes", "max_rows", "max_window",
+        "min_window", "offset", "on_push", "over", "pending", "pushed", "ready", "ready_count",
+        "received_bytes", "stream_id", "threshold", "waiter", "window"
+    )  # fmt: skip
 
-    def __init__(self, driver: Driver, stream_id: int, window: int, most: int, manual: bool) -> None:
-        self.driver = driver
+    def __init__(self, exchanges: Exchanges, stream_id: int, window: int, max_window: int, manual: bool) -> None:
+        self.exchanges = exchanges
+        self.flow = exchanges.flow
         self.stream_id = stream_id
         self.window = window
-        self.least = window
-        self.most = most
+        self.min_window = window
+        self.max_window = max_window
         self.threshold = NEVER if manual else (window + 1) // 2
-        self.owed = 0
-        self.octets = 0
-        self.asked: float = driver.loop.time()
-        self.cut: Iterator[Payload] = iter(())
-        self.cut_count = 0
-        self.at = 0
+        self.consumed = 0
+        self.received_bytes = 0
+        self.asked: float = self.flow.loop.time()
+        self.ready: Iterator[Payload] = iter(())
+        self.ready_count = 0
+        self.offset = 0
         self.pending: list[Payload | PayloadRun | MetadataPush] = []
         self.on_push: Callable[[bytes], None] | None = None
         self.pushed = 0
@@ -103,15 +87,15 @@ class Inbound:
         self.error: Exception | None = None
         self.waiter: Future[None] | None = None
 
-    # For the driver.
+    # For dispatch.
 
     def item(self, payload: Payload) -> None:
         """Take an item."""
-        self.octets += len(payload.data)
+        self.received_bytes += len(payload.data)
         builder = self.builder
         if builder is not None and not self.pending and self.has_room(builder, 1):
             builder.append_payload(payload)
-            self.consumed(1)
+            self.consume(1)
         else:
             self.pending.append(payload)
         if self.waiter is not None:
@@ -119,12 +103,12 @@ class Inbound:
 
     def run(self, run: PayloadRun) -> None:
         """Take a run of items."""
-        self.octets += run.size
+        self.received_bytes += run.size
         builder = self.builder
         count = len(run)
         if builder is not None and not self.pending and self.has_room(builder, count):
             builder.append(run)
-            self.consumed(count)
+            self.consume(count)
         else:
             self.pending.append(run)
         if self.waiter is not None:
@@ -136,24 +120,24 @@ class Inbound:
             return
         # No credit bounds what is pushed: what waits has the limit of one item's.
         self.pushed += len(metadata) + PUSH_OVERHEAD
-        limit = self.driver.settings.max_metadata_bytes
+        limit = self.flow.settings.max_metadata_bytes
         if self.pushed > limit:
             why = f"stream {self.stream_id}: pushed metadata of more than max_metadata_bytes ({limit}) waits"
             self.ended(LimitExceeded(f"{why}; take items faster"))
-            self.driver.leave(self.stream_id)
+            self.exchanges.cancel_stream(self.stream_id)
             return
         self.pending.append(MetadataPush(metadata))
         self.wake()
 
     def ended(self, error: Exception | None) -> None:
-        """Learn that no more items come."""
+        """Mark the stream as finished."""
         if not self.over:
             self.over = True
             self.error = error
             self.wake()
 
     def wake(self) -> None:
-        """Tell the consumer to look."""
+        """Wake the consumer."""
         waiter = self.waiter
         if waiter is not None:
             self.waiter = None
@@ -161,71 +145,71 @@ class Inbound:
                 waiter.set_result(None)
 
     def has_room(self, builder: ColumnBuilder, count: int) -> bool:
-        """Whether `builder` may get so many rows more."""
+        """Whether `builder` may take `count` more rows."""
         return len(builder) + count <= self.max_rows and builder.size < self.max_bytes
 
     # For the consumer.
 
     def arrival(self) -> Future[None]:
         """Return a future that is done when there is something to look at."""
-        self.waiter = waiter = self.driver.loop.create_future()
+        self.waiter = waiter = self.flow.loop.create_future()
         return waiter
 
-    def consumed(self, count: int) -> None:
-        """Learn that the consumer took `count` items, and ask for as many once half a window is used."""
-        self.owed += count
-        if self.owed >= self.threshold:
+    def consume(self, count: int) -> None:
+        """Count `count` items as consumed, and request as many once half a window is used."""
+        self.consumed += count
+        if self.consumed >= self.threshold:
             self.top_up()
 
     def top_up(self) -> None:
-        """Ask for what was consumed, and for more or less when the window is to change."""
+        """Request what was consumed, and more or less when the window is to change."""
         if not self.over:
-            count = self.owed
-            if self.most > self.least:
+            count = self.consumed
+            if self.max_window > self.min_window:
                 count += self._change()
             if count > 0:
-                self.driver.request(self.stream_id, count)
-        self.owed = 0
+                self.exchanges.request(self.stream_id, count)
+        self.consumed = 0
 
     def _change(self) -> int:
         """Let the window grow or shrink; return by how many items."""
-        now = self.driver.loop.time()
+        now = self.flow.loop.time()
         quick = now - self.asked < GROW_SECONDS
-        limit = self.driver.settings.max_credit_bytes
+        limit = self.flow.settings.max_credit_bytes
         before = self.window
         # What arrived in about half a window tells what a whole one holds, and one of twice the size.
-        if 2 * self.octets > limit:
-            self.window = max(self.least, before // 2)
-        elif quick and 4 * self.octets <= limit:
-            self.window = min(2 * before, self.most)
+        if 2 * self.received_bytes > limit:
+            self.window = max(self.min_window, before // 2)
+        elif quick and 4 * self.received_bytes <= limit:
+            self.window = min(2 * before, self.max_window)
         self.threshold = (self.window + 1) // 2
         self.asked = now
-        self.octets = 0
+        self.received_bytes = 0
         return self.window - before
 
-    def cut_more(self) -> bool:
-        """Learn that what was cut is consumed, and cut what comes next; return whether there is any.
+    def prepare(self) -> bool:
+        """Count what was ready as consumed, and make ready what comes next; return whether there is any.
 
-        No more is cut than may be consumed before more must be asked for.
+        No more is made ready than may be consumed before more must be requested.
         """
-        if self.cut_count:
-            count = self.cut_count
-            self.cut_count = 0
-            self.consumed(count)
-        room = max(self.threshold - self.owed, 1)
+        if self.ready_count:
+            count = self.ready_count
+            self.ready_count = 0
+            self.consume(count)
+        room = max(self.threshold - self.consumed, 1)
         items: list[Payload] = []
         taken = 0
         while room > 0 and taken < len(self.pending):
             entry = self.pending[taken]
             if type(entry) is PayloadRun:
-                start = self.at
+                start = self.offset
                 stop = min(len(entry), start + room)
                 items.extend(entry.payloads(start, stop))
                 room -= stop - start
                 if stop < len(entry):
-                    self.at = stop
+                    self.offset = stop
                     break
-                self.at = 0
+                self.offset = 0
             elif type(entry) is Payload:
                 items.append(entry)
                 room -= 1
@@ -237,27 +221,27 @@ class Inbound:
             taken += 1
         if taken:
             del self.pending[:taken]
-        self.cut = iter(items)
-        self.cut_count = len(items)
-        return self.cut_count > 0
+        self.ready = iter(items)
+        self.ready_count = len(items)
+        return self.ready_count > 0
 
     def _pushed(self, entry: MetadataPush) -> None:
         self.pushed -= len(entry.metadata) + PUSH_OVERHEAD
         if self.on_push is not None:
             self.on_push(entry.metadata)
 
-    def _uncut(self) -> None:
-        """Put what is cut and was not consumed back to what is pending."""
-        items: list[Payload | PayloadRun | MetadataPush] = list(self.cut)
-        used = self.cut_count - len(items)
-        self.cut_count = 0
-        if self.at:
+    def _put_back(self) -> None:
+        """Put what is ready and was not consumed back to what is pending."""
+        items: list[Payload | PayloadRun | MetadataPush] = list(self.ready)
+        used = self.ready_count - len(items)
+        self.ready_count = 0
+        if self.offset:
             run = self.pending[0]
-            self.pending[0] = run.part(self.at, len(run))  # type: ignore[union-attr, arg-type]
-            self.at = 0
+            self.pending[0] = run.part(self.offset, len(run))  # type: ignore[union-attr, arg-type]
+            self.offset = 0
         self.pending[:0] = items
         if used:
-            self.consumed(used)
+            self.consume(used)
 
     def gather(self, builder: ColumnBuilder | None, max_rows: int, max_bytes: int) -> None:
         """Have what arrives appended to `builder`, all that came before being there; None: no more."""
@@ -267,8 +251,8 @@ class Inbound:
 
     def fill(self, builder: ColumnBuilder, max_rows: int, max_bytes: int) -> bool:
         """Move what is pending to `builder`; return whether that is full, or would be by the next entry."""
-        if self.cut_count or self.at:
-            self._uncut()
+        if self.ready_count or self.offset:
+            self._put_back()
         rows = before = len(builder)
         full = rows >= max_rows or builder.size >= max_bytes
         taken = 0
@@ -301,5 +285,5 @@ class Inbound:
         if taken:
             del self.pending[:taken]
         if rows > before:
-            self.consumed(rows - before)
+            self.consume(rows - before)
         return full

@@ -1,14 +1,17 @@
-"""How many links and sessions a server has: of each address, and together."""
+"""How many links and sessions a server has, and how many links it refused: of each address, and together."""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
 
 from ..session import Session
 from ..settings import Settings
-from .refusals import Refusals
 
-__all__ = ["Limits"]
+__all__ = ["Limits", "RefusalCounter"]
+
+WINDOW: Final = 30.0
+"""Seconds for which refusals are counted together."""
 
 
 class Limits:
@@ -30,7 +33,7 @@ class Limits:
         self._addresses: dict[Session, str] = {}
         # Sessions without a link, the oldest first.
         self._unlinked: dict[Session, None] = {}
-        self._refusals = Refusals(settings.max_refusals_per_address)
+        self._refusals = RefusalCounter(settings.max_refusals_per_address)
 
     def __bool__(self) -> bool:
         """Return whether there is any link or session."""
@@ -47,7 +50,7 @@ class Limits:
         return f"{limit} links have not said yet who they are" if limit else ""
 
     def guessed(self, address: str, now: float) -> None:
-        """Count a link that began with what is nothing here, or with a token that nobody has."""
+        """Count a link that began with an unknown protocol, or with an unknown token."""
         self._refusals.note(address, now)
 
     def arrived(self, address: str) -> None:
@@ -106,3 +109,37 @@ def _less(counts: Counter[str], address: str) -> None:
     counts[address] -= 1
     if counts[address] <= 0:
         del counts[address]
+
+
+class RefusalCounter:
+    """Counts refused links by the addresses that they came from (THREATS 28).
+
+    Everybody's window is the same, so that what is held is bounded by the links that one window may bring.
+
+    Args:
+        limit: How many are fine in one window; 0 for any number.
+
+    """
+
+    __slots__ = ("_counts", "_limit", "_started")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._counts: Counter[str] = Counter()
+        self._started = float("-inf")
+
+    def note(self, address: str, now: float) -> None:
+        """Count a link from `address` that was refused. What has no address is of this machine, and is not counted."""
+        self._turn(now)
+        if address:
+            self._counts[address] += 1
+
+    def too_many(self, address: str, now: float) -> bool:
+        """Whether no more links are to be taken from `address` for now."""
+        self._turn(now)
+        return 0 < self._limit <= self._counts.get(address, 0)
+
+    def _turn(self, now: float) -> None:
+        if now - self._started >= WINDOW:
+            self._started = now
+            self._counts.clear()

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from ..urls import Url
 from .dialer import Dialer
 from .reconnect import Reconnect
-from .reconnecting import LastingPeer
+from .reconnecting import Reconnecting
 from .strategies import PeakEwma
 
 __all__ = ["Node", "NodeStatus"]
@@ -56,7 +56,7 @@ class Node:
 
     """
 
-    __slots__ = ("_changed", "_delays", "_most", "_rejections", "_rest", "latency", "leaving", "peer", "url")
+    __slots__ = ("_changed", "_delays", "_most", "_rejections", "_rest", "connector", "latency", "leaving", "url")
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Node:
     ) -> None:
         self.url = str(url)
         # Requests wait for any node, and not for this one.
-        self.peer = LastingPeer(dialer, replace(policy, new_calls="fail"), changed)
+        self.connector = Reconnecting(dialer, replace(policy, new_calls="fail"), changed)
         self.latency = latency
         self.leaving = False
         self._changed = changed
@@ -81,12 +81,12 @@ class Node:
     @property
     def outstanding(self) -> int:
         """How many requests it works on."""
-        return self.peer.outstanding
+        return self.connector.outstanding
 
     @property
     def ready(self) -> bool:
         """Whether it can take requests."""
-        return self.peer.connected
+        return self.connector.connected
 
     @property
     def resting(self) -> bool:
@@ -98,16 +98,17 @@ class Node:
         state: State = "up"
         if self.leaving:
             state = "leaving"
-        elif self.peer.closed:
+        elif self.connector.closed:
             state = "gone"
-        elif not self.peer.connected:
+        elif not self.connector.connected:
             state = "away"
         elif self.resting:
             state = "resting"
-        return NodeStatus(self.url, state, self.latency.seconds(now), self.outstanding, self.peer.trouble)
+        return NodeStatus(self.url, state, self.latency.seconds(now), self.outstanding, self.connector.trouble)
 
-    def answered(self) -> None:
-        """Take note that it has answered a request."""
+    def answered(self, began: float, now: float) -> None:
+        """Record that it has answered a call that began at `began`."""
+        self.latency.observe(now - began, now)
         if self._rejections:
             self._rejections = 0
             self._delays.reset()
@@ -134,4 +135,4 @@ class Node:
         if self._rest is not None:
             self._rest.cancel()
             self._rest = None
-        await self.peer.close(grace)
+        await self.connector.close(grace)

@@ -1,5 +1,20 @@
-from .asking cimport Asking
+import cython
+
+from ..payload cimport Payload
+from .connectors cimport Connector
+from .driver cimport Driver
 
 
-cdef class Peer(Asking):
-    cdef object _driver
+@cython.locals(routed=bint)
+cpdef tuple request_of(route, data, metadata)
+
+
+@cython.locals(driver=Driver)
+cdef _ready(Connector connector)
+cdef _pending(Driver driver, stream_id)
+
+
+cdef class Peer:
+    cdef readonly Connector _connector
+    cdef list _interceptors
+    cdef Peer _plain

@@ -1,12 +1,16 @@
 cimport cython
 
 from ..payload cimport Payload, PayloadRun
+from .exchanges cimport Exchanges
+from .flow cimport Flow
 
 
 cdef class Half:
     cdef public Py_ssize_t at
     cdef public Py_ssize_t credit
-    cdef public object driver
+    cdef public Exchanges exchanges
+    cdef Flow flow
+    cdef object session
     cdef public object many
     cdef public bint large
     cdef public Py_ssize_t fragment_bytes

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..errors import LocalError, StreamClosed
 from ..payload import MetadataPush, Payload, PayloadRun
+from .exchanges import Exchanges
 
 if TYPE_CHECKING:
     from ..wire.columns import RowBuffers, WidthRows
-    from .driver import Driver
 
 __all__ = ["Pump", "Source", "TaskPump", "pump"]
 
@@ -34,28 +34,28 @@ _END = object()
 _NOTHING = object()
 
 
-def pump(driver: Driver, stream_id: int, credit: int, source: Source, name: str = "") -> None:
+def pump(exchanges: Exchanges, stream_id: int, credit: int, source: Source, name: str = "") -> None:
     """Send what `source` yields on a stream, then complete it.
 
     Args:
-        driver: Whose stream it is.
+        exchanges: Those of the session.
         stream_id: The stream, whose sending half is open.
         credit: Items that may be sent at once.
         source: The items; or something to await for them.
         name: The handler whose items they are; empty on the side that opened the stream.
 
     Raises:
-        LocalError: `source` yields nothing.
+        LocalError: `source` is not iterable.
 
     """
     half: Pump | TaskPump
     if isinstance(source, AsyncIterable) or isawaitable(source):
-        half = TaskPump(driver, stream_id, credit, source, name)
+        half = TaskPump(exchanges, stream_id, credit, source, name)
     elif not isinstance(source, bytes | str | Payload | PayloadRun) and isinstance(source, Iterable):
-        half = Pump(driver, stream_id, credit, iter(source), name)
+        half = Pump(exchanges, stream_id, credit, iter(source), name)
     else:
         raise LocalError(f"items come from an iterable or an async iterable, not from {type(source).__name__}")
-    driver.outbound[stream_id] = half
+    exchanges.outbound[stream_id] = half
     half.start()
 
 
@@ -86,23 +86,15 @@ class Half:
     """
 
     __slots__ = (
-        "at",
-        "credit",
-        "driver",
-        "fragment_bytes",
-        "large",
-        "many",
-        "name",
-        "over",
-        "put",
-        "room",
-        "source",
-        "stream_id",
-    )
+        "at", "credit", "exchanges", "flow", "fragment_bytes", "large", "many", "name", "over", "put", "room",
+        "session", "source", "stream_id"
+    )  # fmt: skip
 
-    def __init__(self, driver: Driver, stream_id: int, credit: int, source: Any, name: str) -> None:
-        self.driver = driver
-        self.put = driver.session.send
+    def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Any, name: str) -> None:
+        self.exchanges = exchanges
+        self.flow = exchanges.flow
+        self.session = exchanges.session
+        self.put = exchanges.session.send
         self.stream_id = stream_id
         self.credit = credit
         self.source = source
@@ -111,7 +103,7 @@ class Half:
         self.many: PayloadRun | RowBuffers | WidthRows | None = None
         self.at = 0
         self.large = False
-        self.fragment_bytes = driver.settings.fragment_bytes
+        self.fragment_bytes = exchanges.flow.settings.fragment_bytes
         self.over = False
 
     def send(self, item: object) -> None:
@@ -126,7 +118,7 @@ class Half:
         elif type(item) is bytes or type(item) is str:
             payload = Payload(item)
         elif type(item) is MetadataPush:
-            self.driver.session.push(item.metadata, self.stream_id)
+            self.session.push(item.metadata, self.stream_id)
             return
         else:
             self.many = many_of(item)
@@ -145,7 +137,7 @@ class Half:
 
     def send_many(self) -> None:
         """Send as much of what was yielded together as there is credit for; of a record batch, a burst at most."""
-        session = self.driver.session
+        session = self.session
         many = self.many
         assert many is not None
         count = len(many)
@@ -181,8 +173,8 @@ class Pump(Half):
 
     __slots__ = ("ahead", "running")
 
-    def __init__(self, driver: Driver, stream_id: int, credit: int, source: Iterator[Any], name: str) -> None:
-        super().__init__(driver, stream_id, credit, source, name)
+    def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Iterator[Any], name: str) -> None:
+        super().__init__(exchanges, stream_id, credit, source, name)
         self.ahead: object = _NOTHING
         self.running = False
 
@@ -192,20 +184,20 @@ class Pump(Half):
 
     def granted(self) -> None:
         """Go on, because the peer asked for more."""
-        self.credit = self.driver.session.credit(self.stream_id)
+        self.credit = self.session.credit(self.stream_id)
         self.step()
 
     def resumed(self) -> None:
         """Go on, because the link has room again."""
         if self.large:
             # Each part fills the link: those who need a turn of the loop to go on would never find room in it.
-            loop = self.driver.loop
+            loop = self.flow.loop
             loop.call_soon(loop.call_soon, self.step)
         else:
             self.step()
 
     def canceled(self, metadata: bytes | None = None) -> None:
-        """Stop: nobody wants more. The driver has forgotten this half already."""
+        """Stop: nobody wants more. The half is no longer in the table."""
         self.over = True
         if not self.running:
             self._close()
@@ -214,25 +206,25 @@ class Pump(Half):
         """Send what may be sent now; credit, room in the link, or another turn of the loop makes it go on."""
         if self.over or self.running:
             return
-        driver = self.driver
+        flow = self.flow
         self.running = True
         try:
             for _ in range(BURSTS):
-                if self.credit <= 0 or driver.paused or self.over:
+                if self.credit <= 0 or flow.paused or self.over:
                     break
                 self.burst()
-                driver.write()
+                flow.write()
             else:
-                driver.loop.call_soon(self.step)
+                flow.loop.call_soon(self.step)
         except StreamClosed:
             self.over = True
         except (Exception, asyncio.CancelledError) as error:
             self.over = True
-            driver.fail(self.stream_id, error, self.name)
+            self.exchanges.fail(self.stream_id, error, self.name)
         self.running = False
         if self.over:
             self._close()
-        driver.wake()
+        flow.wake()
 
     def burst(self) -> None:
         """Send items until a chunk of output is full, the credit is used, or they are all."""
@@ -256,10 +248,10 @@ class Pump(Half):
 
     def _complete(self) -> None:
         self.over = True
-        self.driver.finish(self.stream_id)
+        self.exchanges.finish(self.stream_id)
 
     def _close(self) -> None:
-        self.driver.half_ended(self, self.stream_id, self.name)
+        self.exchanges.half_ended(self, self.stream_id, self.name)
         close = getattr(self.source, "close", None)
         if close is None:
             return
@@ -281,19 +273,19 @@ class TaskPump(Half):
 
     __slots__ = ("replaced", "task", "waiter")
 
-    def __init__(self, driver: Driver, stream_id: int, credit: int, source: Source, name: str) -> None:
-        super().__init__(driver, stream_id, credit, source, name)
+    def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Source, name: str) -> None:
+        super().__init__(exchanges, stream_id, credit, source, name)
         self.task: asyncio.Future[None] | None = None
         self.waiter: asyncio.Future[None] | None = None
         self.replaced = False
 
     def start(self) -> None:
         """Begin."""
-        self.task = self.driver.start(self._run(), self._finished)
+        self.task = self.exchanges.start(self._run(), self._finished)
 
     def granted(self) -> None:
         """Go on, because the peer asked for more."""
-        self.credit = self.driver.session.credit(self.stream_id)
+        self.credit = self.session.credit(self.stream_id)
         self._wake()
 
     def resumed(self) -> None:
@@ -301,49 +293,49 @@ class TaskPump(Half):
         self._wake()
 
     def canceled(self, metadata: bytes | None = None) -> None:
-        """Stop: nobody wants more. The driver has forgotten this half already."""
+        """Stop: nobody wants more. The half is no longer in the table."""
         self.over = True
         if self.task is not None:
             self.task.cancel(metadata)
 
     def _wake(self) -> None:
         waiter = self.waiter
-        if waiter is not None and self.credit > 0 and not self.driver.paused:
+        if waiter is not None and self.credit > 0 and not self.flow.paused:
             self.waiter = None
             if not waiter.done():
                 waiter.set_result(None)
 
     async def _run(self) -> None:
-        driver = self.driver
+        flow = self.flow
         source = await self.source if isawaitable(self.source) else self.source
         if not isinstance(source, AsyncIterable):
-            pump(driver, self.stream_id, driver.session.credit(self.stream_id), source, self.name)
+            pump(self.exchanges, self.stream_id, self.session.credit(self.stream_id), source, self.name)
             self.replaced = True
             return
         items = aiter(source)
         try:
             async for item in items:
-                if self.credit <= 0 or self.room <= 0 or driver.paused:
+                if self.credit <= 0 or self.room <= 0 or flow.paused:
                     await self._ready()
                 self.send(item)
                 while self.many is not None:
                     await self._ready()
                     self.send_many()
-                driver.wake()
+                flow.wake()
         finally:
             close = getattr(items, "aclose", None)
             if close is not None:
                 await close()
-        driver.finish(self.stream_id)
+        self.exchanges.finish(self.stream_id)
 
     async def _ready(self) -> None:
         """Wait for credit and for room in the link. Other streams get a turn between our bursts."""
-        driver = self.driver
-        driver.write()
+        flow = self.flow
+        flow.write()
         if self.room <= 0:
             await asyncio.sleep(0)
-        while self.credit <= 0 or driver.paused:
-            self.waiter = driver.loop.create_future()
+        while self.credit <= 0 or flow.paused:
+            self.waiter = flow.loop.create_future()
             await self.waiter
             if self.large:
                 # As in `Pump.resumed`.
@@ -352,7 +344,7 @@ class TaskPump(Half):
 
     def _finished(self, task: asyncio.Future[None]) -> None:
         """Tell the peer how it ended, and clear up."""
-        self.driver.tasks.discard(task)
+        self.exchanges.tasks.discard(task)
         if isawaitable(self.source) and hasattr(self.source, "close"):
             # A coroutine has not ended where the task was canceled before its first step.
             self.source.close()
@@ -360,7 +352,7 @@ class TaskPump(Half):
         # Canceled by the peer, or about to learn that: there is nobody to tell.
         expected = isinstance(error, StreamClosed) or (self.over and task.cancelled())
         if error is not None and not expected:
-            self.driver.fail(self.stream_id, error, self.name)
+            self.exchanges.fail(self.stream_id, error, self.name)
         if not self.replaced:
-            self.driver.half_ended(self, self.stream_id, self.name)
-        self.driver.wake()
+            self.exchanges.half_ended(self, self.stream_id, self.name)
+        self.flow.wake()

@@ -1,4 +1,4 @@
-"""A peer that outlives its sessions: when one breaks, another is made behind it."""
+"""The connector that replaces a session which breaks."""
 
 from __future__ import annotations
 
@@ -9,55 +9,46 @@ from math import inf
 from typing import Final
 
 from ..errors import ConnectError, PenstockError, SessionClosed, SessionError
+from .connectors import Connector
 from .dialer import Dialer
-from .driver import Driver
+from .driver import DRAINING, Driver
 from .peer import Peer
 from .reconnect import Reconnect
-from .streams import LateStream, Stream, Wanted
 
-__all__ = ["LastingPeer"]
+__all__ = ["Reconnecting"]
 
 logger = logging.getLogger("penstock.aio")
 
 HELD: Final = 1.0
 """Seconds after which a connection was a success. Some proxies accept one and drop it at once when there is no
 server behind them: such a try has failed."""
-LAST_WORDS: Final = 1.0
-"""Seconds that a task which is canceled gets."""
+CLOSE_TIMEOUT: Final = 1.0
+"""Seconds that a canceled task has to end."""
 
 
-class LastingPeer(Peer):
-    """A peer whose connection is made anew when it breaks; :func:`penstock.connect` with `reconnect` makes one.
+class Reconnecting(Connector):
+    """The connector of one server, which makes another session when one breaks.
 
     Args:
         dialer: The server.
-        policy: What its user wants.
+        policy: The policy of its user.
         changed: Called when there is a connection, or none any more, when a try has failed, and at the end.
 
     Attributes:
+        peer: What asks the server.
         trouble: Why there is no connection; None while there is one, or nothing has been tried.
 
     """
 
     __slots__ = (
-        "_again",
-        "_backoff",
-        "_changed",
-        "_dialer",
-        "_failed",
-        "_hooks",
-        "_known",
-        "_leaving",
-        "_made",
-        "_now",
-        "_opened",
-        "_over",
-        "_policy",
-        "_retired",
-        "trouble",
-    )
+        "_again", "_backoff", "_changed", "_dialer", "_failed", "_hooks", "_known", "_leaving", "_made",
+        "_opened", "_over", "_policy", "_retired", "peer", "trouble"
+    )  # fmt: skip
 
     def __init__(self, dialer: Dialer, policy: Reconnect, changed: Callable[[], None] = lambda: None) -> None:
+        super().__init__(dialer.settings)
+        self.latest: Driver
+        self.peer = Peer(self)
         self._dialer = dialer
         self._policy = policy
         self._changed = changed
@@ -77,11 +68,6 @@ class LastingPeer(Peer):
         self._renew()
 
     @property
-    def data_mime(self) -> str:
-        """What the data of its connections is."""
-        return self._dialer.settings.data_mime
-
-    @property
     def closed(self) -> bool:
         """Whether the peer is closed for good: by this side, or because it is tried no more."""
         return self._over is not None
@@ -89,17 +75,17 @@ class LastingPeer(Peer):
     @property
     def connected(self) -> bool:
         """Whether there is a connection now."""
-        return self._now.usable and self._now.link is not None
+        return self.current is not None and self.current.link is not None
 
     @property
     def outstanding(self) -> int:
         """How many streams are open, calls included, also on connections that were replaced."""
-        return sum((driver.session.open_streams for driver in self._leaving), self._now.session.open_streams)
+        return sum(driver.session.open_streams for driver in (*self._leaving, self.latest))
 
     @property
     def free(self) -> bool:
-        """Whether what is asked for now is sent at once."""
-        return self._now.usable and not self._now.paused
+        """Whether a request is sent at once."""
+        return self.current is not None and not self.current.flow.paused
 
     # What its user asks for.
 
@@ -113,7 +99,7 @@ class LastingPeer(Peer):
         """
         if not self._policy.initial:
             try:
-                await self._dialer.open(self._now)
+                await self._dialer.open(self.latest)
             except BaseException as error:
                 self._end(error if isinstance(error, Exception) else SessionClosed("connecting was canceled"))
                 self._stop()
@@ -131,10 +117,10 @@ class LastingPeer(Peer):
 
     def begin(self) -> None:
         """Make the first connection in the background."""
-        self._again = self._now.loop.create_task(self._mend(None))
+        self._again = self.latest.loop.create_task(self._reconnect(None))
 
-    async def ready(self) -> Driver:
-        """Return the driver of a connection that takes output now; wait for one, as far as the policy allows.
+    async def driver(self) -> Driver:
+        """Wait for a driver that takes output, as far as the policy allows, and return it.
 
         Raises:
             ConnectError: There is none.
@@ -143,13 +129,13 @@ class LastingPeer(Peer):
 
         """
         while True:
-            driver = self._now
+            driver = self.current
             if self._over is not None:
-                # It is raised again and again, and must not gather the frames of all who saw it.
+                # It is raised many times, and must not gather the frames of all who saw it.
                 raise self._over.with_traceback(None)
-            if not driver.usable:
-                await self._another()
-            elif driver.paused:
+            if driver is None:
+                await self._wait_for_driver()
+            elif driver.flow.paused:
                 if driver.link is None and self._backoff.exhausted:
                     # The session lives, and nobody looks for a link: it would be waited for in vain.
                     raise self._exhausted(self.trouble or f"{driver.name}: the connection broke")
@@ -157,26 +143,20 @@ class LastingPeer(Peer):
             else:
                 return driver
 
-    async def push(self, metadata: bytes) -> None:
-        """Send metadata that belongs to the connection as a whole, which is the present one."""
-        if not self.free:
-            await self.ready()
-        await Peer.push(self, metadata)
-
     async def close(self, grace: float | None = None) -> None:
         """Close the connection, or try no more for one. See :meth:`Peer.close`."""
         self._end(SessionClosed("this side closed the connection"))
         tasks = self._stop()
         if tasks:
-            await asyncio.wait(tasks, timeout=LAST_WORDS)
-        await asyncio.gather(Peer.close(self, grace), *(driver.close(grace) for driver in self._leaving))
+            await asyncio.wait(tasks, timeout=CLOSE_TIMEOUT)
+        await asyncio.gather(self.latest.close(grace), *(driver.close(grace) for driver in self._leaving))
         if self._retired:
             await asyncio.wait(self._retired)
 
     def reset_budget(self) -> None:
         """Let it be tried again. See :meth:`Peer.reset_budget`."""
         self._backoff.refill()
-        if self._over is None and not self._now.usable:
+        if self._over is None and self.current is None:
             # Whoever asks now waits.
             self._known.clear()
 
@@ -186,17 +166,14 @@ class LastingPeer(Peer):
         self._stop()
         for driver in self._leaving:
             driver.detach()
-        Peer.detach(self)
-
-    def _stream(self, wanted: Wanted) -> Stream:
-        return LateStream(self.ready, self._dialer.settings, wanted)
+        self.latest.detach()
 
     # One connection after another.
 
-    async def _another(self) -> None:
+    async def _wait_for_driver(self) -> None:
         """Wait until there is another connection, or none any more."""
         policy = self._policy
-        why = self.trouble or f"{self._now.name} has not been reached yet"
+        why = self.trouble or f"{self.latest.name} has not been reached yet"
         if policy.new_calls == "fail":
             raise ConnectError(f"there is no connection at the moment ({why}); another one is being made")
         if self._backoff.exhausted:
@@ -215,24 +192,23 @@ class LastingPeer(Peer):
 
     def _renew(self) -> None:
         """Begin a session, which has no link yet."""
-        self._now = self._dialer.driver()
-        self._now.changed = self._driver_changed
-        self._now.lasting = True
+        self.current = None
+        self.latest = self._dialer.driver()
+        self.latest.on_change = self._driver_changed
         self._made = inf
-        # Peer's own methods speak with the driver that it was made with.
-        super().__init__(self._now)
 
     def _linked(self) -> None:
         """Let everybody use the session's first link, unless it has broken already."""
-        driver = self._now
-        if driver.spent:
+        driver = self.latest
+        if driver.state >= DRAINING:
             return
         self._made = driver.loop.time()
-        driver.usable = self._opened = True
+        self.current = driver
+        self._opened = True
         self.trouble = None
         self._known.set()
         if self._policy.on_connect is not None:
-            self._hooks[driver] = driver.loop.create_task(self._tell())
+            self._hooks[driver] = driver.loop.create_task(self._run_on_connect())
         self._changed()
 
     def _driver_changed(self, driver: Driver) -> None:
@@ -241,18 +217,19 @@ class LastingPeer(Peer):
             return
         if driver.closed and driver in self._hooks:
             self._hooks.pop(driver).cancel()
-        if driver is not self._now:
+        if driver is not self.latest:
             return
-        if not driver.usable:
+        if driver.state >= DRAINING:
+            self.current = None
             self._known.clear()
             self.trouble = driver.error or SessionError("the server is closing the connection")
             # A first link that breaks as it is made is the business of the one who makes it.
-            if driver.spent and (self._again is None or self._again.done()):
+            if self._again is None or self._again.done():
                 logger.info("%s: %s; connecting anew", driver.name, self.trouble)
-                self._again = driver.loop.create_task(self._mend(self.trouble))
+                self._again = driver.loop.create_task(self._reconnect(self.trouble))
         self._changed()
 
-    async def _mend(self, broken: Exception | None) -> None:
+    async def _reconnect(self, broken: Exception | None) -> None:
         """Make sessions until one has a link, or it is no use.
 
         Args:
@@ -261,45 +238,47 @@ class LastingPeer(Peer):
         """
         try:
             if broken is not None:
-                failed = self._now.loop.time() - self._made < HELD
-                self._judge(broken, failed)
+                failed = self.latest.loop.time() - self._made < HELD
+                self._record_failure(broken, failed)
                 # A server that lets streams end has said so to have nothing new, not because it is in trouble.
-                await self._pause(at_once=not (failed or self._now.closed))
+                await self._pause(at_once=not (failed or self.latest.closed))
             while self._over is None:
                 try:
-                    await self._dialer.open(self._now)
+                    await self._dialer.open(self.latest)
                 except SessionError as error:
                     logger.info("%s", error)
-                    self._judge(error, failed=True)
+                    self._record_failure(error, failed=True)
                 else:
                     self._linked()
-                    if not self._now.spent:
+                    if self.current is not None:
                         return
-                    self._judge(self._now.error or SessionError("the server closed the connection"), failed=True)
+                    closed = self.latest.error or SessionError("the server closed the connection")
+                    self._record_failure(closed, failed=True)
                 await self._pause()
         except PenstockError as error:
             # What no other try can mend, such as an option that the transport does not know.
             self._end(error)
         except Exception as error:
-            logger.exception("%s: connecting anew failed", self._now.name)
+            logger.exception("%s: connecting anew failed", self.latest.name)
             self._end(SessionError(f"connecting anew failed, with a {type(error).__name__} of Reconnect.retry, maybe"))
 
     async def _pause(self, at_once: bool = False) -> None:
         """Have another session, and wait before it is tried, unless that shall be `at_once`."""
         if self._over is not None:
             return
-        self._backoff.linked(self._now.session.linked_at)
-        if self._now.spent:
-            self._leaving.add(self._now)
-            task = self._now.loop.create_task(self._retire(self._now))
+        self._backoff.linked(self.latest.session.linked_at)
+        if self.latest.state >= DRAINING:
+            self._leaving.add(self.latest)
+            task = self.latest.loop.create_task(self._retire(self.latest))
             self._retired.add(task)
             task.add_done_callback(self._retired.discard)
-            restored = self._now.restored
+            restored = self.latest.exchanges.restored
             self._renew()
             # Streams that nobody has adopted yet have ended: whoever adopts them learns how.
-            self._now.restored = restored
+            self.latest.exchanges.restored = restored
         if self._backoff.spent:
-            logger.warning("%s: the retry budget is used up; it is tried no more before reset_budget()", self._now.name)
+            name = self.latest.name
+            logger.warning("%s: the retry budget is used up; it is tried no more before reset_budget()", name)
             # Whoever waits is told.
             self._known.set()
         if self._backoff.spent or not at_once:
@@ -317,7 +296,7 @@ class LastingPeer(Peer):
         finally:
             self._leaving.discard(driver)
 
-    def _judge(self, error: Exception, failed: bool) -> None:
+    def _record_failure(self, error: Exception, failed: bool) -> None:
         """Decide whether to go on after `error`; `failed`: it was one more try in a row that came to nothing."""
         self.trouble = error
         if failed:
@@ -328,18 +307,18 @@ class LastingPeer(Peer):
         if self._failed == self._policy.attempts or not self._policy.retry(error):
             # Before the first connection somebody waits for it, and is told.
             level = logging.WARNING if self._opened else logging.INFO
-            logger.log(level, "%s: %s; it is tried no more", self._now.name, error)
+            logger.log(level, "%s: %s; it is tried no more", self.latest.name, error)
             self._end(error)
         else:
             self._changed()
 
-    async def _tell(self) -> None:
+    async def _run_on_connect(self) -> None:
         """Run the hook for a new connection."""
         assert self._policy.on_connect is not None
         try:
-            await self._policy.on_connect(self)
+            await self._policy.on_connect(self.peer)
         except Exception:
-            logger.exception("%s: on_connect failed", self._now.name)
+            logger.exception("%s: on_connect failed", self.latest.name)
 
     # The end.
 
@@ -347,7 +326,7 @@ class LastingPeer(Peer):
         """Take nothing more; whoever waits is told `error`. Only the first end counts."""
         if self._over is None:
             self._over = self.trouble = error
-            self._now.usable = False
+            self.current = None
             self._known.set()
             self._changed()
 

@@ -20,13 +20,14 @@ from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..transports import Discard, Link, Listener, Refused
 from ..urls import Url, parse_url
-from .admission import REJECTED, Acceptor, Gate, certificate_of
 from .background import Background
+from .connectors import Direct
 from .driver import Driver
 from .limits import Limits
+from .observers import Observers
 from .peer import Peer
 from .service import Service
-from .watching import ConnectionHook, WatchedDriver, Watchers
+from .setup import REJECTED, Acceptor, ConnectionHook, certificate_of
 
 if TYPE_CHECKING:
     from ..store import SessionFolder
@@ -76,9 +77,8 @@ def serve(
     """
     if not urls:
         raise LocalError(f"serve() needs at least one URL, such as {EXAMPLE_URL}")
-    # A service that the acceptor chooses may have interceptors.
-    watchers = Watchers(taps, on_connection, always=acceptor is not None)
-    return Server(service, [parse_url(url) for url in urls], settings or DEFAULT_SETTINGS, ssl, acceptor, watchers)
+    observers = Observers(taps, on_connection, acceptor)
+    return Server(service, [parse_url(url) for url in urls], settings or DEFAULT_SETTINGS, ssl, observers)
 
 
 class Server:
@@ -90,15 +90,13 @@ class Server:
         urls: list[Url],
         settings: Settings,
         ssl: tls.SSLContext | None,
-        acceptor: Acceptor | None,
-        watchers: Watchers,
+        observers: Observers,
     ) -> None:
         self._service = service
-        self._acceptor = acceptor
         self._wanted = urls
         self._settings = settings
         self._ssl = ssl
-        self._watchers = watchers
+        self._observers = observers
         self._listeners: list[Listener] = []
         self._drivers: dict[Session, Driver] = {}
         self._limits = Limits(settings)
@@ -115,7 +113,7 @@ class Server:
     @property
     def tapped(self) -> bool:
         """Whether it has taps."""
-        return bool(self._watchers.taps)
+        return bool(self._observers.taps)
 
     @property
     def connections(self) -> int:
@@ -125,7 +123,7 @@ class Server:
     @property
     def peers(self) -> list[Peer]:
         """The clients of all sessions, to be asked for things where the protocol lets a server ask."""
-        return [Peer(driver) for driver in self._drivers.values()]
+        return [Peer(Direct(driver)) for driver in self._drivers.values()]
 
     def __await__(self) -> Generator[None, None, Server]:
         return self._open().__await__()
@@ -157,7 +155,7 @@ class Server:
             arrival.refuse("the server is closing")
         # A session without a link waits for one, and from now on there is none.
         await asyncio.gather(*(self._part(session, driver, grace) for session, driver in self._drivers.items()))
-        await self._watchers.left()
+        await self._observers.left()
         if self._expiry is not None:
             self._expiry.cancel()
         if self._background is not None:
@@ -233,14 +231,13 @@ class Server:
 
     def _note_refusal(self, address: str, reason: str) -> None:
         logger.warning("%s refused: %s", address or "a peer", reason)
-        self._watchers.refused(address, reason)
+        self._observers.refused(address, reason)
 
     def arrived(self, arrival: _Arrival, session: Session, link: Link) -> None:
         """Hand the link of `arrival` to the session that it belongs to."""
         self._arrivals.discard(arrival)
         self._limits.known(arrival.address)
         driver = self._drivers.get(session)
-        gate = None
         if driver is None:
             # A session that an earlier process left is no new one.
             durable = session.durable
@@ -248,30 +245,23 @@ class Server:
             if reason:
                 self._refuse(session, link, arrival.address, reason)
                 return
-            driver, gate = self._begin(arrival, session)
+            driver = self._begin(arrival, session)
         self._limits.linked(session, arrival.address)
         link.receiver = driver
-        if isinstance(driver, WatchedDriver):
-            driver.arrived(arrival.read)
-            driver.admission = driver.admission or gate
-            gate = driver.admission
-        if gate is not None:
-            gate.certificate = certificate_of(link)
+        if driver.taps is not None:
+            for data in arrival.read:
+                driver.taps.arrived(data)
         driver.attach(link)
 
-    def _begin(self, arrival: _Arrival, session: Session) -> tuple[Driver, Gate]:
-        """Return the driver of a new session, and what holds it until its client is admitted."""
+    def _begin(self, arrival: _Arrival, session: Session) -> Driver:
+        """Return the driver of a new session."""
         connection = Connection(arrival.protocol, arrival.address, False)
-        driver = self._watchers.driver(
+        driver = self._observers.driver(
             session, self._settings, self._service, connection, lambda: self._unlinked(session)
         )
         self._drivers[session] = driver
-        durable = session.durable
-        if durable is not None:
-            durable.watch(driver.disk_waits)
-            driver.kept = durable
         driver.over.add_done_callback(lambda _: self._ended(session))
-        return driver, Gate(driver, connection, self._acceptor)
+        return driver
 
     def _refuse(self, session: Session, link: Link, address: str, reason: str) -> None:
         """End a new session because its address, or the server, is full; the client learns the limit."""
@@ -287,7 +277,7 @@ class Server:
     def lost(self, arrival: _Arrival, reason: str) -> None:
         """Forget a link that was lost before anybody knew whose it is."""
         self._arrivals.discard(arrival)
-        self._watchers.refused(arrival.address, reason)
+        self._observers.refused(arrival.address, reason)
         self._limits.known(arrival.address)
 
     def guessed(self, address: str) -> None:

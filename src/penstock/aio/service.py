@@ -4,43 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..errors import LocalError
 from ..kinds import Kind
-from .annotations import UNTYPED, Types, types_of
+from .annotations import Types, types_of
+from .handlers import Handler, Interceptor, check_interceptor
 
-if TYPE_CHECKING:
-    from ..connection import Connection
-    from .intercept import Interceptor
-
-__all__ = ["Handler", "Service", "check_interceptor"]
+__all__ = ["Service"]
 
 H = TypeVar("H", bound=Callable[..., Any])
-
-
-class Handler:
-    """A function that answers requests of one kind on one route.
-
-    Attributes:
-        function: Called with the request, and for UPLOAD and CHANNEL with the items that follow it.
-        kind: What it answers.
-        name: What logs call it.
-        types: What is known of its data.
-
-    """
-
-    __slots__ = ("function", "kind", "name", "types")
-
-    def __init__(self, function: Callable[..., Any], kind: Kind, route: str, types: Types = UNTYPED) -> None:
-        self.function = function
-        self.kind = kind
-        self.types = types
-        self.name = f"the {kind.name.lower()} handler {route!r}"
-
-    def bound(self, connection: Connection) -> Handler:
-        """Return the handler for the requests of one connection."""
-        return self
 
 
 class Service:
@@ -294,19 +267,6 @@ class Service:
         handler = TypedHandler(function, kind, route, types)
         self.typed = True
         return handler
-
-
-def check_interceptor(interceptor: Interceptor) -> None:
-    """Refuse what cannot be called as an interceptor is.
-
-    Raises:
-        LocalError: It takes other arguments.
-
-    """
-    try:
-        inspect.signature(interceptor).bind("request", "next")
-    except TypeError as error:
-        raise LocalError(f"the interceptor {interceptor!r} is called with (request, next): {error}") from None
 
 
 def _check(function: Callable[..., Any], kind: Kind, route: str) -> None:

@@ -1,139 +1,27 @@
-"""Streams of items as their consumers see them."""
+"""Streams that this side opens."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from operator import length_hint
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import LeaseMissing, LocalError, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
-from ..settings import Settings
-from .inbound import NEVER, Inbound
+from .connectors import Connector
+from .handlers import Interceptor, Request, chain
+from .inbound import ReceiveBuffer
+from .items import Items
 from .pump import Source, pump
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from ..wire.columns import ColumnBuilder
-    from .driver import Driver
-
-__all__ = ["Items", "LateStream", "NoDriver", "Stream", "Wanted"]
-
-PAUSE_TURNS: Final = 2
-"""Turns of the loop without an item after which a batch is handed out: a read comes one turn after its poll."""
+__all__ = ["InterceptedStream", "Stream", "StreamRequest"]
 
 
-class Items:
-    """Items that the peer sends on one stream, for one consumer.
-
-    Iterate over it for single items, or over :meth:`batches` for many at once. Leaving a loop early and
-    beginning another goes on where the first one stopped. The peer gets leave to send more as items are taken.
-    """
-
-    __slots__ = ("_driver", "_inbound")
-
-    def __init__(self, driver: Driver, inbound: Inbound | None = None) -> None:
-        self._driver = driver
-        self._inbound = inbound
-
-    def __aiter__(self) -> AsyncIterator[Payload]:
-        return self._items()
-
-    @property
-    def ready(self) -> bool:
-        """Whether the next item has arrived already."""
-        inbound = self._inbound
-        return inbound is not None and (length_hint(inbound.cut) > 0 or len(inbound.pending) > 0)
-
-    def batches(self, max_rows: int | None = None, max_bytes: int | None = None) -> AsyncIterator[pyarrow.RecordBatch]:
-        """Return the items as record batches with the columns `data` and `metadata`; needs pyarrow.
-
-        No object is made for an item. A batch is handed out when it is full, when the stream ends, or when the
-        network pauses.
-
-        Args:
-            max_rows: Rows of a batch at most; else `Settings.batch_rows`.
-            max_bytes: Payload bytes of a batch, after which it gets no more rows; else `Settings.batch_bytes`.
-
-        """
-        settings = self._driver.settings
-        return self._batches(max_rows or settings.batch_rows, max_bytes or settings.batch_bytes)
-
-    async def _items(self) -> AsyncGenerator[Payload, None]:
-        inbound = await self._opened()
-        while True:
-            for payload in inbound.cut:
-                yield payload
-            if not inbound.cut_more():
-                if inbound.over:
-                    break
-                await inbound.arrival()
-        if inbound.error is not None:
-            raise inbound.error
-
-    async def _batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
-        # pyarrow is needed by those alone who ask for batches.
-        from ..wire.columns import ColumnBuilder
-
-        inbound = await self._opened()
-        builder = ColumnBuilder()
-        while True:
-            # What is not full has everything that came.
-            if inbound.fill(builder, max_rows, max_bytes):
-                yield builder.finish()
-            elif inbound.over and not len(builder):
-                break
-            elif inbound.over or not await self._more(inbound, builder, max_rows, max_bytes):
-                yield builder.finish()
-        if inbound.error is not None:
-            raise inbound.error
-
-    @staticmethod
-    async def _more(inbound: Inbound, builder: ColumnBuilder, max_rows: int, max_bytes: int) -> bool:
-        """Wait for rows, where there are some not for long; return whether anything happened."""
-        rows = len(builder)
-        inbound.gather(builder, max_rows, max_bytes)
-        try:
-            if not rows:
-                await inbound.arrival()
-                return True
-            for _ in range(PAUSE_TURNS):
-                await asyncio.sleep(0)
-                if inbound.over or inbound.pending or len(builder) > rows:
-                    return True
-        finally:
-            inbound.gather(None, 0, 0)
-        return False
-
-    async def arrival(self) -> bool:
-        """Wait until there are items that nobody took yet; return False when no more come.
-
-        Raises:
-            PenstockError: What failed the stream, once all its items were taken.
-
-        """
-        inbound = await self._opened()
-        while not inbound.pending and not inbound.over:
-            await inbound.arrival()
-        if not inbound.pending and inbound.error is not None:
-            raise inbound.error
-        return bool(inbound.pending)
-
-    def take(self, builder: ColumnBuilder) -> None:
-        """Move all items that have arrived to `builder`, without waiting; see :meth:`arrival` for that."""
-        if self._inbound is not None:
-            self._inbound.fill(builder, NEVER, NEVER)
-
-    async def _opened(self) -> Inbound:
-        assert self._inbound is not None
-        return self._inbound
-
-
-class Wanted(NamedTuple):
+class StreamRequest(NamedTuple):
     """What a stream shall be opened with.
 
     Attributes:
@@ -167,7 +55,7 @@ class Stream(Items):
     or a loop that stands alone, cancels what has not come.
 
     Args:
-        driver: Over which connection it goes.
+        connector: Finds the connection over which it goes.
         wanted: What to open it with.
 
     Raises:
@@ -175,10 +63,10 @@ class Stream(Items):
 
     """
 
-    __slots__ = ("_credit", "_entered", "_most", "_wanted")
+    __slots__ = ("_connector", "_credit", "_entered", "_most", "_wanted")
 
-    def __init__(self, driver: Driver, wanted: Wanted) -> None:
-        settings = driver.settings
+    def __init__(self, connector: Connector, wanted: StreamRequest) -> None:
+        settings = connector.settings
         credit = wanted.credit
         # A window that somebody chose is theirs; ours may grow.
         self._most = 0 if wanted.manual or credit is not None else settings.max_credit
@@ -186,7 +74,8 @@ class Stream(Items):
             credit = settings.credit
         elif credit < 1:
             raise LocalError(f"credit is {credit}; a stream needs at least 1")
-        super().__init__(driver)
+        super().__init__(settings)
+        self._connector = connector
         self._wanted = wanted
         self._credit = credit
         self._entered = False
@@ -205,14 +94,15 @@ class Stream(Items):
         return self._items() if self._entered else self._items_until_left()
 
     @classmethod
-    def adopted(cls, inbound: Inbound) -> Stream:
+    def adopted(cls, connector: Connector, inbound: ReceiveBuffer) -> Stream:
         """Return a stream that another process opened, for the one that takes it over.
 
         Args:
+            connector: The peer's.
             inbound: Its receiving half. It asks for nothing by itself: :meth:`grant` does.
 
         """
-        stream = cls(inbound.driver, Wanted(Kind.STREAM, "", Payload(), credit=1, manual=True))
+        stream = cls(connector, StreamRequest(Kind.STREAM, "", Payload(), credit=1, manual=True))
         stream._inbound = inbound
         return stream
 
@@ -246,7 +136,7 @@ class Stream(Items):
         if self._inbound is None:
             raise LocalError("grant() on a stream that is not open; enter its block first")
         if not self._inbound.over:
-            self._driver.request(self._inbound.stream_id, count)
+            self._inbound.exchanges.request(self._inbound.stream_id, count)
 
     def cancel(self, metadata: bytes | None = None) -> None:
         """Want no more items; those that have arrived can still be taken. A stream that is over is left alone.
@@ -259,7 +149,7 @@ class Stream(Items):
 
         """
         if self._inbound is not None:
-            self._driver.leave(self._inbound.stream_id, metadata)
+            self._inbound.exchanges.cancel_stream(self._inbound.stream_id, metadata)
 
     def push(self, metadata: bytes) -> None:
         """Send metadata that concerns this stream (ReactiveSocket 0.0), in order with its items.
@@ -274,8 +164,9 @@ class Stream(Items):
         """
         if self._inbound is None:
             raise LocalError("push() on a stream that is not open; enter its block first")
-        self._driver.session.push(metadata, self._inbound.stream_id)
-        self._driver.wake()
+        exchanges = self._inbound.exchanges
+        exchanges.session.push(metadata, self._inbound.stream_id)
+        exchanges.flow.wake()
 
     async def _items_until_left(self) -> AsyncGenerator[Payload, None]:
         items = self._items()
@@ -290,11 +181,11 @@ class Stream(Items):
         """End what is still open."""
         self.cancel()
 
-    async def _opened(self) -> Inbound:
+    async def _opened(self) -> ReceiveBuffer:
         if self._inbound is None:
-            driver = self._driver
-            if driver.paused:
-                await driver.writable()
+            driver = self._connector.current
+            if driver is None or driver.flow.paused:
+                driver = await self._connector.driver()
             wanted = self._wanted
             outgoing = wanted.outgoing
             route = "" if wanted.routed else wanted.route
@@ -303,43 +194,118 @@ class Stream(Items):
                 try:
                     stream_id = driver.session.open(*opening)
                 except LeaseMissing:
-                    stream_id = await driver.lessees.open(*opening)
+                    stream_id = await driver.exchanges.leases.open(*opening)
             except SessionClosed as error:
                 raise driver.error or error from None
-            self._inbound = driver.inbound[stream_id] = Inbound(
-                driver, stream_id, self._credit, self._most, wanted.manual
+            self._inbound = driver.exchanges.inbound[stream_id] = ReceiveBuffer(
+                driver.exchanges, stream_id, self._credit, self._most, wanted.manual
             )
             self._inbound.on_push = wanted.on_push
             if outgoing is not None:
-                pump(driver, stream_id, 0, outgoing)
-            driver.wake()
+                pump(driver.exchanges, stream_id, 0, outgoing)
+            driver.flow.wake()
         return self._inbound
 
 
-class LateStream(Stream):
-    """A stream of which is known only when it is opened, over which connection it goes.
+class InterceptedStream(Stream):
+    """A stream that is opened through interceptors, which may have put something around its items.
 
     Args:
-        find: Returns the driver of that connection, ready to send.
-        settings: The limits of all connections that `find` may return.
-        wanted: What to open it with.
+        connector: Finds its connection.
+        request: What is asked for.
+        interceptors: The first is the outermost.
+        wanted: As the user wants it, whatever interceptors make of the request.
 
     """
 
-    __slots__ = ("_find",)
+    __slots__ = ("_around", "_ask", "_plain", "_request")
 
-    def __init__(self, find: Callable[[], Awaitable[Driver]], settings: Settings, wanted: Wanted) -> None:
-        # Before it is open, a stream asks its driver for nothing but the settings.
-        super().__init__(cast("Driver", NoDriver(settings)), wanted)
-        self._find = find
+    def __init__(
+        self,
+        connector: Connector,
+        request: Request,
+        interceptors: list[Interceptor],
+        wanted: StreamRequest,
+    ) -> None:
+        super().__init__(connector, wanted)
+        self._request = request
+        self._ask = chain(interceptors, self._open)
+        # The stream as it comes, and what interceptors made of its items, unless they left them alone.
+        self._plain: Stream | None = None
+        self._around: AsyncIterator[Payload] | None = None
 
-    async def _opened(self) -> Inbound:
+    def cancel(self, metadata: bytes | None = None) -> None:
+        """Want no more items. See :meth:`Stream.cancel`."""
+        if self._plain is not None:
+            self._plain.cancel(metadata)
+
+    async def arrival(self) -> bool:
+        """Wait until there are items that nobody took yet. See :meth:`Items.arrival`."""
+        await self._opened()
+        if self._around is not None:
+            raise LocalError("arrival() on a stream whose items go through an interceptor; iterate over it")
+        return await super().arrival()
+
+    async def _open(self, request: Request) -> Stream:
+        """Open it as the interceptors want it, and return what yields the items as they come."""
+        if self._plain is not None:
+            raise LocalError(f"an interceptor asked twice for one {request.kind.name.lower()}; ask the peer again")
+        wanted = self._wanted._replace(
+            route=request.route, payload=request.payload, routed=request.routed, outgoing=request.items
+        )
+        self._plain = await Stream(self._connector, wanted).__aenter__()
+        return self._plain
+
+    async def _opened(self) -> ReceiveBuffer:
         if self._inbound is None:
-            self._driver = await self._find()
-        return await super()._opened()
+            try:
+                result = await self._ask(self._request)
+                if result is not self._plain:
+                    self._around = aiter(_items_of(result))
+            except BaseException:
+                if self._plain is not None:
+                    self._plain.cancel()
+                raise
+            self._inbound = self._nothing() if self._plain is None else await self._plain._opened()
+        return self._inbound
+
+    async def _items(self) -> AsyncGenerator[Payload, None]:
+        await self._opened()
+        async for payload in super()._items() if self._around is None else self._around:
+            yield payload
+
+    async def _batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
+        await self._opened()
+        if self._around is None:
+            async for batch in super()._batches(max_rows, max_bytes):
+                yield batch
+            return
+        # pyarrow is needed by those alone who ask for batches.
+        from ..wire.columns import ColumnBuilder
+
+        builder = ColumnBuilder()
+        async for payload in self._around:
+            builder.append_payload(payload)
+            if len(builder) >= max_rows or builder.size >= max_bytes or not self.ready:
+                yield builder.finish()
+        if len(builder):
+            yield builder.finish()
+
+    async def _leave(self) -> None:
+        self.cancel()
+        close = getattr(self._around, "aclose", None)
+        if close is not None:
+            await close()
+
+    def _nothing(self) -> ReceiveBuffer:
+        """Return the receiving half of a stream that was never opened, because an interceptor answered itself."""
+        assert self._connector.latest is not None
+        inbound = ReceiveBuffer(self._connector.latest.exchanges, 0, 1, 1, True)
+        inbound.ended(None)
+        return inbound
 
 
-class NoDriver(NamedTuple):
-    """What a stream has before its driver is known."""
-
-    settings: Settings
+def _items_of(result: object) -> AsyncIterable[Payload]:
+    if not isinstance(result, AsyncIterable):
+        raise LocalError(f"an interceptor returned {type(result).__name__}; it returns an async iterable of items")
+    return result

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
+from operator import attrgetter
 from typing import Any, Final
 
 from ..connection import Connection
@@ -12,32 +13,26 @@ from ..errors import Rejected
 from ..events import Canceled, Closed, Completed, Established, Event, Failed, ItemReceived, Requested, RunReceived
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
-from ..session import Durable, Session
+from ..session import Session
 from ..tap import Outcome, Tap
 
 __all__ = ["TappedSession", "Taps"]
 
 logger = logging.getLogger("penstock.aio")
 
-UNTOUCHED: Final = (
-    "ask_kinds",
-    "checkpoint",
-    "close",
-    "commit",
-    "confirm",
-    "credit",
-    "handle_timer",
-    "is_ours",
-    "link_down",
-    "link_up",
-    "next_timer",
-    "progressed",
-    "push",
-    "rehandshake",
-    "request",
-    "streams",
-)
-"""The methods of a session that tell a tap nothing."""
+STREAMS: Final = {"stream_opened", "stream_ended"}
+OBSERVED: Final = {
+    "cancel": STREAMS,
+    "complete": STREAMS,
+    "fail": STREAMS,
+    "open": STREAMS,
+    "receive": {"received"},
+    "send": {*STREAMS, "items_sent"},
+    "send_run": {"items_sent"},
+    "take_events": {*vars(Tap)},
+    "take_output": {"sent", "items_sent"},
+}
+"""The methods of a session that tell taps anything, and which methods of taps. All others are forwarded."""
 
 
 class Taps:
@@ -49,12 +44,16 @@ class Taps:
     """
 
     def __init__(self, taps: Iterable[Tap]) -> None:
-        # Of each method those taps that define it: most have no use for most of what happens.
-        self._methods: dict[str, list[Callable[..., None]]] = {what: [] for what in vars(Tap) if what[0] != "_"}
+        # The taps that define each method: most have no use for most of what happens.
+        self._methods: dict[str, list[Callable[..., None]]] = {what: [] for what in vars(Tap)}
         for tap in taps:
             for what, methods in self._methods.items():
-                if getattr(type(tap), what) is not getattr(Tap, what):
+                if what[0] != "_" and getattr(type(tap), what) is not getattr(Tap, what):
                     methods.append(getattr(tap, what))
+
+    def want(self, names: Set[str]) -> bool:
+        """Return whether any tap defines one of these methods."""
+        return any(self._methods[name] for name in names)
 
     def tell(self, what: str, *arguments: object) -> None:
         """Call the method `what` of every tap."""
@@ -88,12 +87,16 @@ class _Stream:
 class TappedSession:
     """A :class:`penstock.session.Session` that passes everything on to another one, and counts on the way.
 
+    No books are kept for methods that no tap defines.
+
     Args:
         session: The session.
         connection: What the taps know it by.
         taps: They are told of it from the set-up on.
 
     """
+
+    link_wanted = property(attrgetter("_session.link_wanted"))
 
     def __init__(self, session: Session, connection: Connection, taps: Iterable[Tap]) -> None:
         self._session = session
@@ -103,52 +106,13 @@ class TappedSession:
         self._early: list[bytes] = []
         self._attached = self._is_open = self._is_closed = False
         self._items_sent = 0
-        self._send = session.send
-        # Each of these is looked up here, and costs no call of ours.
-        for name in UNTOUCHED:
-            setattr(self, name, getattr(session, name))
+        self._counts = self._taps.want({*STREAMS, "items_received"})
+        for name in VERBS:
+            if name != "take_events" and not self._taps.want(OBSERVED.get(name, set())):
+                # It is looked up here, and costs no call of ours.
+                setattr(self, name, getattr(session, name))
 
     # Links.
-
-    @property
-    def link_wanted(self) -> bool:
-        """See :class:`penstock.session.Session`."""
-        return self._session.link_wanted
-
-    @property
-    def linked_at(self) -> float | None:
-        """See :class:`penstock.session.Session`."""
-        return self._session.linked_at
-
-    @property
-    def excused(self) -> bool:
-        """See :class:`penstock.session.Session`."""
-        return self._session.excused
-
-    @property
-    def durable(self) -> Durable | None:
-        """See :class:`penstock.session.Session`."""
-        return self._session.durable
-
-    @property
-    def calls_by_streams(self) -> bool:
-        """See :class:`penstock.session.Session`."""
-        return self._session.calls_by_streams
-
-    @property
-    def full(self) -> bool:
-        """See :class:`penstock.session.Session`."""
-        return self._session.full
-
-    @property
-    def secret(self) -> bytes:
-        """See :class:`penstock.session.Session`."""
-        return self._session.secret
-
-    @property
-    def open_streams(self) -> int:
-        """See :class:`penstock.session.Session`."""
-        return self._session.open_streams
 
     def attached(self) -> None:
         """Learn that there is a link, or another one."""
@@ -177,7 +141,8 @@ class TappedSession:
 
     def take_output(self) -> list[bytes]:
         """Return the bytes to write."""
-        self._tell_items_sent()
+        if self._items_sent:
+            self._tell_items_sent()
         output = self._session.take_output()
         for chunk in output:
             self._tell("sent", chunk)
@@ -187,7 +152,14 @@ class TappedSession:
         """Return what happened."""
         happened = self._session.take_events()
         if happened:
-            self._count(happened)
+            if self._counts:
+                self._count(happened)
+            else:
+                for event in happened:
+                    if isinstance(event, Established):
+                        self._established(event)
+                    elif isinstance(event, Closed):
+                        self._close(event.error)
         return happened
 
     def _count(self, happened: list[Event]) -> None:
@@ -214,9 +186,12 @@ class TappedSession:
             elif isinstance(event, Established):
                 self._established(event)
             elif isinstance(event, Closed):
-                items = self._tell_items_received(items)
+                if items:
+                    self._tell("items_received", items)
+                    items = 0
                 self._close(event.error)
-        self._tell_items_received(items)
+        if items:
+            self._tell("items_received", items)
 
     # Verbs.
 
@@ -230,7 +205,7 @@ class TappedSession:
 
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
         """Send an item."""
-        credit = self._send(stream_id, payload, done)
+        credit = self._session.send(stream_id, payload, done)
         self._items_sent += 1
         if done:
             self._end_half(stream_id, True)
@@ -267,7 +242,8 @@ class TappedSession:
     def _begin(self, stream_id: int, kind: Kind, ours: bool, asking: bool) -> None:
         self._streams[stream_id] = stream = _Stream(kind, ours, asking)
         self._tell("stream_opened", kind, ours)
-        self._look(stream_id, stream)
+        if not asking:
+            self._look(stream_id, stream)
 
     def _end_half(self, stream_id: int, sending: bool) -> None:
         """Note that the half in which we send, or that in which the peer does, is over."""
@@ -318,11 +294,6 @@ class TappedSession:
             self._taps.tell("refused", self._connection.address, str(error or "it was closed"))
         self._is_closed = True
 
-    def _tell_items_received(self, count: int) -> int:
-        if count:
-            self._tell("items_received", count)
-        return 0
-
     def _tell_items_sent(self) -> None:
         if self._items_sent:
             count, self._items_sent = self._items_sent, 0
@@ -338,3 +309,8 @@ def outcome_of(error: Exception) -> Outcome:
     if isinstance(error, CanceledError):
         return Outcome.CANCELED
     return Outcome.REJECTED if isinstance(error, Rejected) else Outcome.FAILED
+
+
+VERBS: Final = [name for name in Session.__abstractmethods__ if not isinstance(vars(Session)[name], property)]
+for _name in Session.__abstractmethods__.difference(VERBS):
+    setattr(TappedSession, _name, property(attrgetter(f"_session.{_name}")))

@@ -16,7 +16,7 @@ from ..protocols import data_mime, spec_of
 from ..schema.converter import INVALID_REQUEST, Converter, problems_in_json, validation_extras
 from ..schema.formats import JSON, KNOWN, Format, format_of
 from .annotations import Types, takes_payload
-from .service import Handler
+from .handlers import Handler
 
 __all__ = ["TypedHandler"]
 

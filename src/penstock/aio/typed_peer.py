@@ -12,18 +12,17 @@ from ..payload import Payload
 from ..schema.converter import Converter
 from ..schema.formats import KNOWN, Format, format_of
 from ..schema.named import TypedError, named_error
-from .asking import Addressable, Asking
+from .peer import Peer, RequestMetadata
 from .streams import Stream
 
 __all__ = ["TypedPeer", "TypedStream", "typed"]
 
 T = TypeVar("T")
 
-Metadata = bytes | Addressable | None
 Errors = Iterable[type[TypedError]]
 
 
-def typed(peer: Asking, mime: str = "") -> TypedPeer:
+def typed(peer: Peer, mime: str = "") -> TypedPeer:
     """Return what asks `peer` for things by values instead of bytes.
 
     Args:
@@ -55,7 +54,7 @@ class TypedPeer:
 
     __slots__ = ("_form", "_peer")
 
-    def __init__(self, peer: Asking, mime: str = "") -> None:
+    def __init__(self, peer: Peer, mime: str = "") -> None:
         self._peer = peer
         self._form = _known(mime or peer.data_mime)
 
@@ -64,14 +63,14 @@ class TypedPeer:
 
     @overload
     async def call(
-        self, route: str, data: Any = ..., *, returns: type[T], errors: Errors = ..., metadata: Metadata = ...
+        self, route: str, data: Any = ..., *, returns: type[T], errors: Errors = ..., metadata: RequestMetadata = ...
     ) -> T: ...
     @overload
     async def call(
-        self, route: str, data: Any = ..., *, returns: Any = ..., errors: Errors = ..., metadata: Metadata = ...
+        self, route: str, data: Any = ..., *, returns: Any = ..., errors: Errors = ..., metadata: RequestMetadata = ...
     ) -> Any: ...
     async def call(
-        self, route: str, data: Any = None, *, returns: Any = Any, errors: Errors = (), metadata: Metadata = None
+        self, route: str, data: Any = None, *, returns: Any = Any, errors: Errors = (), metadata: RequestMetadata = None
     ) -> Any:
         """Send a value and return the one that comes back. See :meth:`Peer.call`."""
         form, answer = self._formed(metadata), _converter(returns)
@@ -81,7 +80,7 @@ class TypedPeer:
             raise _named(error, errors, form) from None
         return answer.decode(form, payload.data)
 
-    async def fire(self, route: str, data: Any = None, *, metadata: Metadata = None) -> None:
+    async def fire(self, route: str, data: Any = None, *, metadata: RequestMetadata = None) -> None:
         """Send a value, of which nobody learns what became. See :meth:`Peer.fire`."""
         form = self._formed(metadata)
         await self._peer.fire(route, _data(form, data), metadata=metadata)
@@ -95,7 +94,7 @@ class TypedPeer:
         *,
         returns: type[T],
         errors: Errors = ...,
-        metadata: Metadata = ...,
+        metadata: RequestMetadata = ...,
     ) -> T: ...
     @overload
     async def upload(
@@ -106,7 +105,7 @@ class TypedPeer:
         *,
         returns: Any = ...,
         errors: Errors = ...,
-        metadata: Metadata = ...,
+        metadata: RequestMetadata = ...,
     ) -> Any: ...
     async def upload(
         self,
@@ -116,7 +115,7 @@ class TypedPeer:
         *,
         returns: Any = Any,
         errors: Errors = (),
-        metadata: Metadata = None,
+        metadata: RequestMetadata = None,
     ) -> Any:
         """Send values and return the one that comes back for all of them. See :meth:`Peer.upload`."""
         form, answer = self._formed(metadata), _converter(returns)
@@ -135,7 +134,7 @@ class TypedPeer:
         *,
         returns: type[T],
         errors: Errors = ...,
-        metadata: Metadata = ...,
+        metadata: RequestMetadata = ...,
         credit: int | None = ...,
     ) -> TypedStream[T]: ...
     @overload
@@ -146,7 +145,7 @@ class TypedPeer:
         *,
         returns: Any = ...,
         errors: Errors = ...,
-        metadata: Metadata = ...,
+        metadata: RequestMetadata = ...,
         credit: int | None = ...,
     ) -> TypedStream[Any]: ...
     def stream(
@@ -156,7 +155,7 @@ class TypedPeer:
         *,
         returns: Any = Any,
         errors: Errors = (),
-        metadata: Metadata = None,
+        metadata: RequestMetadata = None,
         credit: int | None = None,
     ) -> TypedStream[Any]:
         """Return the values that come back for one. See :meth:`Peer.stream`."""
@@ -174,7 +173,7 @@ class TypedPeer:
         *,
         returns: type[T],
         errors: Errors = ...,
-        metadata: Metadata = ...,
+        metadata: RequestMetadata = ...,
         credit: int | None = ...,
     ) -> TypedStream[T]: ...
     @overload
@@ -186,7 +185,7 @@ class TypedPeer:
         *,
         returns: Any = ...,
         errors: Errors = ...,
-        metadata: Metadata = ...,
+        metadata: RequestMetadata = ...,
         credit: int | None = ...,
     ) -> TypedStream[Any]: ...
     def channel(
@@ -197,7 +196,7 @@ class TypedPeer:
         *,
         returns: Any = Any,
         errors: Errors = (),
-        metadata: Metadata = None,
+        metadata: RequestMetadata = None,
         credit: int | None = None,
     ) -> TypedStream[Any]:
         """Send values and take values at once. See :meth:`Peer.channel`."""
@@ -206,7 +205,7 @@ class TypedPeer:
         stream = self._peer.channel(route, request, items, metadata=metadata, credit=credit)
         return TypedStream(stream, form, answer, tuple(errors))
 
-    def _formed(self, metadata: Metadata) -> Format:
+    def _formed(self, metadata: RequestMetadata) -> Format:
         """Return how the data of a request is encoded."""
         mime = getattr(metadata, "mime", None)
         return self._form if mime is None else _known(str(mime))

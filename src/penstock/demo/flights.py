@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ..aio.items import Items
 from ..aio.service import Service
-from ..aio.streams import Items
 from ..errors import LocalError
 from ..payload import Payload
 

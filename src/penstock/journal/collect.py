@@ -19,9 +19,9 @@ from typing import Final
 
 import msgspec
 
-from ..aio.backoff import Backoff, resuming
 from ..aio.client import connect
 from ..aio.peer import Peer
+from ..aio.reconnect import Backoff, resuming
 from ..aio.streams import Stream
 from ..errors import (
     ApplicationError,

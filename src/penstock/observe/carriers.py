@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from ..aio.intercept import Request
+from ..aio.handlers import Request
 from ..protocols import carriers
 from ..river.carrier import RiverCarrier
 from ..rsocket.extensions.carrier import CompositeCarrier

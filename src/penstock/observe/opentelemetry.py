@@ -9,7 +9,7 @@ from asyncio import CancelledError
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, Final
 
-from ..aio.intercept import Interceptor, Next, Request
+from ..aio.handlers import Interceptor, Next, Request
 from ..aio.metrics import Metrics
 from ..errors import ApplicationError
 from ..kinds import Kind

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..aio.asking import Addressable
-from ..aio.peer import Peer
+from ..aio.peer import Peer, RequestMetadata
 from ..aio.streams import Stream
 from ..payload import Payload
 from .interfaces import Publisher, Subscriber, check_subscriber
@@ -22,7 +21,7 @@ def publisher_of(
     route: str,
     data: bytes | str | Payload = b"",
     *,
-    metadata: bytes | Addressable | None = None,
+    metadata: RequestMetadata = None,
     endless: bool = False,
 ) -> Publisher[Payload]:
     """Return a publisher of what a peer streams. The demand of a subscriber is the demand on the wire.
@@ -43,7 +42,12 @@ def publisher_of(
 
 class _Remote:
     def __init__(
-        self, peer: Peer, route: str, data: bytes | str | Payload, metadata: bytes | Addressable | None, endless: bool
+        self,
+        peer: Peer,
+        route: str,
+        data: bytes | str | Payload,
+        metadata: RequestMetadata,
+        endless: bool,
     ) -> None:
         self._peer = peer
         self._route = route

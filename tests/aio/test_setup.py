@@ -70,6 +70,34 @@ async def test_handlers_of_all_kinds_know_their_connection(url: str) -> None:
             assert await said(ann, "who.slowly") == {b'"ann"'}
 
 
+@pytest.mark.parametrize("url", PLACES)
+async def test_current_connection_needs_nothing_installed(url: str) -> None:
+    made = Service()
+
+    @made.call("where.plain")
+    def plain(request: Payload) -> bytes:
+        return b'"%s"' % current_connection().protocol.encode()
+
+    @made.call("where.later")
+    async def later(request: Payload) -> bytes:
+        await asyncio.sleep(0)
+        return b'"%d"' % len(current_connection().setup.data)
+
+    @made.stream("where.often")
+    def often(request: Payload) -> Iterator[bytes]:
+        for _ in range(1_000):
+            yield b'"%d"' % current_connection().is_client
+
+    settings = Settings(credit=16, max_credit=16, max_unacked=64)
+    async with penstock.serve(made, url, settings=settings) as server:
+        async with penstock.connect(url, setup=b'"me"', settings=settings) as peer:
+            protocol = url.partition("+")[0].encode()
+            assert (await peer.call("where.plain")).data == b'"%s"' % protocol
+            assert (await peer.call("where.later")).data == b'"4"'
+            assert await said(peer, "where.often") == {b'"0"'}
+        assert len(server.urls) == 1
+
+
 async def test_elsewhere_there_is_none() -> None:
     with pytest.raises(LocalError, match="in a handler"):
         current_connection()

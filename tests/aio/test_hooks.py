@@ -14,7 +14,6 @@ import penstock
 from penstock import (
     Connection,
     Kind,
-    Metrics,
     Next,
     Payload,
     PeerClosed,
@@ -24,14 +23,12 @@ from penstock import (
     SessionError,
     Settings,
     SetupRejected,
+    current_connection,
 )
-from penstock.aio.driver import Driver
-from penstock.aio.watching import WatchedDriver, Watchers
+from penstock.aio.admission import Admission
 from penstock.events import ItemReceived
 from penstock.protocols import client_session, detector
 from tests.aio.serving import make_service
-from tests.aio.taps import Notes
-from tests.aio.test_client import Proxy
 from tests.transports.recording import listening
 from tests.waiting import turns, until
 
@@ -54,6 +51,7 @@ class Hook:
     @asynccontextmanager
     async def _entered(self, connection: Connection) -> AsyncIterator[None]:
         self.connections.append(connection)
+        assert current_connection() is connection
         self.told.append("entering")
         try:
             await self.may_enter.wait()
@@ -69,43 +67,6 @@ class Hook:
 
 def service() -> Service:
     return make_service([], asyncio.Event())
-
-
-# Which driver.
-
-
-async def test_what_nobody_watches_has_the_plain_driver() -> None:
-    async def look(request: Request, after: Next) -> Any:
-        return await after(request)
-
-    def made(watchers: Watchers, offered: Service) -> Driver:
-        settings = Settings()
-        connection = Connection("rsocket", "place", True)
-        return watchers.driver(client_session("rsocket", settings), settings, offered, connection)
-
-    plain = Service()
-    driver = made(Watchers(), plain)
-    assert (type(driver), driver.service, driver.name) == (Driver, plain, "place")
-    assert type(driver.session).__name__ == "RSocketSession"
-    for watchers in (Watchers([Notes()]), Watchers(hook=Hook()), Watchers(always=True)):
-        watched = made(watchers, plain)
-        assert (type(watched), watched.service) == (WatchedDriver, plain)
-    assert type(made(Watchers(hook=Hook()), plain).session).__name__ == "RSocketSession"
-    offered = Service(interceptors=[look])
-    intercepted = made(Watchers(), offered)
-    assert type(intercepted) is WatchedDriver
-    assert intercepted.service is not offered
-
-
-async def test_servers_and_clients_without_watchers_are_as_plain_as_before() -> None:
-    async with penstock.serve(service(), URL) as server, penstock.connect(URL) as peer:
-        await peer.call("echo", b"x")
-        (driver,) = server._drivers.values()
-        assert type(driver) is Driver
-        assert driver.service is server._service
-
-
-# Hooks.
 
 
 async def test_a_hook_sees_a_connection_come_and_go() -> None:
@@ -172,8 +133,8 @@ async def test_nothing_more_is_read_before_the_hook_is_entered() -> None:
             await peer.fire("log", b"x")
         await turns(20)
         (driver,) = server._drivers.values()
-        assert isinstance(driver, WatchedDriver)
-        assert driver._held == []
+        assert isinstance(driver.admission, Admission)
+        assert driver.admission._waiting == []
         hook.may_enter.set()
         assert (await peer.call("echo", b"x")).data == b"x"
 
@@ -366,73 +327,3 @@ async def test_a_certificate_is_known_and_speaks_for_its_owner() -> None:
                 await peer.call("echo", b"x")
     assert [connection.certificate is None for connection in hook.connections] == [False, True]
     assert hook.connections[0].address in ("127.0.0.1", "::1")
-
-
-# Taps.
-
-
-async def test_taps_of_both_sides_see_the_same_bytes() -> None:
-    ours, theirs = Notes(), Notes()
-    async with penstock.serve(service(), "rsocket+tcp://127.0.0.1:0", taps=[theirs]) as server:
-        async with penstock.connect(server.urls[0], taps=[ours]) as peer:
-            await peer.call("echo", bytes(100_000))
-            async with peer.stream("count", b"100") as items:
-                assert len([item async for item in items]) == 100
-        await until(lambda: bool(theirs.of("closed")))
-    assert ours.bytes["sent"] == theirs.bytes["received"]
-    assert ours.bytes["received"] == theirs.bytes["sent"]
-    assert len(ours.bytes["sent"]) > 100_000
-
-
-async def test_a_session_that_resumes_is_told_of_once_on_each_side() -> None:
-    ours, theirs, hook = Notes(), Notes(), Hook()
-    settings = Settings(resume=True)
-    async with penstock.serve(
-        service(), "rsocket+tcp://127.0.0.1:0", taps=[theirs], on_connection=hook, settings=settings
-    ) as server:
-        async with Proxy(int(server.urls[0].rpartition(":")[2])) as proxy:
-            async with penstock.connect(proxy.url, settings=settings, taps=[ours]) as peer:
-                await peer.call("echo", b"x")
-                proxy.cut()
-                assert (await peer.call("echo", b"y")).data == b"y"
-            await until(lambda: bool(theirs.of("closed")))
-    for notes in (ours, theirs):
-        assert [told[0] for told in notes.of("opened", "resumed", "closed")] == ["opened", "resumed", "closed"]
-    assert hook.told == ["entering", "entered", "left"]
-
-
-async def test_links_that_are_refused_are_told(caplog: pytest.LogCaptureFixture) -> None:
-    notes = Notes()
-    settings = Settings(max_connections=1)
-    async with penstock.serve(service(), "rsocket+tcp://127.0.0.1:0", taps=[notes], settings=settings) as server:
-        port = int(server.urls[0].rpartition(":")[2])
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(b"GET / HTTP/1.1\r\n\r\n")
-        await until(lambda: len(notes.told) == 1)
-        writer.close()
-        async with penstock.connect(server.urls[0]) as peer:
-            await peer.call("echo")
-            async with penstock.connect(server.urls[0]) as other:
-                with pytest.raises(SessionError, match="max_connections"):
-                    await other.call("echo")
-    refused = notes.of("refused")
-    assert [address for _, address, _ in refused] == ["127.0.0.1", "127.0.0.1"]
-    assert refused[1][2] == "max_connections (1) are open"
-
-
-async def test_letting_go_of_a_session_ends_it_for_taps_and_hook() -> None:
-    notes, hook = Notes(), Hook()
-    async with penstock.serve(service(), URL, settings=Settings(resume_timeout=0.0)):
-        peer = await penstock.connect(URL, taps=[notes], on_connection=hook)
-        await peer.call("echo")
-        peer.detach()
-        await until(lambda: hook.told == ["entering", "entered", "left"])
-        assert notes.of("opened", "closed") == [("opened",), ("closed", None)]
-
-
-async def test_one_metrics_serves_both_sides() -> None:
-    metrics = Metrics()
-    async with penstock.serve(service(), URL, taps=[metrics]), penstock.connect(URL, taps=[metrics]) as peer:
-        await peer.call("echo")
-        assert metrics.snapshot().connections == 2
-    assert metrics.snapshot().connections == 0

@@ -1,0 +1,37 @@
+cimport cython
+
+from ..events cimport Event, ItemReceived, RunReceived
+from .exchanges cimport Exchanges
+from .flow cimport Flow
+
+
+cdef int _CALL, _FIRE, _STREAM, _UPLOAD
+
+
+cdef class Dispatch:
+    cdef public Flow flow
+    cdef public Exchanges exchanges
+    cdef public object service
+    cdef object _tell
+
+    @cython.locals(event=Event)
+    cpdef take(self, list happened)
+    cdef _other(self, Event event)
+    cdef _run(self, RunReceived event)
+    cdef _item(self, ItemReceived event)
+    cdef _end(self, event)
+    cdef _begin(self, event)
+    cdef _begin_channel(self, event, handler)
+    cdef _answer(self, stream_id, result, handler)
+
+
+cdef _payload(result)
+cdef _reply(Exchanges exchanges, stream_id, payload, handler)
+
+
+cdef class TaskAnswer:
+    cdef public Exchanges exchanges
+    cdef public object handler
+    cdef public bint over
+    cdef public object stream_id
+    cdef public object task

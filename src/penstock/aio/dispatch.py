@@ -1,0 +1,332 @@
+"""Hands events to the owners of streams, and requests to handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Generator
+from inspect import isawaitable
+from typing import Any, Final
+
+from .. import events
+from ..errors import Canceled, Rejected
+from ..events import (
+    Completed,
+    CreditGranted,
+    Established,
+    Event,
+    Failed,
+    ItemReceived,
+    MetadataPushed,
+    Requested,
+    RunReceived,
+)
+from ..kinds import Kind
+from ..payload import Payload
+from .exchanges import CANCELED, Exchanges
+from .handlers import Handler
+from .inbound import ReceiveBuffer
+from .items import Items
+from .pump import Source, pump
+from .service import Service
+from .setup import CURRENT
+
+__all__ = ["Dispatch", "without_requests"]
+
+logger = logging.getLogger("penstock.aio")
+
+REJECTED: Final = 0x202
+"""RSocket 1.0, Error Codes: refused before anything was done."""
+ROUTE_CHARACTERS: Final = 100
+"""How much of an unknown route an error repeats."""
+
+_enter, _leave = CURRENT.set, CURRENT.reset
+# Plain integers are compared faster than members of an enumeration.
+_CALL = int(Kind.CALL)
+_FIRE = int(Kind.FIRE)
+_STREAM = int(Kind.STREAM)
+_UPLOAD = int(Kind.UPLOAD)
+
+
+class Dispatch:
+    """The sink that hands each event to the owner of its stream, and begins a handler for each request.
+
+    Args:
+        exchanges: The owners.
+        service: What answers the peer's requests.
+        tell: Called with each event that belongs to no stream.
+
+    """
+
+    __slots__ = ("_tell", "exchanges", "flow", "service")
+
+    def __init__(self, exchanges: Exchanges, service: Service, tell: Callable[[Event], None]) -> None:
+        self.flow = exchanges.flow
+        self.exchanges = exchanges
+        self.service = service
+        self._tell = tell
+
+    def kind_of(self, route: str) -> Kind | None:
+        """Return the kind of the handler that answers `route` now."""
+        return self.service.kind_of(route)
+
+    # Events.
+
+    def take(self, happened: list[Event]) -> None:
+        """Handle the events of one batch, in order; handlers that run meanwhile know their connection."""
+        token = None
+        try:
+            for event in happened:
+                kind = type(event)
+                if kind is ItemReceived:
+                    self._item(event)  # type: ignore[arg-type]
+                elif kind is RunReceived:
+                    self._run(event)  # type: ignore[arg-type]
+                else:
+                    # Items wake their consumers only in the next turn of the loop; everything else may run handlers.
+                    if token is None:
+                        token = _enter(self.flow.connection)
+                    if kind is Requested:
+                        self._begin(event)  # type: ignore[arg-type]
+                    else:
+                        self._other(event)
+        finally:
+            if token is not None:
+                _leave(token)
+
+    def _other(self, event: Event) -> None:
+        kind = type(event)
+        if kind is CreditGranted:
+            half = self.exchanges.outbound.get(event.stream_id)
+            # A half that has ended by itself may see a late grant.
+            if half is not None:
+                half.granted()
+        elif kind is MetadataPushed:
+            self._pushed(event)  # type: ignore[arg-type]
+        elif event.stream_id:
+            self._end(event)
+        else:
+            self._tell(event)
+
+    def _run(self, event: RunReceived) -> None:
+        inbound = self.exchanges.inbound.get(event.stream_id)
+        if inbound is not None:
+            inbound.run(event.run)
+        else:
+            self.exchanges.unowned(event)
+
+    def _item(self, event: ItemReceived) -> None:
+        exchanges = self.exchanges
+        stream_id = event.stream_id
+        future = exchanges.calls.get(stream_id)
+        if future is not None:
+            # An upload's answer may come before its end, which needs an owner as well.
+            if event.done:
+                del exchanges.calls[stream_id]
+            # A canceled call is abandoned in the next turn of the loop.
+            if not future.done():
+                future.set_result(event.payload)
+            return
+        inbound = exchanges.inbound.get(stream_id)
+        if inbound is not None:
+            inbound.item(event.payload)
+            if event.done:
+                del exchanges.inbound[stream_id]
+                inbound.ended(None)
+        else:
+            exchanges.unowned(event)
+
+    def _pushed(self, event: MetadataPushed) -> None:
+        exchanges = self.exchanges
+        if event.stream_id in exchanges.inbound:
+            exchanges.inbound[event.stream_id].push(event.metadata)
+        elif event.stream_id not in exchanges.left:
+            # A responder has no place for it among items.
+            try:
+                self.service.pushed(event.metadata)
+            except Exception:
+                logger.exception("the push handler failed")
+
+    def _end(self, event: Event) -> None:
+        """Handle an event that ends a stream, or half of it."""
+        exchanges = self.exchanges
+        stream_id = event.stream_id
+        if isinstance(event, Completed):
+            if not exchanges.end_inbound(stream_id, None):
+                exchanges.unowned(event)
+        elif isinstance(event, events.Canceled):
+            # A half that has ended by itself may see this late, too.
+            exchanges.end_outbound(stream_id, event.metadata)
+            if event.done:
+                why = Canceled(CANCELED, "the peer canceled the stream", None, event.metadata)
+                exchanges.end_inbound(stream_id, why)
+        elif isinstance(event, Failed):
+            sending = exchanges.end_outbound(stream_id)
+            receiving = exchanges.end_inbound(stream_id, event.error)
+            # A stream of the peer's may have had only a sending half, which has ended by itself.
+            if not (sending or receiving) and self.flow.session.is_ours(stream_id):
+                exchanges.unowned(event)
+
+    # Requests.
+
+    def _begin(self, event: Requested) -> None:
+        """Run the handler of a request. What it raises fails the stream, and nothing else."""
+        if event.kind == _STREAM:
+            handler = self.service.find(event.kind, event.route, self.flow.session.calls_by_streams)
+        else:
+            handler = self.service.find(event.kind, event.route)
+        if handler is None:
+            self._reject(event)
+            return
+        try:
+            if event.kind <= _FIRE:
+                self._answer(event.stream_id, handler.function(event.payload), handler)
+            elif event.kind == _STREAM:
+                result = handler.function(event.payload)
+                source = result if handler.kind == _STREAM else _single(result)
+                pump(self.exchanges, event.stream_id, event.credit, source, handler.name)
+            else:
+                self._begin_channel(event, handler)
+        except (Exception, asyncio.CancelledError) as error:
+            self.exchanges.fail(event.stream_id, error, handler.name)
+
+    def _reject(self, event: Requested) -> None:
+        kind = event.kind.name.lower()
+        # What came with the request has no owner.
+        self.exchanges.left.add(event.stream_id)
+        error = Rejected(REJECTED, f"no {kind} handler is named {event.route[:ROUTE_CHARACTERS]!r}")
+        self.flow.session.fail(event.stream_id, error)
+
+    def _begin_channel(self, event: Requested, handler: Handler) -> None:
+        """Run a handler that takes items, of an upload or a channel."""
+        exchanges = self.exchanges
+        settings = self.flow.settings
+        stream_id = event.stream_id
+        window = settings.credit
+        inbound = ReceiveBuffer(exchanges, stream_id, window, settings.max_credit, False)
+        if event.done:
+            inbound.ended(None)
+        else:
+            exchanges.inbound[stream_id] = inbound
+            exchanges.request(stream_id, window)
+        result = handler.function(event.payload, Items(settings, inbound))
+        if handler.kind == _UPLOAD:
+            self._answer(stream_id, result, handler)
+        else:
+            pump(exchanges, stream_id, event.credit, result, handler.name)
+
+    def _answer(self, stream_id: int, result: Any, handler: Handler) -> None:
+        """Send the one item that a handler returned, or will return."""
+        if type(result) is Payload:
+            _reply(self.exchanges, stream_id, result, handler)
+        elif type(result) is not bytes and isawaitable(result):
+            TaskAnswer(self.exchanges, stream_id, handler).start(result)
+        else:
+            _reply(self.exchanges, stream_id, _payload(result), handler)
+
+
+def without_requests(happened: list[Event]) -> list[Event]:
+    """Return the events that have an owner although nobody is admitted: those of streams that are open already.
+
+    No handler begins any more, and what came on the streams of requests has no owner.
+    """
+    refused = {event.stream_id for event in happened if isinstance(event, Requested)}
+    return [
+        event
+        for event in happened
+        if not isinstance(event, MetadataPushed | Established) and event.stream_id not in refused
+    ]
+
+
+def _single(result: Any) -> Source:
+    """Return the one item that a call's handler returned, or will return, as a stream."""
+    if type(result) is not bytes and type(result) is not Payload and isawaitable(result):
+        return SingleItem(result)
+    return (_payload(result),)
+
+
+def _payload(result: Any) -> Payload:
+    if type(result) is Payload:
+        return result
+    return Payload() if result is None else Payload(result)
+
+
+def _reply(exchanges: Exchanges, stream_id: int, payload: Payload, handler: Handler) -> None:
+    if handler.kind != _FIRE:
+        exchanges.reply(stream_id, payload)
+        if handler.kind == _UPLOAD:
+            exchanges.release(stream_id)
+
+
+class SingleItem:
+    """The future result of a call's handler, to be awaited as a stream of one item.
+
+    Attributes:
+        close: Of the coroutine that it is, if it is one: to be called if it is never awaited.
+
+    """
+
+    def __init__(self, result: Awaitable[Any]) -> None:
+        self._result = result
+        self.close: Callable[[], None] = getattr(result, "close", lambda: None)
+
+    def __await__(self) -> Generator[Any, Any, tuple[Payload]]:
+        result = yield from self._result.__await__()
+        return (_payload(result),)
+
+
+class TaskAnswer:
+    """A handler that runs in a task, and answers with one item or none.
+
+    It is in the table of sending halves, so that the peer can cancel it.
+    """
+
+    __slots__ = ("exchanges", "handler", "over", "stream_id", "task")
+
+    def __init__(self, exchanges: Exchanges, stream_id: int, handler: Handler) -> None:
+        self.exchanges = exchanges
+        self.stream_id = stream_id
+        self.handler = handler
+        self.over = False
+        self.task: asyncio.Future[Any] | None = None
+
+    def start(self, work: Any) -> None:
+        """Run `work`, which returns the answer."""
+        if self.handler.kind == _FIRE:
+            self.exchanges.flow.fire_started()
+        else:
+            self.exchanges.outbound[self.stream_id] = self
+        self.task = self.exchanges.start(work, self._finished)
+
+    def granted(self) -> None:
+        """Do nothing: the one item was requested with the request."""
+
+    def resumed(self) -> None:
+        """Do nothing: the one item is sent when it is there."""
+
+    def canceled(self, metadata: bytes | None = None) -> None:
+        """Stop: nobody wants the answer. The half is no longer in the table."""
+        self.over = True
+        if self.task is not None:
+            self.task.cancel(metadata)
+
+    def _finished(self, task: asyncio.Future[Any]) -> None:
+        """Send the answer."""
+        exchanges = self.exchanges
+        handler = self.handler
+        stream_id = self.stream_id
+        exchanges.tasks.discard(task)
+        if handler.kind == _FIRE:
+            exchanges.flow.fire_ended()
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if error is not None:
+            # Canceled by the peer: there is nobody to tell.
+            if not (self.over and task.cancelled()):
+                exchanges.fail(stream_id, error, handler.name)
+        elif not self.over:
+            try:
+                _reply(exchanges, stream_id, _payload(task.result()), handler)
+            except Exception as wrong:
+                exchanges.fail(stream_id, wrong, handler.name)
+        exchanges.half_ended(self, stream_id, handler.name)
+        exchanges.flow.wake()

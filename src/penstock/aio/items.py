@@ -1,0 +1,128 @@
+"""Items as their consumers see them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from operator import length_hint
+from typing import TYPE_CHECKING, Final
+
+from ..payload import Payload
+from ..settings import Settings
+from .inbound import NEVER, ReceiveBuffer
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from ..wire.columns import ColumnBuilder
+
+__all__ = ["Items"]
+
+PAUSE_TURNS: Final = 2
+"""Turns of the loop without an item after which a batch is handed out: a read comes one turn after its poll."""
+
+
+class Items:
+    """Items that the peer sends on one stream, for one consumer.
+
+    Iterate over it for single items, or over :meth:`batches` for many at once. Leaving a loop early and
+    beginning another goes on where the first one stopped. More items are requested as they are taken.
+    """
+
+    __slots__ = ("_inbound", "_settings")
+
+    def __init__(self, settings: Settings, inbound: ReceiveBuffer | None = None) -> None:
+        self._settings = settings
+        self._inbound = inbound
+
+    def __aiter__(self) -> AsyncIterator[Payload]:
+        return self._items()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the next item has arrived already."""
+        inbound = self._inbound
+        return inbound is not None and (length_hint(inbound.ready) > 0 or len(inbound.pending) > 0)
+
+    def batches(self, max_rows: int | None = None, max_bytes: int | None = None) -> AsyncIterator[pyarrow.RecordBatch]:
+        """Return the items as record batches with the columns `data` and `metadata`; needs pyarrow.
+
+        No object is made for an item. A batch is handed out when it is full, when the stream ends, or when the
+        network pauses.
+
+        Args:
+            max_rows: Rows of a batch at most; else `Settings.batch_rows`.
+            max_bytes: Payload bytes of a batch, after which it gets no more rows; else `Settings.batch_bytes`.
+
+        """
+        settings = self._settings
+        return self._batches(max_rows or settings.batch_rows, max_bytes or settings.batch_bytes)
+
+    async def _items(self) -> AsyncGenerator[Payload, None]:
+        inbound = await self._opened()
+        while True:
+            for payload in inbound.ready:
+                yield payload
+            if not inbound.prepare():
+                if inbound.over:
+                    break
+                await inbound.arrival()
+        if inbound.error is not None:
+            raise inbound.error
+
+    async def _batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
+        # pyarrow is needed by those alone who ask for batches.
+        from ..wire.columns import ColumnBuilder
+
+        inbound = await self._opened()
+        builder = ColumnBuilder()
+        while True:
+            # What is not full has everything that came.
+            if inbound.fill(builder, max_rows, max_bytes):
+                yield builder.finish()
+            elif inbound.over and not len(builder):
+                break
+            elif inbound.over or not await self._more(inbound, builder, max_rows, max_bytes):
+                yield builder.finish()
+        if inbound.error is not None:
+            raise inbound.error
+
+    @staticmethod
+    async def _more(inbound: ReceiveBuffer, builder: ColumnBuilder, max_rows: int, max_bytes: int) -> bool:
+        """Wait for rows, where there are some not for long; return whether anything happened."""
+        rows = len(builder)
+        inbound.gather(builder, max_rows, max_bytes)
+        try:
+            if not rows:
+                await inbound.arrival()
+                return True
+            for _ in range(PAUSE_TURNS):
+                await asyncio.sleep(0)
+                if inbound.over or inbound.pending or len(builder) > rows:
+                    return True
+        finally:
+            inbound.gather(None, 0, 0)
+        return False
+
+    async def arrival(self) -> bool:
+        """Wait until there are items that nobody took yet; return False when no more come.
+
+        Raises:
+            PenstockError: What failed the stream, once all its items were taken.
+
+        """
+        inbound = await self._opened()
+        while not inbound.pending and not inbound.over:
+            await inbound.arrival()
+        if not inbound.pending and inbound.error is not None:
+            raise inbound.error
+        return bool(inbound.pending)
+
+    def take(self, builder: ColumnBuilder) -> None:
+        """Move all items that have arrived to `builder`, without waiting; see :meth:`arrival` for that."""
+        if self._inbound is not None:
+            self._inbound.fill(builder, NEVER, NEVER)
+
+    async def _opened(self) -> ReceiveBuffer:
+        assert self._inbound is not None
+        return self._inbound

@@ -1,0 +1,70 @@
+"""What is installed around the connections of one server, or of one client: acceptor, hook and taps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import cast
+
+from ..connection import Connection
+from ..session import Session
+from ..settings import Settings
+from ..tap import Tap
+from .admission import Admission, ended
+from .connectors import Direct
+from .driver import Driver
+from .intercept import bound
+from .peer import Peer
+from .service import Service
+from .setup import Acceptor, ConnectionHook
+from .tapping import TappedSession, Taps
+
+__all__ = ["Observers"]
+
+
+class Observers:
+    """Makes the drivers of connections, with everything that a server or a client has around them.
+
+    Args:
+        taps: Told what happens on all connections.
+        hook: Entered and exited for each of them.
+        acceptor: Admits the clients of a server; None: everybody is let in.
+
+    """
+
+    def __init__(
+        self, taps: Iterable[Tap] = (), hook: ConnectionHook | None = None, acceptor: Acceptor | None = None
+    ) -> None:
+        self.taps = list(taps)
+        self._all = Taps(self.taps)
+        self._hook = hook
+        self._acceptor = acceptor
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def driver(
+        self,
+        session: Session,
+        settings: Settings,
+        service: Service,
+        connection: Connection,
+        unlinked: Callable[[], None] | None = None,
+    ) -> Driver:
+        """Return the driver of a new connection. See :class:`Driver`."""
+        service.serving = True
+        taps = TappedSession(session, connection, self.taps) if self.taps else None
+        driven = session if taps is None else cast(Session, taps)
+        driver = Driver(driven, settings, bound(service, connection), connection, unlinked)
+        driver.taps = taps
+        connection.peer = Peer(Direct(driver))
+        if self._hook is not None or not connection.is_client:
+            driver.sink = driver.admission = Admission(driver, self._acceptor, self._hook, self._tasks)
+        return driver
+
+    def refused(self, address: str, reason: str) -> None:
+        """Tell the taps of a link that was closed before it became a connection."""
+        self._all.tell("refused", address, reason)
+
+    async def left(self) -> None:
+        """Wait until the hooks of closed connections have exited."""
+        if self._tasks:
+            await ended(self._tasks)

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import penstock
+from penstock import (
+    ApplicationError,
+    ConnectError,
+    LocalError,
+    Rejected,
+    SessionClosed,
+    UrlError,
+)
+from tests.aio.serving import alone
+from tests.aio.test_balance import AT_ONCE, all_up, cluster, numbers, states
+from tests.waiting import turns, until
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+
+# Nodes that refuse.
+
+
+async def test_a_node_that_refuses_too_often_is_spared_for_a_while() -> None:
+    policy = replace(AT_ONCE, first_delay=1000.0, longest_delay=1000.0)
+    async with cluster(2) as it, penstock.balance(it.urls, reconnect=policy, rejections=2) as balancer:
+        await all_up(balancer)
+        it.full = {0}
+        refused = 0
+        for _ in range(20):
+            try:
+                await balancer.call("number")
+            except Rejected:
+                refused += 1
+        assert refused == 2
+        assert it.asked == {0: 2, 1: 18}
+        assert sorted(states(balancer)) == ["resting", "up"]
+        # It is better than none.
+        await it.kill(1)
+        await until(lambda: "away" in states(balancer))
+        it.full = set()
+        assert await numbers(balancer, 1) == [0]
+
+
+async def test_a_node_that_was_spared_comes_back() -> None:
+    async with cluster(2) as it, penstock.balance(it.urls, reconnect=AT_ONCE, rejections=1) as balancer:
+        await all_up(balancer)
+        it.full = {0}
+        for _ in range(2):
+            with pytest.raises(Rejected):
+                while True:
+                    await balancer.call("number")
+            assert states(balancer) == ["resting", "up"]
+            await all_up(balancer)
+        it.full = set()
+        assert sorted(await numbers(balancer, 2)) == [0, 1]
+
+
+async def test_a_call_that_was_rejected_goes_to_another_node_where_its_caller_allows_it() -> None:
+    async with cluster(3) as it, penstock.balance(it.urls, retry_rejected=True) as balancer:
+        await all_up(balancer)
+        it.full = {0, 1}
+        assert await numbers(balancer, 3) == [2, 2, 2]
+        it.full = {0, 1, 2}
+        it.asked.clear()
+        with pytest.raises(Rejected, match="full"):
+            await balancer.call("number")
+        assert it.asked == {0: 1, 1: 1, 2: 1}
+
+
+async def test_a_call_that_failed_goes_to_nobody_else() -> None:
+    async with cluster(2) as it, penstock.balance(it.urls, retry_rejected=True, rejections=1) as balancer:
+        await all_up(balancer)
+        with pytest.raises(ApplicationError, match="boom"):
+            await balancer.call("number", b"fail")
+        assert it.asked.total() == 1
+        assert states(balancer) == ["up", "up"]
+
+
+async def test_an_unknown_route_takes_no_service_away() -> None:
+    async with cluster(2) as it, penstock.balance(it.urls, rejections=1) as balancer:
+        await all_up(balancer)
+        for _ in range(4):
+            with pytest.raises(Rejected, match="nobody"):
+                await balancer.call("nobody")
+        assert states(balancer) == ["resting", "resting"]
+        assert sorted(await numbers(balancer, 2)) == [0, 1]
+
+
+# Nodes that are added and removed.
+
+
+async def test_a_node_that_is_added_gets_its_share() -> None:
+    async with cluster(2) as it, penstock.balance(it.urls[:1]) as balancer:
+        balancer.add(it.urls[1])
+        await all_up(balancer)
+        assert sorted(await numbers(balancer, 2)) == [0, 1]
+        with pytest.raises(LocalError, match="a node already"):
+            balancer.add(it.urls[1])
+
+
+async def test_a_node_that_is_removed_ends_what_it_has_and_gets_no_more() -> None:
+    async with cluster(2) as it, penstock.balance(it.urls) as balancer:
+        await all_up(balancer)
+        async with balancer.stream("count", b"100", credit=4) as items:
+            taken = [await anext(aiter(items))]
+            busy = [node.outstanding for node in balancer.nodes].index(1)
+            removing = asyncio.create_task(balancer.remove(it.urls[busy]))
+            await until(lambda: "leaving" in states(balancer))
+            assert set(await numbers(balancer, 3)) == {1 - busy}
+            taken += [item async for item in items]
+            assert len(taken) == 100
+        await removing
+        assert [node.url for node in balancer.nodes] == [it.urls[1 - busy]]
+        with pytest.raises(LocalError, match="is no node; there are rsocket"):
+            await balancer.remove(it.urls[busy])
+        await balancer.remove(it.urls[1 - busy])
+        with pytest.raises(ConnectError, match="add"):
+            await balancer.call("number")
+
+
+# Beginning and end.
+
+
+async def test_one_node_is_enough_to_begin_with() -> None:
+    async with cluster(2) as it:
+        await it.kill(0)
+        async with penstock.balance(it.urls, reconnect=AT_ONCE) as balancer:
+            assert await numbers(balancer, 2) == [1, 1]
+            await it.start(0)
+            await all_up(balancer)
+
+
+async def test_none_is_not_and_each_tells_why() -> None:
+    with pytest.raises(ConnectError, match=r"none of 2 nodes can be reached: rsocket.*a: .*; rsocket.*b: "):
+        async with penstock.balance(["rsocket+memory://a", "rsocket+memory://b"]):
+            pass
+    await alone()
+
+
+async def test_the_first_connection_is_waited_for_where_the_policy_says_so() -> None:
+    async with cluster(1) as it:
+        await it.kill(0)
+        opening = asyncio.ensure_future(
+            penstock.balance(it.urls, reconnect=replace(AT_ONCE, initial=True)).__aenter__()
+        )
+        await turns(10)
+        assert not opening.done()
+        await it.start(0)
+        balancer = await opening
+        assert await numbers(balancer, 1) == [0]
+        await balancer.close()
+
+
+async def test_opening_can_be_canceled() -> None:
+    policy = replace(AT_ONCE, initial=True)
+    opening = asyncio.ensure_future(penstock.balance(["rsocket+memory://a"], reconnect=policy).__aenter__())
+    await turns(5)
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    await alone()
+
+
+async def test_closing_ends_the_tries_and_whoever_waits() -> None:
+    async with cluster(2) as it:
+        balancer = await penstock.balance(it.urls, reconnect=AT_ONCE)
+        await all_up(balancer)
+        await it.stop()
+        await until(lambda: states(balancer) == ["away", "away"])
+        call = asyncio.create_task(balancer.call("number"))
+        await turns(5)
+        await balancer.close()
+        with pytest.raises(SessionClosed, match="closed the balancer"):
+            await call
+        with pytest.raises(SessionClosed):
+            balancer.add("rsocket+memory://other")
+        assert balancer.closed
+        await alone()
+
+
+async def test_a_balancer_must_be_opened() -> None:
+    with pytest.raises(LocalError, match="not open"):
+        await penstock.balance(["rsocket+memory://a"]).call("number")
+
+
+@pytest.mark.parametrize(
+    ("urls", "options", "error", "part"),
+    [
+        ([], {}, LocalError, "at least one URL"),
+        (["rsocket+memory://a", "rsocket+memory://a"], {}, LocalError, "more than once"),
+        (["rsockt+memory://a"], {}, UrlError, "did you mean"),
+        (["rsocket+memory://a"], {"strategy": "best"}, LocalError, "unknown strategy 'best'"),
+        (["rsocket+memory://a"], {"rejections": 0}, LocalError, "rejections is 0"),
+        (["rsocket+memory://a"], {"half_life": 0}, LocalError, "half_life is 0"),
+    ],
+)
+def test_wrong_use_is_told_at_once(urls: list[str], options: dict[str, Any], error: type[Exception], part: str) -> None:
+    with pytest.raises(error, match=part):
+        penstock.balance(urls, **options)

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import asyncio
+
+from penstock import Settings
+from penstock.aio.connectors import Connector
+from tests.aio.test_driver import World
+from tests.builds import Build
+from tests.waiting import turns
+
+
+async def test_a_direct_connector_has_one_driver_as_long_as_it_lives(build: Build) -> None:
+    world = World(build)
+    connector = build.module("penstock.aio.connectors").Direct(world.driver)
+    assert (connector.current, connector.latest, connector.settings) == (world.driver, world.driver, world.settings)
+    world.session.open_streams = 3  # type: ignore[attr-defined]
+    assert (connector.closed, connector.outstanding) == (False, 3)
+    connector.detach()
+    assert connector.closed and connector.current is world.driver
+
+
+async def test_a_direct_connector_waits_for_room_in_the_link(build: Build) -> None:
+    world = World(build)
+    connector = build.module("penstock.aio.connectors").Direct(world.driver)
+    assert await connector.driver() is world.driver
+    world.driver.writing_paused()
+    waiting = asyncio.ensure_future(connector.driver())
+    await turns(5)
+    assert not waiting.done()
+    world.driver.writing_resumed()
+    assert await waiting is world.driver
+
+
+async def test_a_connector_of_many_has_no_session_of_its_own() -> None:
+    connector = Connector(Settings())
+    assert (connector.closed, connector.outstanding, connector.latest) == (False, 0, None)

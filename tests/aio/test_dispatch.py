@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.aio.test_exchanges import OTHER, STREAM, World
+from tests.builds import Build
+
+# Events.
+
+
+async def test_an_item_is_the_answer_of_its_call(build: Build) -> None:
+    world = World(build)
+    mine, other = world.call(), world.call(OTHER)
+    world.happen("ItemReceived", STREAM, world.payload(b"x"), True)
+    assert mine.result().data == b"x"
+    assert not other.done()
+    assert world.open() == [OTHER]
+
+
+async def test_the_answer_of_a_canceled_call_is_dropped(build: Build) -> None:
+    world = World(build)
+    world.call().cancel()
+    world.happen("ItemReceived", STREAM, world.payload(b"x"), True)
+    world.call().cancel()
+    world.happen("Failed", STREAM, ValueError())
+    assert world.open() == []
+    assert world.session.told == []
+
+
+async def test_an_upload_that_is_answered_owns_its_end_as_well(build: Build) -> None:
+    world = World(build)
+    future = world.call()
+    world.happen("ItemReceived", STREAM, world.payload(b"x"), False)
+    assert future.result().data == b"x"
+    world.happen("Completed", STREAM)
+    assert (world.open(), world.session.told) == ([], [])
+
+
+async def test_a_call_that_is_completed_without_an_item_has_an_empty_answer(build: Build) -> None:
+    world = World(build)
+    future = world.call()
+    world.happen("Completed", STREAM)
+    assert (future.result().data, future.result().metadata) == (b"", None)
+
+
+async def test_items_and_runs_come_to_their_stream_until_it_ends(build: Build) -> None:
+    world = World(build)
+    inbound = world.inbound()
+    run = build.module("penstock.payload").PayloadRun.of([world.payload(b"1"), world.payload(b"2")])
+    world.happen("ItemReceived", STREAM, world.payload(b"0"), False)
+    world.happen("RunReceived", STREAM, run)
+    assert not inbound.over
+    world.happen("ItemReceived", STREAM, world.payload(b"3"), True)
+    assert inbound.prepare()
+    assert [item.data for item in inbound.ready] == [b"0", b"1", b"2", b"3"]
+    assert (inbound.over, inbound.error, world.open()) == (True, None, [])
+
+
+async def test_completion_ends_what_comes_and_not_what_goes(build: Build) -> None:
+    world = World(build)
+    inbound, outbound = world.inbound(), world.outbound()
+    world.happen("Completed", STREAM)
+    assert (inbound.over, inbound.error) == (True, None)
+    assert (outbound.told, list(world.exchanges.outbound)) == ([], [STREAM])
+
+
+async def test_a_failure_ends_both_halves_and_the_call(build: Build) -> None:
+    world = World(build)
+    error = world.errors.ApplicationError(0x301, "boom")
+    inbound, outbound, call = world.inbound(), world.outbound(), world.call()
+    world.happen("Failed", STREAM, error)
+    assert inbound.error is error
+    assert call.exception() is error
+    assert (outbound.told, world.open()) == (["canceled"], [])
+
+
+@pytest.mark.parametrize("whole", [False, True])
+async def test_a_peer_cancels_what_goes_or_the_whole_stream(build: Build, whole: bool) -> None:
+    world = World(build)
+    inbound, outbound = world.inbound(), world.outbound()
+    world.happen("Canceled", STREAM, whole)
+    assert outbound.told == ["canceled"]
+    assert (inbound.over, world.open()) == (whole, [] if whole else [STREAM])
+    if whole:
+        assert isinstance(inbound.error, world.errors.Canceled)
+
+
+async def test_credit_comes_to_its_sending_half(build: Build) -> None:
+    world = World(build)
+    mine, other = world.outbound(), world.outbound(OTHER)
+    world.happen("CreditGranted", STREAM, 5)
+    world.happen("CreditGranted", 99, 5)
+    assert (mine.told, other.told) == (["granted"], [])
+
+
+async def test_a_request_comes_to_its_handler(build: Build) -> None:
+    world = World(build)
+    world.service.call("r")(lambda request: request)
+    kind = build.module("penstock.kinds").Kind.CALL
+    world.happen("Requested", 2, kind, "r", world.payload(b"x"), 0, True)
+    assert world.session.told == [("send", 2, [b"x"], True)]
+
+
+async def test_pushed_metadata_comes_to_the_service(build: Build, caplog: pytest.LogCaptureFixture) -> None:
+    world = World(build)
+    seen = []
+
+    @world.service.push
+    def push(metadata: bytes) -> None:
+        seen.append(metadata)
+        if metadata == b"bad":
+            raise ValueError("broken")
+
+    world.happen("MetadataPushed", 0, b"bad")
+    world.happen("MetadataPushed", 0, b"good")
+    assert seen == [b"bad", b"good"]
+    assert "the push handler failed" in caplog.text
+
+
+# Events without an owner.
+
+
+def brought(build: Build, *names: str) -> list[tuple[str, tuple[Any, ...]]]:
+    """Return what events bring beside their stream."""
+    payload = build.module("penstock.payload").Payload(b"x")
+    everything: dict[str, tuple[Any, ...]] = {
+        "ItemReceived": (payload, False),
+        "RunReceived": (build.module("penstock.payload").PayloadRun.of([payload]),),
+        "Completed": (),
+        "Failed": (ValueError("boom"),),
+    }
+    return [(name, everything[name]) for name in names or everything]
+
+
+async def test_an_event_without_an_owner_ends_the_session(build: Build) -> None:
+    # THREATS 96
+    for name, arguments in brought(build):
+        world = World(build)
+        world.happen(name, STREAM, *arguments)
+        world.happen(name, STREAM, *arguments)
+        # It is told once, and names what is wrong.
+        [(verb, error)] = world.session.told
+        assert verb == "close"
+        assert isinstance(error, world.errors.OwnerMissing)
+        assert f"stream {STREAM}: nobody owns it, and {name} came" in str(error)
+
+
+async def test_the_sending_half_alone_owns_no_items(build: Build) -> None:
+    for name, arguments in brought(build, "ItemReceived", "RunReceived", "Completed"):
+        world = World(build)
+        world.outbound()
+        world.happen(name, STREAM, *arguments)
+        assert [verb for verb, *_ in world.session.told] == ["close"]
+
+
+@pytest.mark.parametrize("how", ["abandon", "cancel_stream", "release", "fail"])
+async def test_events_of_a_stream_that_was_left_are_dropped(build: Build, how: str) -> None:
+    for name, arguments in brought(build):
+        world = World(build)
+        if how == "abandon":
+            world.call()
+        else:
+            world.inbound()
+        if how == "fail":
+            world.exchanges.fail(STREAM, ValueError("broken"), "")
+        else:
+            getattr(world.exchanges, how)(STREAM)
+        world.happen(name, STREAM, *arguments)
+        assert world.session.verbs("close") == []
+
+
+async def test_a_sending_half_that_is_over_may_see_a_late_grant_or_end(build: Build) -> None:
+    world = World(build)
+    world.happen("CreditGranted", STREAM, 5)
+    world.happen("Canceled", STREAM, True)
+    # Of a stream of the peer's, whose handler has answered.
+    world.happen("Failed", 2, ValueError("boom"))
+    world.exchanges.half_ended(world.outbound(), STREAM, "")
+    world.happen("Failed", STREAM, ValueError("boom"))
+    assert world.session.told == []
+
+
+async def test_what_is_pushed_to_a_stream_that_was_left_is_not_the_connections(build: Build) -> None:
+    world = World(build)
+    seen: list[bytes] = []
+    world.service.push(seen.append)
+    world.inbound()
+    world.exchanges.cancel_stream(STREAM)
+    world.happen("MetadataPushed", STREAM, b"late")
+    world.happen("MetadataPushed", 0, b"good")
+    assert seen == [b"good"]
+
+
+async def test_only_streams_that_are_open_have_owners_where_nobody_is_admitted(build: Build) -> None:
+    world = World(build)
+    events = build.module("penstock.events")
+    kind = build.module("penstock.kinds").Kind.CHANNEL
+    payload = world.payload(b"x")
+    request = events.Requested(2, kind, "r", payload, 1, False)
+    owned = [events.ItemReceived(1, payload, True), events.Failed(4, ValueError()), events.Closed(None)]
+    others = [events.Established(payload, "", ""), request, events.Completed(2), events.MetadataPushed(0, b"m")]
+    without_requests = build.module("penstock.aio.dispatch").without_requests
+    assert without_requests([others[0], owned[0], *others[1:], *owned[1:]]) == owned

@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.aio.fakes import FakeLoop, fake_exchanges
+from tests.builds import Build
+from tests.waiting import until
+
+STREAM = 2
+
+
+@pytest.fixture
+def exchanges(build: Build) -> Any:
+    """Exchanges for handlers that never wait."""
+    return fake_exchanges(build, FakeLoop())
+
+
+def running(build: Build) -> Any:
+    return fake_exchanges(build, asyncio.get_running_loop())
+
+
+def ask(build: Build, exchanges: Any, kind: str, route: str = "r", credit: int = 0, done: bool = True) -> None:
+    """Bring a request in."""
+    payload = build.module("penstock.payload").Payload(b"request")
+    kinds = build.module("penstock.kinds").Kind
+    event = build.module("penstock.events").Requested(STREAM, kinds[kind], route, payload, credit, done)
+    exchanges.session.left[STREAM] = credit
+    dispatch = build.module("penstock.aio.dispatch").Dispatch(exchanges, exchanges.service, print)
+    dispatch.take([event])
+
+
+def answered(exchanges: Any) -> list[bytes]:
+    """Return the items of answers, each the last one of its stream."""
+    sent = exchanges.session.verbs("send")
+    assert all(done for *_, done in sent)
+    return [data for *_, items, _ in sent for data in items]
+
+
+# One item for one.
+
+
+@pytest.mark.parametrize(
+    ("result", "data"), [(b"bytes", b"bytes"), ("text", b"text"), (memoryview(b"view"), b"view"), (None, b"")]
+)
+def test_what_a_function_returns_is_the_answer(build: Build, exchanges: Any, result: object, data: bytes) -> None:
+    exchanges.service.call("r")(lambda request: result)
+    ask(build, exchanges, "CALL")
+    assert answered(exchanges) == [data]
+    assert (exchanges.outbound, exchanges.tasks) == ({}, set())
+
+
+def test_a_payload_is_the_answer_as_it_is(build: Build, exchanges: Any) -> None:
+    exchanges.service.call("r")(lambda request: request)
+    ask(build, exchanges, "CALL")
+    assert answered(exchanges) == [b"request"]
+
+
+@pytest.mark.parametrize("credit", [0, 1])
+def test_a_call_that_comes_as_a_stream_is_answered_under_credit(build: Build, exchanges: Any, credit: int) -> None:
+    exchanges.session.calls_by_streams = True
+    exchanges.service.call("r")(lambda request: b"answer")
+    ask(build, exchanges, "STREAM", credit=credit)
+    assert exchanges.session.items(STREAM) == [b"answer"] * credit
+    assert (("complete", STREAM) in exchanges.session.told) is (credit == 1)
+
+
+async def test_a_call_that_comes_as_a_stream_may_take_its_time(build: Build) -> None:
+    exchanges = running(build)
+    exchanges.session.calls_by_streams = True
+
+    @exchanges.service.call("r")
+    async def handler(request: Any) -> bytes:
+        await asyncio.sleep(0)
+        return b"later"
+
+    ask(build, exchanges, "STREAM", credit=1)
+    await until(lambda: ("complete", STREAM) in exchanges.session.told)
+    assert exchanges.session.items(STREAM) == [b"later"]
+
+
+async def test_a_call_that_nobody_wants_before_it_began_is_closed(build: Build) -> None:
+    exchanges = running(build)
+    exchanges.session.calls_by_streams = True
+    called: list[Any] = []
+
+    @exchanges.service.call("r")
+    def handler(request: Any) -> Any:
+        called.append(never_begun())
+        return called[0]
+
+    async def never_begun() -> bytes:
+        return b""
+
+    ask(build, exchanges, "STREAM", credit=1)
+    half = exchanges.outbound.pop(STREAM, None)
+    if half is not None:
+        half.canceled()
+    await until(lambda: not exchanges.tasks)
+    # A coroutine that was never begun would warn, and warnings are errors here.
+    assert inspect.getcoroutinestate(called[0]) == inspect.CORO_CLOSED
+
+
+async def test_what_a_coroutine_returns_is_the_answer(build: Build) -> None:
+    exchanges = running(build)
+    released = asyncio.Event()
+
+    @exchanges.service.call("r")
+    async def handler(request: Any) -> Any:
+        await released.wait()
+        return request
+
+    ask(build, exchanges, "CALL")
+    assert STREAM in exchanges.outbound
+    released.set()
+    await until(lambda: bool(exchanges.ended))
+    assert answered(exchanges) == [b"request"]
+    assert (exchanges.failed, exchanges.tasks) == ([], set())
+
+
+@pytest.mark.parametrize("kind", ["CALL", "FIRE", "STREAM", "CHANNEL"])
+def test_nobody_by_that_name_is_a_rejection(build: Build, exchanges: Any, kind: str) -> None:
+    ask(build, exchanges, kind, "nobody" + "x" * 500)
+    ((_, stream_id, error),) = exchanges.session.verbs("fail")
+    assert stream_id == STREAM
+    assert isinstance(error, build.module("penstock.errors").Rejected)
+    assert kind.lower() in str(error) and "'nobodyxxx" in str(error)
+    # What a peer says is not said back at any length.
+    assert len(str(error)) < 200
+
+
+def test_a_function_that_fails_fails_its_stream_alone(build: Build, exchanges: Any) -> None:
+    error = KeyError("a secret")
+
+    @exchanges.service.call("r")
+    def handler(request: Any) -> bytes:
+        raise error
+
+    ask(build, exchanges, "CALL")
+    assert exchanges.failed == [(error, "the call handler 'r'")]
+    assert answered(exchanges) == []
+
+
+async def test_a_coroutine_that_fails_fails_its_stream_alone(build: Build) -> None:
+    exchanges = running(build)
+    error = KeyError("a secret")
+
+    @exchanges.service.call("r")
+    async def handler(request: Any) -> bytes:
+        raise error
+
+    ask(build, exchanges, "CALL")
+    await until(lambda: bool(exchanges.ended))
+    assert exchanges.failed == [(error, "the call handler 'r'")]
+    assert (answered(exchanges), exchanges.tasks) == ([], set())
+
+
+def test_what_ends_the_process_is_not_taken_for_a_failure(build: Build, exchanges: Any) -> None:
+    @exchanges.service.call("r")
+    def handler(request: Any) -> bytes:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(build, exchanges, "CALL")
+
+
+def test_what_is_no_item_is_a_failure(build: Build, exchanges: Any) -> None:
+    exchanges.service.call("r")(lambda request: 5)
+    ask(build, exchanges, "CALL")
+    assert "int" in str(exchanges.failed[0][0])
+
+
+async def test_what_is_no_item_in_the_end_is_a_failure(build: Build) -> None:
+    exchanges = running(build)
+
+    @exchanges.service.call("r")
+    async def handler(request: Any) -> int:
+        return 5
+
+    ask(build, exchanges, "CALL")
+    await until(lambda: bool(exchanges.ended))
+    assert "int" in str(exchanges.failed[0][0])
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+async def test_an_answer_that_nobody_wants_is_given_up(build: Build, stubborn: bool) -> None:
+    exchanges = running(build)
+    seen = []
+
+    @exchanges.service.call("r")
+    async def handler(request: Any) -> bytes:
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            seen.append("canceled")
+            if not stubborn:
+                raise
+        return b"late"
+
+    ask(build, exchanges, "CALL")
+    half = exchanges.outbound[STREAM]
+    # It has begun.
+    await asyncio.sleep(0)
+    half.canceled()
+    await until(lambda: exchanges.ended == [half])
+    assert seen == ["canceled"]
+    assert (answered(exchanges), exchanges.failed, exchanges.tasks) == ([], [], set())
+
+
+async def test_a_handler_that_others_cancel_has_failed(build: Build) -> None:
+    exchanges = running(build)
+
+    @exchanges.service.call("r")
+    async def handler(request: Any) -> bytes:
+        raise asyncio.CancelledError
+
+    ask(build, exchanges, "CALL")
+    await until(lambda: bool(exchanges.ended))
+    ((error, _),) = exchanges.failed
+    assert isinstance(error, asyncio.CancelledError)
+
+
+# No answer.
+
+
+def test_what_is_fired_is_not_answered(build: Build, exchanges: Any) -> None:
+    seen = []
+    exchanges.service.fire("r")(lambda request: seen.append(request.data))
+    ask(build, exchanges, "FIRE")
+    assert (seen, exchanges.session.told) == ([b"request"], [])
+
+
+async def test_handlers_of_what_is_fired_are_counted(build: Build) -> None:
+    exchanges = running(build)
+    released = asyncio.Event()
+
+    @exchanges.service.fire("r")
+    async def handler(request: Any) -> None:
+        await released.wait()
+
+    for count in (1, 2, 3):
+        ask(build, exchanges, "FIRE")
+        assert exchanges.flow.fires == count
+    # No stream is open, so nobody can cancel one.
+    assert exchanges.outbound == {}
+    released.set()
+    await until(lambda: exchanges.flow.fires == 0)
+    assert (exchanges.session.told, exchanges.tasks) == ([], set())
+
+
+# Many items.
+
+
+def test_a_stream_is_sent_as_credit_allows(build: Build, exchanges: Any) -> None:
+    exchanges.service.stream("r")(lambda request: [b"0", b"1", b"2"])
+    ask(build, exchanges, "STREAM", credit=2)
+    assert exchanges.session.items(STREAM) == [b"0", b"1"]
+    exchanges.session.left[STREAM] = 1
+    exchanges.outbound[STREAM].granted()
+    assert exchanges.session.items(STREAM) == [b"0", b"1", b"2"]
+    assert exchanges.session.verbs("complete") == [("complete", STREAM)]
+
+
+def test_a_channel_asks_for_a_window_and_sends(build: Build, exchanges: Any) -> None:
+    @exchanges.service.channel("r")
+    def handler(request: Any, items: Any) -> Iterator[bytes]:
+        yield request.data
+
+    ask(build, exchanges, "CHANNEL", credit=1, done=False)
+    assert exchanges.session.verbs("request") == [("request", STREAM, exchanges.flow.settings.credit)]
+    assert exchanges.session.items(STREAM) == [b"request"]
+    assert exchanges.inbound[STREAM].window == exchanges.flow.settings.credit
+
+
+def test_a_channel_of_one_item_asks_for_none(build: Build, exchanges: Any) -> None:
+    taken = []
+
+    @exchanges.service.channel("r")
+    def handler(request: Any, items: Any) -> list[bytes]:
+        taken.append(items)
+        return []
+
+    ask(build, exchanges, "CHANNEL", credit=1, done=True)
+    assert (exchanges.inbound, exchanges.session.verbs("request")) == ({}, [])
+    assert len(taken) == 1
+
+
+def test_a_channel_whose_handler_fails_at_once_is_failed(build: Build, exchanges: Any) -> None:
+    error = ValueError("broken")
+
+    @exchanges.service.channel("r")
+    def handler(request: Any, items: Any) -> list[bytes]:
+        raise error
+
+    ask(build, exchanges, "CHANNEL", credit=1, done=False)
+    assert exchanges.failed == [(error, "the channel handler 'r'")]
+
+
+def test_an_upload_that_is_answered_takes_no_more_items(build: Build, exchanges: Any) -> None:
+    exchanges.service.upload("r")(lambda request, items: b"enough")
+    ask(build, exchanges, "CHANNEL", credit=1, done=False)
+    assert answered(exchanges) == [b"enough"]
+    assert exchanges.session.told[-1] == ("cancel", STREAM)
+
+
+async def test_an_upload_reads_its_items_to_the_end(build: Build) -> None:
+    exchanges = running(build)
+
+    @exchanges.service.upload("r")
+    async def handler(request: Any, items: Any) -> bytes:
+        return b" ".join([item.data async for item in items])
+
+    ask(build, exchanges, "CHANNEL", credit=1, done=False)
+    inbound = exchanges.inbound[STREAM]
+    payload = build.module("penstock.payload").Payload
+    inbound.item(payload(b"a"))
+    inbound.item(payload(b"b"))
+    inbound.ended(None)
+    await until(lambda: bool(exchanges.ended))
+    assert answered(exchanges) == [b"a b"]
