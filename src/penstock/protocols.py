@@ -134,7 +134,6 @@ def acceptors(
     if protocol == "river":
         return _river_acceptors(settings, logs, options or {})
     from .rsocket.accept import RSocketAcceptor
-    from .rsocket.connection import Connection as RSocketConnection
     from .rsocket.dialect import DIALECTS
     from .rsocket.resume import SessionStore
     from .rsocket.session import RSocketSession
@@ -142,7 +141,7 @@ def acceptors(
     if messages:
         settings = replace(settings, length_counts_itself=False)
     served = frozenset(DIALECTS if protocol == "rsocket" else {protocol})
-    store: SessionStore[RSocketConnection] | None = None
+    store: SessionStore[RSocketSession] | None = None
     begin: Callable[..., RSocketSession] = RSocketSession.server
     if settings.resume_timeout > 0 and not settings.length_counts_itself:
         if logs is None:

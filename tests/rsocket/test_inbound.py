@@ -20,9 +20,10 @@ class Receiving:
         self.streams = build.module("penstock.core.streams").StreamTable(1)
         self.events: list[Any] = []
         settings = build.module("penstock.settings").Settings(**limits)
-        self.inbound = build.module("penstock.rsocket.inbound").Inbound(
-            settings, self.streams, self.outbound, self.events
-        )
+        leases = build.module("penstock.rsocket.lease").Leases(build.module("penstock.core.timers").TimerTable())
+        parts = settings, self.streams, self.outbound, self.events
+        self.strays = build.module("penstock.rsocket.strays").Strays(*parts, leases)
+        self.inbound = build.module("penstock.rsocket.inbound").Inbound(*parts, self.strays, leases)
 
     def stream(self, kind: str, granted: int) -> int:
         stream = self.streams.open_ours(self.kind[kind])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from typing import Final, cast
+from typing import Final
 
 from ..errors import FrameError, ProtocolError, ResumeRejected
 from ..session import Session
 from ..settings import Settings
 from ..wire.rsocket.frames import ErrorFrame, ResumeFrame
 from .codes import Code
-from .connection import Connection
 from .detect import detect, is_resume
 from .dialect import DIALECTS, RSOCKET_1_0
 from .handshake import MAX_TOKEN_BYTES
@@ -37,7 +36,7 @@ class RSocketAcceptor:
     def __init__(
         self,
         settings: Settings,
-        store: SessionStore[Connection] | None = None,
+        store: SessionStore[RSocketSession] | None = None,
         served: Container[str] = frozenset(DIALECTS),
         begin: Callable[..., RSocketSession] = RSocketSession.server,
     ) -> None:
@@ -96,7 +95,7 @@ class RSocketAcceptor:
             if self._store is None:
                 # RSocket 1.0, Resuming Operation: a server that cannot resume MUST say so.
                 raise ResumeRejected("this server does not resume sessions")
-            session = cast(RSocketSession, self._store.get(frame.token, self.identity))
+            session = self._store.get(frame.token, self.identity)
             session.resume(frame, now)
         except (FrameError, ResumeRejected) as error:
             self.farewell = codec.frame(ErrorFrame(0, Code.REJECTED_RESUME, str(error).encode()))

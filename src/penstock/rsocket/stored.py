@@ -1,17 +1,16 @@
-"""A server's session that outlives its process: nothing leaves before all that resuming needs is durable.
+"""A server's session that outlives its process: nothing is sent before all that resuming needs is durable.
 
-The law of this file: what the peer may learn of, a frame of ours or a position that we report, is in the log first;
-and so is a request before its handler begins. What a process that was killed had not written down, nobody knows of.
+Invariant: a frame that is sent and a position that is reported are in the log first, and so is a request before its
+handler begins. Nobody has heard of what a killed process had not written.
 
-Nobody waits while the disk is written, though. What there is to say by then is one record, whose output and requests
-are held until it is durable; what comes up meanwhile is the next record.
+Writing does not block. What there is to send becomes one record, whose output and requests are held until it is
+durable; what comes meanwhile becomes the next record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from hashlib import sha256
 from typing import Final, NamedTuple
 
 from ..core.halves import OPEN
@@ -23,15 +22,17 @@ from ..kinds import Kind
 from ..payload import Payload
 from ..session import Run, SessionLog
 from ..settings import Settings
-from ..wire.rsocket.frames import Frame, FrameType, ResumeFrame
+from ..wire.rsocket.frames import FrameType, ResumeFrame
 from .codes import Code
-from .connection import CLOSED, OPENED, Connection
 from .dialect import DIALECTS, RSOCKET_1_0, Dialect
-from .records import PARTIAL, RECEIVING, SENDING, Opening, Record, Retained, encode_record
+from .extensions.metadata import Router
+from .lifecycle import CLOSED, OPENED
+from .link import DOWN
+from .records import PARTIAL, RECEIVING, SENDING, Opening, Record, Retained, digest, encode_record
 from .resume import SessionStore
 from .session import RSocketSession
 
-__all__ = ["StoredSession", "digest"]
+__all__ = ["StoredSession"]
 
 REWRITE_BYTES: Final = 1 << 20
 """A log is written anew when it has grown to twice what it held then, and this much."""
@@ -66,7 +67,7 @@ class StoredSession(RSocketSession):
         dialect: Dialect,
         is_client: bool,
         token: bytes | None,
-        store: SessionStore[Connection] | None,
+        store: SessionStore[RSocketSession] | None,
         setup: Payload,
     ) -> None:
         super().__init__(settings, dialect, is_client, token, store, setup)
@@ -109,7 +110,7 @@ class StoredSession(RSocketSession):
     @property
     def kept(self) -> bool:
         """Whether another process can go on with it. See :class:`penstock.session.Kept`."""
-        return self._log is not None and self._begun and self._state == OPENED
+        return self._log is not None and self._begun and self._life.state == OPENED
 
     @property
     def settled(self) -> bool:
@@ -142,7 +143,7 @@ class StoredSession(RSocketSession):
         retained: Retained,
         log: SessionLog,
         run: Run,
-        store: SessionStore[Connection],
+        store: SessionStore[RSocketSession],
         token: bytes,
         identity: bytes,
     ) -> StoredSession:
@@ -158,18 +159,19 @@ class StoredSession(RSocketSession):
         """Take over what `retained` says, instead of a set-up, and end what the earlier process had open."""
         opening = retained.opening
         self._revived = self._begun = self._unsynced = True
-        self._state = OPENED
-        self._established = True
+        life = self._life
+        life.move("restored")
+        life.established = True
         self._opening = opening
-        self._router = self._new_router(opening.metadata_mime)
-        self._received = self._logged_received = retained.received
+        self._inbound.router = Router(opening.metadata_mime, self._settings.max_metadata_entries)
+        life.received = self._logged_received = retained.received
         self._outbound.replay = retained.replay
         self._outbound.position = self._logged_sent = retained.replay.end
         self._streams.next_id = retained.next_id
         self._logged = dict(retained.streams)
         self._rewrite_at = 2 * log.size + REWRITE_BYTES
         if opening.leases:
-            self._use_leases(honor=self._dialect.server_waits, grant=True)
+            self._leases.use(self._settings.lease, request=self._dialect.server_waits, respond=True)
         for stream_id, state in retained.streams.items():
             self._end_orphan(stream_id, state)
 
@@ -187,19 +189,20 @@ class StoredSession(RSocketSession):
             # What the peer sends before it hears of this is no offence.
             stream = Stream(stream_id, Kind.CHANNEL, not self._streams.may_be_theirs(stream_id))
             stream.granted = self._settings.max_credit
-            self._inbound.expect_late(stream)
+            self._strays.expect_late(stream)
 
     def resume(self, frame: ResumeFrame, now: float) -> None:
-        """Go on over a new link, as a client asks. See :meth:`penstock.rsocket.link.Links.resume`."""
+        """Go on over a new link, as a client asks. See :meth:`penstock.rsocket.link.Link.resume`."""
         try:
             super().resume(frame, now)
         except ResumeRejected:
             if self._revived and self._log is not None:
                 self._log.close()
             raise
-        if self._revived and self._store is not None and self._token is not None and self._opening is not None:
+        self._forget_output()
+        if self._revived and self._store is not None and self._life.token is not None and self._opening is not None:
             self._revived = False
-            self._store.revived(self._token, self, self.identity)
+            self._store.revived(self._life.token, self, self.identity)
             # Whoever accepted this client in the earlier process is asked again.
             self._events.append(self._opening.event())
 
@@ -231,17 +234,30 @@ class StoredSession(RSocketSession):
         if waiting < len(events):
             self._waiting_events += events[waiting:]
             self._secure()
-            if self._state == CLOSED:
+            if self._life.state == CLOSED:
                 self._ready_events += RSocketSession.take_events(self)
             ready += self._take_ready([])
         return ready
 
-    def _set_up(self, frame: Frame, now: float) -> None:
-        super()._set_up(frame, now)
-        for event in self._events:
-            if isinstance(event, Established):
-                identity = digest(self.identity)
-                self._opening = Opening.of(event, self._dialect.name, identity, self._granting is not None)
+    def receive(self, data: bytes, now: float) -> None:
+        """Take what the link brought. See :meth:`penstock.session.Session.receive`."""
+        RSocketSession.receive(self, data, now)
+        if self._opening is None:
+            for event in self._events:
+                if isinstance(event, Established):
+                    identity = digest(self.identity)
+                    leases = self._leases.responder is not None
+                    self._opening = Opening.of(event, self._dialect.name, identity, leases)
+
+    def link_down(self, now: float, error: Exception | None) -> None:
+        """The link is gone. See :meth:`penstock.session.Session.link_down`."""
+        super().link_down(now, error)
+        self._forget_if_down()
+
+    def handle_timer(self, now: float) -> None:
+        """Do what is due by now."""
+        super().handle_timer(now)
+        self._forget_if_down()
 
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session. See :meth:`penstock.session.Session.close`."""
@@ -249,11 +265,6 @@ class StoredSession(RSocketSession):
             # A client would take what is held, a sign of life above all, for acceptance.
             self._forget_output()
         super().close(now, error)
-
-    def _suspend(self) -> None:
-        # The next link gets it from the replay.
-        self._forget_output()
-        super()._suspend()
 
     def _finish(self, error: Exception | None) -> None:
         log = self._log
@@ -273,6 +284,11 @@ class StoredSession(RSocketSession):
             return events
         self._ready_events = []
         return ready + events
+
+    def _forget_if_down(self) -> None:
+        """Forget what is held without a link: the next link gets it from the replay."""
+        if self._link.state == DOWN and self._life.state != CLOSED:
+            self._forget_output()
 
     def _forget_output(self) -> None:
         self._held_output, self._ready_output = [], []
@@ -319,7 +335,7 @@ class StoredSession(RSocketSession):
         elif error is not None:
             self._held_output, self._held_events, self._waiting_events = [], [], []
             self._outbound.outbox.clear()
-            self._abort(error, Code.CONNECTION_ERROR)
+            self._control.abort(error, Code.CONNECTION_ERROR)
         else:
             self._logged_sent, self._logged_received, self._logged = written.sent, written.received, written.streams
             self._unsynced = False
@@ -345,19 +361,19 @@ class StoredSession(RSocketSession):
         elif (
             self._unsynced
             or replay.end != self._logged_sent
-            or self._received != self._logged_received
+            or self._life.received != self._logged_received
             or streams != self._logged
         ):
             record = self._record(replay, max(replay.first, self._logged_sent), streams, self._logged)
         else:
             return None
-        self._writing = _Written(replay.end, self._received, streams, anew)
+        self._writing = _Written(replay.end, self._life.received, streams, anew)
         return partial(log.rewrite if anew else log.append, encode_record(record))
 
     def _record(self, replay: Replay, sent: int, streams: dict[int, int], before: dict[int, int]) -> Record:
         """Return what was sent from position `sent` on, and what is open of `streams` that was not `before`."""
         return Record(
-            received=self._received,
+            received=self._life.received,
             sent=sent,
             frames=b"".join(replay.since(sent)),
             next_id=self._streams.next_id,
@@ -370,7 +386,7 @@ class StoredSession(RSocketSession):
         streams = {
             # Nobody waits for an answer to what was fired.
             stream_id: PARTIAL
-            for stream_id, partial in self._inbound.partials.items()
+            for stream_id, partial in self._strays.partials.items()
             if partial.head.type != FrameType.REQUEST_FNF
         }
         for stream in self._streams.all():
@@ -385,8 +401,3 @@ def _first_request(events: list[Event]) -> int:
         if type(event) is Requested:
             return index
     return len(events)
-
-
-def digest(identity: bytes) -> bytes:
-    """Return what is kept of an identity."""
-    return sha256(identity).digest()
