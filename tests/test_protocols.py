@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from penstock import Connection, LocalError, Metadata, Settings, UrlError
-from penstock.protocols import PROTOCOLS, acceptors, client_session, connects_anew, data_mime, fitting
+from penstock.protocols import PROTOCOLS, client_session, connects_anew, data_mime, detectors, fitting
 from penstock.rsocket.extensions.mimes import COMPOSITE
 
 
@@ -14,7 +14,7 @@ from penstock.rsocket.extensions.mimes import COMPOSITE
 def test_every_protocol_has_both_sides(protocol: str) -> None:
     client = client_session(protocol, Settings(), random=bytes(16))
     client.link_up(0.0)
-    acceptor = acceptors(protocol, Settings())()
+    acceptor = detectors(protocol, Settings())()
     acceptor.link_up(0.0)
     server = acceptor.receive(b"".join(client.take_output()), 0.0)
     assert server is not None
@@ -26,7 +26,7 @@ def test_river_alone_begins_another_session_by_itself() -> None:
 
 
 def test_an_unknown_protocol_is_refused() -> None:
-    for make in (client_session, acceptors):
+    for make in (client_session, detectors):
         with pytest.raises(UrlError, match="unknown protocol 'morse'; known are: rsocket"):
             make("morse", Settings())
 
@@ -46,7 +46,7 @@ def test_acceptors_of_one_server_share_its_sessions() -> None:
     client = client_session("rsocket", Settings(resume=True), random=b"r" * 16)
     client.link_up(0.0)
     first = b"".join(client.take_output())
-    make = acceptors("rsocket", Settings())
+    make = detectors("rsocket", Settings())
     for expected in ([], [0x003]):
         acceptor = make()
         acceptor.link_up(0.0)

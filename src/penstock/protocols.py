@@ -9,18 +9,18 @@ from typing import Final
 from .connection import Connection
 from .errors import LocalError, UrlError
 from .payload import Payload
-from .session import Acceptor, Session, SessionLogs
+from .session import Detector, Session, SessionLogs
 from .settings import Settings
 
 __all__ = [
     "OPTIONS",
     "PROTOCOLS",
-    "acceptor",
-    "acceptors",
     "can_resume",
     "client_session",
     "connects_anew",
     "data_mime",
+    "detector",
+    "detectors",
     "fitting",
 ]
 
@@ -105,15 +105,15 @@ def client_session(
     return RSocketSession.client(settings, setup or Payload(), dialect, random if settings.resume else None)
 
 
-def acceptors(
+def detectors(
     protocol: str,
     settings: Settings,
     logs: SessionLogs | None = None,
     *,
     messages: bool = False,
     options: Mapping[str, str] | None = None,
-) -> Callable[[], Acceptor]:
-    """Return what makes an acceptor for each new link of one server; they share the sessions to resume.
+) -> Callable[[], Detector]:
+    """Return what makes a detector for each new link of one server; they share the sessions to resume.
 
     Args:
         protocol: One of `PROTOCOLS`.
@@ -128,12 +128,12 @@ def acceptors(
     """
     _known(protocol)
     if protocol == REACTIVE_STREAMS:
-        from .reactivestreams.accept import ReactiveStreamsAcceptor
+        from .reactivestreams.accept import ReactiveStreamsDetector
 
-        return lambda: ReactiveStreamsAcceptor(settings)
+        return lambda: ReactiveStreamsDetector(settings)
     if protocol == "river":
-        return _river_acceptors(settings, logs, options or {})
-    from .rsocket.accept import RSocketAcceptor
+        return _river_detectors(settings, logs, options or {})
+    from .rsocket.accept import RSocketDetector
     from .rsocket.dialect import DIALECTS
     from .rsocket.resume import SessionStore
     from .rsocket.session import RSocketSession
@@ -152,12 +152,12 @@ def acceptors(
 
             store = StoredSessions(settings, logs)
             begin = StoredSession.server
-    return lambda: RSocketAcceptor(settings, store, served, begin)
+    return lambda: RSocketDetector(settings, store, served, begin)
 
 
-def acceptor(protocol: str, settings: Settings) -> Acceptor:
+def detector(protocol: str, settings: Settings) -> Detector:
     """Return what reads the first bytes of a new link on a server."""
-    return acceptors(protocol, settings)()
+    return detectors(protocol, settings)()
 
 
 def fitting(protocol: str, settings: Settings, options: Mapping[str, str]) -> Settings:
@@ -213,10 +213,10 @@ def _river_client(
     return session
 
 
-def _river_acceptors(
+def _river_detectors(
     settings: Settings, logs: SessionLogs | None, options: Mapping[str, str]
-) -> Callable[[], Acceptor]:
-    from .river.accept import RiverAcceptor
+) -> Callable[[], Detector]:
+    from .river.accept import RiverDetector
     from .river.identity import Identity
     from .river.session import RiverSession
     from .river.sessions import Sessions
@@ -224,12 +224,12 @@ def _river_acceptors(
     identity = Identity.of(options)
     if logs is None:
         sessions: Sessions[RiverSession] = Sessions(settings.all_sessions)
-        return lambda: RiverAcceptor(settings, identity, sessions)
+        return lambda: RiverDetector(settings, identity, sessions)
     from .river.stored import StoredRiverSession
     from .river.stored_sessions import StoredSessions
 
     stored = StoredSessions(settings, logs, identity.codec)
-    return lambda: RiverAcceptor(settings, identity, stored, StoredRiverSession.server)
+    return lambda: RiverDetector(settings, identity, stored, StoredRiverSession.server)
 
 
 def _known(protocol: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 from penstock.errors import ApplicationError, Canceled, Invalid, ProtocolError, SetupRejected
 from penstock.kinds import Kind
 from penstock.payload import Payload
-from penstock.river.accept import RiverAcceptor
+from penstock.river.accept import RiverDetector
 from penstock.river.connection import CLOSED, DOWN
 from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
@@ -187,7 +187,7 @@ class Server(Replay):
     def linked(self) -> None:
         self.look()
         self.session = None
-        self.acceptor = RiverAcceptor(SETTINGS, Identity(self.codec, server="SERVER"), self.sessions)
+        self.acceptor = RiverDetector(SETTINGS, Identity(self.codec, server="SERVER"), self.sessions)
         self.acceptor.link_up(self.now)
 
     def look(self) -> None:

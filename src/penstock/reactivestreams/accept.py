@@ -10,7 +10,7 @@ from ..settings import Settings
 from ..wire.reactivestreams.codec import LAYOUTS, NAMES, Message, Type, encode
 from .session import ReactiveStreamsSession
 
-__all__ = ["ReactiveStreamsAcceptor"]
+__all__ = ["ReactiveStreamsDetector"]
 
 FOREIGN: Final = {
     0x16: "a TLS ClientHello; connect with +tcp, or serve with +tls",
@@ -26,7 +26,7 @@ OPENING: Final = (Type.CLIENT_HELLO, Type.GOODBYE)
 NO_HELLO: Final = b"the server closes the connection, and no clientHello has come"
 
 
-class ReactiveStreamsAcceptor:
+class ReactiveStreamsDetector:
     """Waits for the first byte, which is the type of a message: clientHello."""
 
     def __init__(self, settings: Settings) -> None:
@@ -45,7 +45,7 @@ class ReactiveStreamsAcceptor:
         return self._since + self._settings.first_frame_timeout
 
     def receive(self, data: bytes, now: float) -> Session | None:
-        """Take what the link brought. See :meth:`penstock.session.Acceptor.receive`.
+        """Take what the link brought. See :meth:`penstock.session.Detector.receive`.
 
         Raises:
             ProtocolError: It is no clientHello. What is another message is answered with goodbye, junk with nothing.

@@ -158,6 +158,10 @@ class ReactiveStreamsSession(Connection):
         """Refuse: there is no such thing."""
         raise UnsupportedKind("reactive-streams has no way to push metadata")
 
+    def rehandshake(self, now: float) -> None:
+        """Refuse: hello comes once, and holds nothing about the client."""
+        raise UnsupportedKind("reactive-streams has no way to ask a client again who it is")
+
     def confirm(self) -> None:
         """Ask for a sign that the server has accepted us: its hello, which it sends in any case."""
         if self._greeted and self._state == OPENED:

@@ -15,10 +15,10 @@ from .identity import SERVER, Identity
 from .session import RiverSession
 from .sessions import Sessions
 
-__all__ = ["RiverAcceptor"]
+__all__ = ["RiverDetector"]
 
 
-class RiverAcceptor:
+class RiverDetector:
     """Waits for a whole handshake, and finds the session that it belongs to.
 
     Args:
@@ -55,7 +55,7 @@ class RiverAcceptor:
         return self._since + self._settings.handshake_timeout
 
     def receive(self, data: bytes, now: float) -> Session | None:
-        """Take what the link brought. See :meth:`penstock.session.Acceptor.receive`.
+        """Take what the link brought. See :meth:`penstock.session.Detector.receive`.
 
         Raises:
             ProtocolError: It begins with no handshake, or with one that is refused.

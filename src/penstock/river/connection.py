@@ -12,6 +12,7 @@ from ..core.timers import TimerTable
 from ..errors import ApplicationError, LimitExceeded, SessionClosed
 from ..events import Closed, CreditGranted, Event, Failed, LeaseGranted
 from ..kinds import Kind
+from ..session import Durable
 from ..settings import Settings
 from ..wire.river.codec import ACK, CANCEL, CLOSE, PREFIX_BYTES, codec_of
 from ..wire.river.framing import deframer
@@ -150,6 +151,11 @@ class Connection:
     def secret(self) -> bytes:
         """The session's id: a client that names it in a handshake goes on with the session."""
         return self.session_id.encode()
+
+    @property
+    def durable(self) -> Durable | None:
+        """None: this session ends with its process."""
+        return None
 
     @property
     def open_streams(self) -> int:

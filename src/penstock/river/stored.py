@@ -108,23 +108,28 @@ class StoredRiverSession(RiverSession):
         self._log = log
         self._run = run
 
+    @property
+    def durable(self) -> StoredRiverSession:
+        """This session. See :class:`penstock.session.Session`."""
+        return self
+
     def watch(self, watcher: Callable[[bool], None]) -> None:
-        """Tell `watcher` of what is durable. See :meth:`penstock.session.Kept.watch`."""
+        """Tell `watcher` of what is durable. See :meth:`penstock.session.Durable.watch`."""
         self._watcher = watcher
 
     @property
     def kept(self) -> bool:
-        """Whether another process can go on with it. See :class:`penstock.session.Kept`."""
+        """Whether another process can go on with it. See :class:`penstock.session.Durable`."""
         return self._log is not None and self._begun and self._state == OPENED
 
     @property
     def settled(self) -> bool:
-        """Whether nothing waits for the disk. See :class:`penstock.session.Kept`."""
+        """Whether nothing waits for the disk. See :class:`penstock.session.Durable`."""
         return self._log is None or not (self._writing or self._waiting_events or self._outbox.size)
 
     @property
     def withheld(self) -> set[int]:
-        """The streams of which events wait for the disk. See :class:`penstock.session.Kept`."""
+        """The streams of which events wait for the disk. See :class:`penstock.session.Durable`."""
         return {event.stream_id for event in self._held_events + self._waiting_events}
 
     @property
@@ -133,8 +138,8 @@ class StoredRiverSession(RiverSession):
         crowded = len(self._waiting_events) >= self._settings.max_streams
         return crowded or self._held_bytes > self._settings.max_held_bytes
 
-    def leave(self) -> None:
-        """Let go of the session. See :meth:`penstock.session.Kept.leave`."""
+    def detach(self) -> None:
+        """Leave the session to the next process. See :meth:`penstock.session.Durable.detach`."""
         log, self._log = self._log, None
         self._forget_output()
         self._waiting_events, self._held_events = [], []
@@ -207,7 +212,7 @@ class StoredRiverSession(RiverSession):
     def decline(self) -> None:
         """Leave a session on the disk that its client cannot have. See :meth:`RiverSession.decline`."""
         if self._orphans is not None:
-            self.leave()
+            self.detach()
 
     def _end_orphan(self, name: str, open_halves: int) -> None:
         """End a stream whose handler died with the earlier process, behind all that was sent on it."""

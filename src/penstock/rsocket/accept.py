@@ -16,13 +16,13 @@ from .handshake import MAX_TOKEN_BYTES
 from .resume import SessionStore
 from .session import RSocketSession
 
-__all__ = ["RSocketAcceptor"]
+__all__ = ["RSocketDetector"]
 
 RESUME_BYTES: Final = MAX_TOKEN_BYTES + 64
 """No RESUME is longer: until it is whole, it is gathered byte by byte."""
 
 
-class RSocketAcceptor:
+class RSocketDetector:
     """Waits for enough bytes to tell whose a new link is: which dialect, and a new session or one to be resumed.
 
     Args:
@@ -58,7 +58,7 @@ class RSocketAcceptor:
         return self._since + self._settings.first_frame_timeout
 
     def receive(self, data: bytes, now: float) -> Session | None:
-        """Take what the link brought. See :meth:`penstock.session.Acceptor.receive`.
+        """Take what the link brought. See :meth:`penstock.session.Detector.receive`.
 
         Raises:
             ProtocolError: These bytes are no RSocket; close the link and answer nothing.

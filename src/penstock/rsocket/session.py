@@ -20,6 +20,7 @@ from ..errors import (
 from ..events import Closed, Event, Failed
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
+from ..session import Durable
 from ..settings import Settings
 from ..wire.rsocket.frames import COMPLETE, RESPOND, Frame, FrameType, KeepaliveFrame, ResumeFrame
 from .codes import Code, wire_of
@@ -175,7 +176,16 @@ class RSocketSession:
         events.clear()
         return taken
 
-    # Facts.
+    # Facts; see :class:`penstock.session.Session`.
+
+    linked_at: float | None = None
+    excused = False
+    calls_by_streams = False
+
+    @property
+    def durable(self) -> Durable | None:
+        """None: this session ends with its process."""
+        return None
 
     @property
     def full(self) -> bool:
@@ -191,11 +201,6 @@ class RSocketSession:
     def open_streams(self) -> int:
         """How many streams are open, of both sides."""
         return len(self._streams)
-
-    @property
-    def calls_by_streams(self) -> bool:
-        """No: the family has a frame of its own for calls."""
-        return False
 
     def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
         """Nothing: a request says what it is."""
@@ -329,6 +334,10 @@ class RSocketSession:
     def confirm(self) -> None:
         """Ask the server for a sign that it has accepted the set-up: `Established` follows, or `Closed`."""
         self._control.confirm()
+
+    def rehandshake(self, now: float) -> None:
+        """Refuse: the set-up comes once, or again by a new session."""
+        raise UnsupportedKind(f"{self._dialect.name} has no way to ask a client again who it is")
 
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: at once with `error`, else when the streams that are open have ended."""
