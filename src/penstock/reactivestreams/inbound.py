@@ -175,6 +175,22 @@ class Inbound:
         self._outbound.message(Message(Type.CANCEL, subscription.number))
         self.end_subscription(subscription, add(subscription.granted, 2))
 
+    @property
+    def open_streams(self) -> int:
+        """How many streams are open, of both sides."""
+        return self.subscriptions.live + len(self.publications)
+
+    def end_all(self) -> list[int]:
+        """End all streams; return what events call them."""
+        ended = [subscription.id for subscription in self.subscriptions.all()]
+        ended += list(self.published)
+        for subscription in self.subscriptions.all():
+            self.end_subscription(subscription)
+        self.publications.clear()
+        self.published.clear()
+        self.reassembly.clear()
+        return ended
+
     def overdue(self, now: float) -> None:
         """Raise LimitExceeded if an element has been waiting too long for its last part."""
         if self.reassembly.overdue(now):

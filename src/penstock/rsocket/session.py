@@ -178,7 +178,7 @@ class RSocketSession:
 
     # Facts; see :class:`penstock.session.Session`.
 
-    linked_at: float | None = None
+    linked_at = None
     excused = False
     calls_by_streams = False
 
