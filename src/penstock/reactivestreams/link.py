@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
 from typing import Final
 
 from ..core.texts import shown
@@ -26,43 +25,10 @@ from ..wire.reactivestreams.decoder import Decoder
 from .codes import fitting
 from .handshake import METADATA, agreed, check_version, hello, ours
 from .inbound import Inbound
+from .lifecycle import CLOSED, DRAINING, LEAVING, NEW, TRANSITIONS, SessionState
 from .outbound import Outbound
 
-__all__ = ["CLOSED", "DRAINING", "LEAVING", "NEW", "OPENED", "TRANSITIONS", "Link", "SessionState"]
-
-
-class SessionState(IntEnum):
-    """What a session may do. It has one link, and ends with it."""
-
-    NEW = 0
-    """A server waits for clientHello; a client has had no link yet."""
-    OPENED = 1
-    """Streams flow. A client need not wait for serverHello."""
-    DRAINING = 2
-    """Open streams may end; there are no new ones."""
-    LEAVING = 3
-    """This side has sent goodbye, and waits for the peer's."""
-    CLOSED = 4
-    """It is over."""
-
-
-NEW = int(SessionState.NEW)
-OPENED = int(SessionState.OPENED)
-DRAINING = int(SessionState.DRAINING)
-LEAVING = int(SessionState.LEAVING)
-CLOSED = int(SessionState.CLOSED)
-
-TRANSITIONS: Final[dict[tuple[SessionState, str], SessionState]] = {
-    (SessionState.NEW, "hello"): SessionState.OPENED,
-    (SessionState.NEW, "close()"): SessionState.DRAINING,
-    (SessionState.NEW, "finished"): SessionState.CLOSED,
-    (SessionState.OPENED, "close()"): SessionState.DRAINING,
-    (SessionState.OPENED, "finished"): SessionState.CLOSED,
-    (SessionState.DRAINING, "streams ended"): SessionState.LEAVING,
-    (SessionState.DRAINING, "finished"): SessionState.CLOSED,
-    (SessionState.LEAVING, "finished"): SessionState.CLOSED,
-}
-"""The state after each cause, from the state before it. All other combinations are mistakes in Penstock."""
+__all__ = ["Link"]
 
 REASON_BYTES: Final = 1_000
 """How many bytes of a reason travel in goodbye."""

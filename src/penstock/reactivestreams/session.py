@@ -13,7 +13,8 @@ from ..settings import Settings
 from ..wire.reactivestreams.codec import Message, Type
 from .codes import text_of
 from .inbound import Inbound
-from .link import CLOSED, DRAINING, LEAVING, OPENED, Link
+from .lifecycle import CLOSED, DRAINING, LEAVING, OPENED
+from .link import Link
 from .outbound import Outbound
 from .publisher import publisher_of
 from .streams import UNBOUNDED, Publication, add, spend

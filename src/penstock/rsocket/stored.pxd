@@ -3,7 +3,7 @@ import cython
 from ..core.streams cimport Stream
 from .session cimport RSocketSession
 
-cdef int DOWN, CLOSED, OPENED
+cdef int CLOSED, OPENED
 
 
 cdef class StoredSession(RSocketSession):

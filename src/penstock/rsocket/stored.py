@@ -27,7 +27,6 @@ from .codes import Code
 from .dialect import DIALECTS, RSOCKET_1_0, Dialect
 from .extensions.metadata import Router
 from .lifecycle import CLOSED, OPENED
-from .link import DOWN
 from .records import PARTIAL, RECEIVING, SENDING, Opening, Record, Retained, digest, encode_record
 from .resume import SessionStore
 from .session import RSocketSession
@@ -292,7 +291,7 @@ class StoredSession(RSocketSession):
 
     def _forget_if_down(self) -> None:
         """Forget what is held without a link: the next link gets it from the replay."""
-        if self._link.state == DOWN and self._life.state != CLOSED:
+        if not self._outbound.linked and self._life.state != CLOSED:
             self._forget_output()
 
     def _forget_output(self) -> None:
