@@ -23,7 +23,10 @@ class Receiving:
         leases = build.module("penstock.rsocket.lease").Leases(build.module("penstock.core.timers").TimerTable())
         parts = settings, self.streams, self.outbound, self.events
         self.strays = build.module("penstock.rsocket.strays").Strays(*parts, leases)
-        self.inbound = build.module("penstock.rsocket.inbound").Inbound(*parts, self.strays, leases)
+        dialect = build.module("penstock.rsocket.dialect").RSOCKET_1_0
+        self.inbound = build.module("penstock.rsocket.inbound").Inbound(
+            settings, dialect, *parts[1:], self.strays, leases
+        )
 
     def stream(self, kind: str, granted: int) -> int:
         stream = self.streams.open_ours(self.kind[kind])

@@ -52,7 +52,7 @@ class ReactiveStreamsSession:
 
         """
         if setup.data or setup.metadata is not None:
-            raise LocalError("reactive-streams has no place for a set-up payload; leave `setup` out")
+            raise LocalError("reactive-streams has no set-up payload; leave `setup` out")
         if settings.resume:
             raise LocalError("reactive-streams cannot resume sessions; leave Settings.resume out")
         if settings.lease:

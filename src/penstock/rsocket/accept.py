@@ -61,7 +61,7 @@ class RSocketDetector:
         """Take what the link brought. See :meth:`penstock.session.Detector.receive`.
 
         Raises:
-            ProtocolError: These bytes are no RSocket; close the link and answer nothing.
+            ProtocolError: The bytes are not RSocket; close the link and answer nothing.
 
         """
         self._head += data

@@ -98,6 +98,8 @@ class Control:
         self.leases = leases
         self._finish = finish
         self.keepalive = Keepalive(timers)
+        if is_client and settings.lease:
+            leases.use(settings.lease, request=True, respond=dialect.server_waits)
         self.handshake = Handshake() if is_client and life.token is not None else None
 
     # The set-up.

@@ -24,6 +24,7 @@ from ..payload import Payload, PayloadRun
 from ..settings import Settings
 from ..wire.rsocket.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, FrameType
 from .codes import Code, error_of
+from .dialect import Dialect
 from .extensions.metadata import Router
 from .lease import Leases
 from .outbound import Outbound
@@ -63,6 +64,7 @@ class Inbound:
 
     Args:
         settings: Limits.
+        dialect: The protocol version.
         streams: The session's streams.
         outbound: Takes the frames that answer.
         events: Where to put what happened.
@@ -101,6 +103,7 @@ class Inbound:
     def __init__(
         self,
         settings: Settings,
+        dialect: Dialect,
         streams: StreamTable,
         outbound: Outbound,
         events: list[Event],
@@ -120,10 +123,10 @@ class Inbound:
         self._max_streams = settings.max_streams
         self._max_open_rate = settings.max_open_rate
         self._lenient = settings.lenient
-        self.router = Router()
+        self.router = Router(settings.metadata_mime or dialect.metadata_mime, settings.max_metadata_entries)
         self.draining = False
-        self.drafts = False
-        self.first_draft = False
+        self.drafts = not dialect.half_close
+        self.first_draft = dialect.own_ids
 
     def frame(self, frame: Frame, now: float) -> None:
         """Take a frame with a stream id above 0.

@@ -24,7 +24,7 @@ LOOKS: Final = 2
 class Keepalive:
     """The liveness of one link.
 
-    RSocket 1.0, KEEPALIVE Frame: the client sends, the server answers. Any byte of the peer's counts as a
+    RSocket 1.0, KEEPALIVE Frame: the client sends, the server answers. Any byte from the peer counts as a
     sign of life: a peer that is busy sending items is not dead. So does output that had waited and has left the
     link: the answer to our KEEPALIVE cannot come before the KEEPALIVE has left, and it waits behind all that.
 
@@ -63,7 +63,7 @@ class Keepalive:
         return KeepaliveFrame(RESPOND, position)
 
     def silent(self, now: float) -> bool:
-        """Whether the peer is dead, now that SILENCE went off; else the timer is set anew.
+        """Whether the peer is dead, now that SILENCE went off; else the timer is set again.
 
         The timer is not moved for every piece of input: it finds out by itself how long ago that was. It goes off
         more often than it has to, because a driver sees before each timer whether output has left the link.

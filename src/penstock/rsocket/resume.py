@@ -14,6 +14,7 @@ import msgspec
 from ..checkpoints import before, compose, dissect
 from ..core.ends import Ends
 from ..core.fragments import Partial, Reassembly
+from ..core.halves import OPEN
 from ..core.replay import Replay
 from ..core.streams import Stream, StreamTable
 from ..errors import LocalError, ResumeRejected, SetupRejected
@@ -24,6 +25,7 @@ from ..wire.framing import MAX_FRAME_BYTES, prefixed
 from ..wire.rsocket.frames import Frame, FrameType
 from .codes import Code
 from .dialect import deframer_of
+from .lifecycle import OPENED, Lifecycle
 from .outbound import Outbound
 
 __all__ = [
@@ -45,7 +47,7 @@ TOKEN_BYTES: Final = 16
 
 
 class StreamState(msgspec.Struct, array_like=True):
-    """An open stream of ours."""
+    """A stream that this side opened and that is open."""
 
     id: int
     kind: int
@@ -122,7 +124,7 @@ def decode_checkpoint(data: bytes) -> Checkpoint:
     """Return the checkpoint that `data` holds.
 
     Raises:
-        LocalError: It holds none, or one of a later version.
+        LocalError: It is not a checkpoint, or one of a later version.
 
     """
     public, private = dissect(data)
@@ -139,12 +141,17 @@ def decode_checkpoint(data: bytes) -> Checkpoint:
 
 
 def take_checkpoint(
-    received: int, outbound: Outbound, streams: StreamTable, partials: dict[int, Partial], stream_id: int, count: int
+    life: Lifecycle,
+    outbound: Outbound,
+    streams: StreamTable,
+    partials: dict[int, Partial],
+    stream_id: int,
+    count: int,
 ) -> bytes | None:
     """Return what a new process needs to go on with a client's session; None if it cannot be resumed.
 
     Args:
-        received: The position up to which this side has received.
+        life: It says what was received, and from now on reports only what is committed.
         outbound: It holds what the server may not have received.
         streams: What is open.
         partials: Items that are not whole yet, by stream.
@@ -153,12 +160,14 @@ def take_checkpoint(
 
     """
     replay = outbound.replay
-    if replay is None:
+    stream = streams.get(stream_id)
+    if replay is None or life.token is None or life.state != OPENED:
         return None
+    life.reported = max(life.reported, 0)
     codec = outbound.codec
     retained = _split(codec, replay.since(replay.first))
     state = [StreamState.of(each) for each in streams.all() if each.ours]
-    if count > 0:
+    if stream is not None and stream.inbound == OPEN and count > 0:
         # The request that `commit` will send: the server may have it, or not, when this is read.
         retained.append(codec.request_n_frame(stream_id, count)[codec.prefix_bytes :])
         for each in state:
@@ -169,7 +178,7 @@ def take_checkpoint(
         secrets -= 1
     checkpoint = Checkpoint(
         version=VERSION,
-        received=received,
+        received=life.received,
         sent=replay.first,
         retained=retained,
         next_id=streams.next_id,
@@ -190,9 +199,16 @@ def _split(codec: Codec, pieces: list[bytes]) -> list[bytes]:
 
 
 def restore(
-    checkpoint: Checkpoint, settings: Settings, outbound: Outbound, streams: StreamTable, reassembly: Reassembly
+    checkpoint: Checkpoint,
+    settings: Settings,
+    life: Lifecycle,
+    outbound: Outbound,
+    streams: StreamTable,
+    reassembly: Reassembly,
 ) -> None:
     """Give the parts of a new session what `checkpoint` holds for them."""
+    life.move("restored")
+    life.received = life.reported = checkpoint.received
     prefix_bytes = outbound.prefix_bytes
     replay = Replay(settings.resume_bytes, prefix_bytes, checkpoint.sent)
     for body in checkpoint.retained:
@@ -243,7 +259,7 @@ class SessionStore(Generic[SessionT]):
         """Return the session of that token, for the peer that began it.
 
         Raises:
-            ResumeRejected: There is none, or it is somebody else's: which of the two is nobody's business.
+            ResumeRejected: There is none, or it is another client's: the error does not tell which.
 
         """
         found = self._find(token)

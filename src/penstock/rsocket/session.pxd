@@ -46,5 +46,6 @@ cdef class RSocketSession:
     cpdef send(self, stream_id, Payload payload, bint done=*)
     @cython.locals(stream=Stream)
     cpdef credit(self, stream_id)
+    cpdef restore_from(self, checkpoint)
     cdef Stream _sending(self, stream_id)
     cdef _end(self, Stream stream, int signal)

@@ -26,13 +26,12 @@ from ..wire.rsocket.frames import COMPLETE, RESPOND, Frame, FrameType, Keepalive
 from .codes import Code, wire_of
 from .control import Control
 from .dialect import ENDLESS, RSOCKET_1_0, Dialect
-from .extensions.metadata import Router
 from .inbound import Inbound
 from .lease import Leases
 from .lifecycle import CLOSED, DRAINING, OPENED, Lifecycle
 from .link import Link
 from .outbound import Outbound
-from .resume import SessionStore, decode_checkpoint, restore, take_checkpoint
+from .resume import Checkpoint, SessionStore, decode_checkpoint, restore, take_checkpoint
 from .strays import Strays
 
 __all__ = ["RSocketSession"]
@@ -80,12 +79,7 @@ class RSocketSession:
         self._outbound = outbound = Outbound(dialect.codec(), settings.fragment_bytes, dialect.cuts_requests)
         self._leases = leases = Leases(timers)
         self._strays = Strays(settings, streams, outbound, self._events, leases)
-        self._inbound = inbound = Inbound(settings, streams, outbound, self._events, self._strays, leases)
-        inbound.drafts = not dialect.half_close
-        inbound.first_draft = dialect.own_ids
-        inbound.router = Router(settings.metadata_mime or dialect.metadata_mime, settings.max_metadata_entries)
-        if is_client and settings.lease:
-            leases.use(settings.lease, request=True, respond=dialect.server_waits)
+        self._inbound = inbound = Inbound(settings, dialect, streams, outbound, self._events, self._strays, leases)
         shared = settings, dialect, is_client, life, self._events, timers, outbound, inbound
         self._control = Control(*shared, streams, leases, setup, self._finish)
         self._link = Link(*shared, self._control, store, self, self._finish)
@@ -118,13 +112,13 @@ class RSocketSession:
         """
         checkpoint = decode_checkpoint(data)
         session = cls(settings, dialect, True, secret, None, Payload())
-        session._life.move("restored")
-        session._life.received = session._life.reported = checkpoint.received
-        session._control.handshake = None
-        restore(checkpoint, settings, session._outbound, session._streams, session._strays.reassembly)
+        session.restore_from(checkpoint)
         return session
 
-    # The link.
+    def restore_from(self, checkpoint: Checkpoint) -> None:
+        """Take over the state of `checkpoint`, instead of a set-up."""
+        self._control.handshake = None
+        restore(checkpoint, self._settings, self._life, self._outbound, self._streams, self._strays.reassembly)
 
     @property
     def identity(self) -> bytes:
@@ -353,21 +347,11 @@ class RSocketSession:
         self._inbound.draining = True
         self._control.close_if_done()
 
-    # Checkpoints.
-
     def checkpoint(self, stream_id: int, count: int) -> bytes | None:
         """Return what a new process needs to go on; see :meth:`penstock.session.Session.checkpoint`."""
-        life = self._life
-        if life.token is None or life.state != OPENED:
-            return None
-        stream = self._streams.get(stream_id)
-        requested = count if stream is not None and stream.inbound == OPEN else 0
-        found = take_checkpoint(
-            life.received, self._outbound, self._streams, self._strays.partials, stream_id, requested
-        )
+        found = take_checkpoint(self._life, self._outbound, self._streams, self._strays.partials, stream_id, count)
         if found is not None:
-            life.reported = max(life.reported, 0)
-            self._promised = (life.received, stream_id, count)
+            self._promised = self._life.received, stream_id, count
         return found
 
     def commit(self) -> None:
@@ -379,8 +363,6 @@ class RSocketSession:
         if count > 0:
             self.request(stream_id, count)
         self._outbound.control(KeepaliveFrame(RESPOND if self._is_client else 0, self._life.reported))
-
-    # Ends.
 
     def _finish(self, error: Exception | None) -> None:
         """End the session for good; every stream fails first."""

@@ -34,7 +34,7 @@ from .session import RSocketSession
 __all__ = ["StoredSession"]
 
 REWRITE_BYTES: Final = 1 << 20
-"""A log is written anew when it has grown to twice what it held then, and this much."""
+"""A log is rewritten when it has grown to twice its size after the last time, and this much more."""
 
 RESTARTED: Final = b"the server was restarted; part of this may have been done"
 NEVER_BEGUN: Final = b"the server was restarted before this request had arrived whole"
@@ -47,14 +47,14 @@ class _Written(NamedTuple):
         sent: Up to which position it holds what was sent.
         received: The position that may be reported.
         streams: What is open of each stream.
-        anew: It takes the place of all records before it.
+        whole: It takes the place of all records before it.
 
     """
 
     sent: int
     received: int
     streams: dict[int, int]
-    anew: bool
+    whole: bool
 
 
 class StoredSession(RSocketSession):
@@ -214,6 +214,9 @@ class StoredSession(RSocketSession):
 
     def take_output(self) -> list[bytes]:
         """Return the bytes to write of which all that they say is durable."""
+        if not self._outbound.linked and self._life.state != CLOSED:
+            # The next link gets it from the replay.
+            self._forget_output()
         if self._log is not None:
             self._secure()
             if self._writing and not self._crowded:
@@ -253,16 +256,6 @@ class StoredSession(RSocketSession):
                     leases = self._leases.responder is not None
                     self._opening = Opening.of(event, self._dialect.name, identity, leases)
 
-    def link_down(self, now: float, error: Exception | None) -> None:
-        """The link is gone. See :meth:`penstock.session.Session.link_down`."""
-        super().link_down(now, error)
-        self._forget_if_down()
-
-    def handle_timer(self, now: float) -> None:
-        """Do what is due by now."""
-        super().handle_timer(now)
-        self._forget_if_down()
-
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session. See :meth:`penstock.session.Session.close`."""
         if isinstance(error, SetupRejected):
@@ -289,11 +282,6 @@ class StoredSession(RSocketSession):
         self._ready_events = []
         return ready + events
 
-    def _forget_if_down(self) -> None:
-        """Forget what is held without a link: the next link gets it from the replay."""
-        if not self._outbound.linked and self._life.state != CLOSED:
-            self._forget_output()
-
     def _forget_output(self) -> None:
         self._held_output, self._ready_output = [], []
 
@@ -311,7 +299,7 @@ class StoredSession(RSocketSession):
             do()
 
     def _secure(self) -> None:
-        """Begin to write down what has changed, unless something is being written, and hold what may leave then."""
+        """Begin to write down what has changed, unless something is being written, and hold what may be sent then."""
         if self._writing or not (self._outbound.outbox.size or self._waiting_events):
             return
         work = self._write_down()
@@ -329,7 +317,7 @@ class StoredSession(RSocketSession):
         self._held_output, self._held_events = [], []
 
     def _written(self, error: Exception | None) -> None:
-        """Go on when a record is durable; where that failed, end the session: nothing of it may leave."""
+        """Go on when a record is durable; where that failed, end the session: nothing of it may be sent."""
         written, self._writing = self._writing, None
         log = self._log
         if log is None or written is None:
@@ -343,7 +331,7 @@ class StoredSession(RSocketSession):
         else:
             self._logged_sent, self._logged_received, self._logged = written.sent, written.received, written.streams
             self._unsynced = False
-            if written.anew:
+            if written.whole:
                 self._begun = True
                 self._rewrite_at = 2 * log.size + REWRITE_BYTES
             self._release()
@@ -358,8 +346,8 @@ class StoredSession(RSocketSession):
         if log is None or replay is None or self._opening is None:
             return None
         streams = self._open_now()
-        anew = not self._begun or log.size > self._rewrite_at
-        if anew:
+        whole = not self._begun or log.size > self._rewrite_at
+        if whole:
             record = self._record(replay, replay.first, streams, {})
             record.opening = self._opening
         elif (
@@ -371,8 +359,8 @@ class StoredSession(RSocketSession):
             record = self._record(replay, max(replay.first, self._logged_sent), streams, self._logged)
         else:
             return None
-        self._writing = _Written(replay.end, self._life.received, streams, anew)
-        return partial(log.rewrite if anew else log.append, encode_record(record))
+        self._writing = _Written(replay.end, self._life.received, streams, whole)
+        return partial(log.rewrite if whole else log.append, encode_record(record))
 
     def _record(self, replay: Replay, sent: int, streams: dict[int, int], before: dict[int, int]) -> Record:
         """Return what was sent from position `sent` on, and what is open of `streams` that was not `before`."""

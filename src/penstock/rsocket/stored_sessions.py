@@ -57,7 +57,7 @@ class StoredSessions(SessionStore[RSocketSession]):
         try:
             found = self._logs.open(name_of(token))
         except SessionStoreError as error:
-            # Its text names places on our disk, which are none of the peer's business.
+            # Its text names local paths, which a peer must not learn.
             raise ResumeRejected("what was kept of the session cannot be read") from error
         if found is None:
             return None
