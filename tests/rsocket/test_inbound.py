@@ -20,8 +20,12 @@ class Receiving:
         self.streams = build.module("penstock.core.streams").StreamTable(1)
         self.events: list[Any] = []
         settings = build.module("penstock.settings").Settings(**limits)
+        leases = build.module("penstock.rsocket.lease").Leases(build.module("penstock.core.timers").TimerTable())
+        parts = settings, self.streams, self.outbound, self.events
+        self.strays = build.module("penstock.rsocket.strays").Strays(*parts, leases)
+        dialect = build.module("penstock.rsocket.dialect").RSOCKET_1_0
         self.inbound = build.module("penstock.rsocket.inbound").Inbound(
-            settings, self.streams, self.outbound, self.events
+            settings, dialect, *parts[1:], self.strays, leases
         )
 
     def stream(self, kind: str, granted: int) -> int:

@@ -34,7 +34,7 @@ def test_a_server_sends_none_of_its_own(keepalive: Any, timers: Any) -> None:
 
 def test_silence_is_counted_from_the_last_byte(build: Build, keepalive: Any, timers: Any) -> None:
     keepalive.start(20.0, 90.0, 100.0, sends=False)
-    keepalive.heard = 150.0
+    keepalive.last_received_at = 150.0
     # It looks twice in a lifetime, and finds out by itself that the peer was heard later.
     assert timers.expired(145.0) == [build.module("penstock.core.timers").Timer.SILENCE]
     assert not keepalive.silent(145.0)

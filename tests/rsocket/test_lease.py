@@ -4,12 +4,12 @@ import pytest
 
 from penstock import FixedLease, IntervalLease, Lease, LeaseUsage
 from penstock.core.timers import Timer, TimerTable
-from penstock.rsocket.lease import ASK_AGAIN, Granting, Honoring
+from penstock.rsocket.lease import ASK_AGAIN, LeaseRequester, LeaseResponder
 from penstock.wire.rsocket.frames import LeaseFrame
 
 
 def test_requests_are_counted_against_the_lease() -> None:
-    honoring = Honoring(TimerTable())
+    honoring = LeaseRequester(TimerTable())
     assert not honoring.take()
     assert honoring.received(LeaseFrame(1000, 2), 5.0) == Lease(2, 1.0)
     assert [honoring.take() for _ in range(3)] == [True, True, False]
@@ -17,7 +17,7 @@ def test_requests_are_counted_against_the_lease() -> None:
 
 def test_the_last_lease_wins() -> None:
     timers = TimerTable()
-    honoring = Honoring(timers)
+    honoring = LeaseRequester(timers)
     honoring.received(LeaseFrame(1000, 100), 0.0)
     honoring.received(LeaseFrame(3000, 1), 0.5)
     assert (honoring.left, timers.next()) == (1, 3.5)
@@ -25,7 +25,7 @@ def test_the_last_lease_wins() -> None:
 
 @pytest.mark.parametrize(("ttl_ms", "requests"), [(0, 5), (5, 0), (0, 0)])
 def test_a_lease_of_nothing_stops_all_requests(ttl_ms: int, requests: int) -> None:
-    honoring = Honoring(TimerTable())
+    honoring = LeaseRequester(TimerTable())
     honoring.received(LeaseFrame(1000, 100), 0.0)
     honoring.received(LeaseFrame(ttl_ms, requests), 0.5)
     assert not honoring.take()
@@ -33,7 +33,7 @@ def test_a_lease_of_nothing_stops_all_requests(ttl_ms: int, requests: int) -> No
 
 def test_a_lease_is_over_when_its_time_is() -> None:
     timers = TimerTable()
-    honoring = Honoring(timers)
+    honoring = LeaseRequester(timers)
     honoring.received(LeaseFrame(1000, 100), 0.0)
     assert timers.expired(1.0) == [Timer.LEASE]
     honoring.expire()
@@ -42,18 +42,18 @@ def test_a_lease_is_over_when_its_time_is() -> None:
 
 # THREATS 33.
 def test_times_that_no_clock_reaches_are_cut() -> None:
-    honoring = Honoring(TimerTable())
+    honoring = LeaseRequester(TimerTable())
     lease = honoring.received(LeaseFrame(0, 2**64 - 1, None, 2**64 - 1), 0.0)
     assert (lease.requests, lease.ttl) == (2**31 - 1, 2_147_483.647)
 
 
 def test_nanoseconds_are_seconds() -> None:
-    assert Honoring(TimerTable()).received(LeaseFrame(0, 1, None, 1_500_000_000), 0.0).ttl == 1.5
+    assert LeaseRequester(TimerTable()).received(LeaseFrame(0, 1, None, 1_500_000_000), 0.0).ttl == 1.5
 
 
-def granting(policy: object) -> tuple[Granting, TimerTable]:
+def granting(policy: object) -> tuple[LeaseResponder, TimerTable]:
     timers = TimerTable()
-    return Granting(policy, timers), timers  # type: ignore[arg-type]
+    return LeaseResponder(policy, timers), timers  # type: ignore[arg-type]
 
 
 def test_nothing_is_admitted_without_a_lease() -> None:

@@ -73,8 +73,8 @@ def test_a_store_gives_back_what_it_was_given() -> None:
     assert store.add(b"one", "first")
     assert store.add(b"two", "second")
     assert (store.get(b"one"), store.get(b"two"), len(store)) == ("first", "second", 2)
-    store.forget(b"one")
-    store.forget(b"one")
+    store.remove(b"one")
+    store.remove(b"one")
     with pytest.raises(ResumeRejected, match="no session of that token"):
         store.get(b"one")
 
@@ -90,7 +90,7 @@ def test_a_token_that_is_taken_leaves_its_session_alone() -> None:
 def test_a_token_whose_session_was_given_up_begins_no_other() -> None:
     store: SessionStore[str] = SessionStore(2)
     assert store.add(b"one", "first", b"me")
-    store.forget(b"one", LimitExceeded("no room"))
+    store.remove(b"one", LimitExceeded("no room"))
     with pytest.raises(SetupRejected, match="the session has ended: no room"):
         store.add(b"one", "second", b"me")
     # Nobody else learns of it.

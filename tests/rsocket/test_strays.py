@@ -20,8 +20,8 @@ def test_what_belongs_to_no_stream_is_counted_and_too_much_of_it_ends_the_sessio
 def test_what_was_under_way_when_a_stream_was_left_is_expected(build: Build) -> None:
     receiving = Receiving(build, max_stray_frames=1)
     stream = receiving.streams.get(receiving.stream("STREAM", 100))
-    receiving.inbound.expect_late(stream)
-    receiving.inbound.forget(stream)
+    receiving.strays.expect_late(stream)
+    receiving.strays.remove_stream(stream)
     for _ in range(100):
         receiving.item(stream.id, NEXT)
 
@@ -31,8 +31,8 @@ def test_fragments_that_take_too_long_are_given_up(build: Build) -> None:
     receiving = Receiving(build, reassembly_timeout=60)
     stream = receiving.stream("STREAM", 2)
     receiving.item(stream, NEXT | FOLLOWS, b"a")
-    receiving.inbound.overdue(59.0)
+    receiving.strays.overdue(59.0)
     assert receiving.events == []
-    receiving.inbound.overdue(61.0)
+    receiving.strays.overdue(61.0)
     assert receiving.names() == ["Failed"]
-    assert receiving.inbound.partials == {}
+    assert receiving.strays.partials == {}

@@ -11,9 +11,9 @@ from penstock.core.timers import Timer
 from penstock.river import link as river_links
 from penstock.river.checkpoint import Checkpoints
 from penstock.river.sequence import Sequence as Numbers
-from penstock.rsocket import link as rsocket_links
+from penstock.rsocket import session
 from penstock.rsocket.keepalive import Keepalive
-from penstock.rsocket.session import RSocketSession
+from penstock.rsocket.link import Link
 
 from .patching import edited, replaced
 from .saboteur import Saboteur
@@ -37,9 +37,9 @@ def river_hears_whole_messages() -> Sabotage:
 
 def rsocket_output_is_no_life() -> Sabotage:
     def progressed(self: Any, now: float) -> None:
-        self._moved_at = now
+        self._wear.progressed(now)
 
-    return replaced((rsocket_links.Links, "progressed", progressed))
+    return replaced((Link, "progressed", progressed))
 
 
 def silence_is_endured() -> Sabotage:
@@ -77,7 +77,7 @@ def river_reserves_nothing() -> Sabotage:
 
 
 def rsocket_position_counts_prefixes() -> Sabotage:
-    return edited(rsocket_links.Links, "_receive_frame", (" - codec.prefix_bytes * (len(run) - 1)", ""))
+    return edited(Link, "_receive_frame", (" - codec.prefix_bytes * (len(run) - 1)", ""))
 
 
 def rsocket_replay_skips_a_frame() -> Sabotage:
@@ -101,8 +101,8 @@ def rsocket_replay_repeats_a_frame() -> Sabotage:
 
 
 def half_a_frame_survives() -> Sabotage:
-    edit = "    self._deframer = self._new_deframer(self._settings.max_frame_bytes)\n", ""
-    return edited(rsocket_links.Links, "_suspend", edit)
+    edit = "    self._deframer = deframer_of(self._codec, self._settings.max_frame_bytes)\n", ""
+    return edited(Link, "_suspend", edit)
 
 
 def half_a_message_survives() -> Sabotage:
@@ -113,23 +113,23 @@ def half_a_message_survives() -> Sabotage:
 
 def reported_what_has_come() -> Sabotage:
     edit = (
-        "self._reported, stream_id, count = self._promised",
-        "self._reported, (_, stream_id, count) = self._received, self._promised",
+        "self._life.reported, stream_id, count = self._promised",
+        "self._life.reported, (_, stream_id, count) = self._life.received, self._promised",
     )
-    return edited(RSocketSession, "commit", edit)
+    return edited(session.RSocketSession, "commit", edit)
 
 
 def resumed_at_what_has_come() -> Sabotage:
-    return edited(rsocket_links.Links, "link_up", ("position = self._position()", "position = self._received"))
+    return edited(Link, "_ask_to_resume", ("position = self._life.position()", "position = self._life.received"))
 
 
 def request_not_retained() -> Sabotage:
-    edit = "        retained.append(self._codec.request_n_frame(stream_id, count)[self._codec.prefix_bytes :])\n", ""
-    return edited(RSocketSession, "checkpoint", edit)
+    edit = "        retained.append(codec.request_n_frame(stream_id, count)[codec.prefix_bytes :])\n", ""
+    return edited(session, "take_checkpoint", edit)
 
 
 def set_up_said_once() -> Sabotage:
-    return replaced((rsocket_links.Links, "_can_begin_again", lambda self: False))
+    return replaced((Link, "_can_begin_again", lambda self: False))
 
 
 SABOTEURS: Sequence[Saboteur] = (

@@ -36,8 +36,8 @@ def text_of(error: Exception, max_bytes: int) -> bytes:
 
 def fitting(text: str, max_bytes: int) -> bytes:
     """Return `text` as UTF-8, cut between two characters where it is longer than `max_bytes`."""
-    octets = text.encode(errors="replace")
-    return octets if len(octets) <= max_bytes else octets[:max_bytes].decode(errors="ignore").encode()
+    data = text.encode(errors="replace")
+    return data if len(data) <= max_bytes else data[:max_bytes].decode(errors="ignore").encode()
 
 
 def error_of(text: bytes) -> ApplicationError:

@@ -10,6 +10,7 @@ cdef int64_t MOST_LATE
 cdef int _CALL, _ON_NEXT, _LAST_PART, _SUBSCRIBE, _COMPLETE, _ERROR
 
 
+@cython.final
 cdef class Inbound:
     cdef object _settings
     cdef Outbound _outbound

@@ -1,4 +1,4 @@
-"""What arrives on streams: each message judged by the state of its stream, and turned into events.
+"""Messages of streams: each is judged by the state of its stream, and becomes events.
 
 Messages for streams that are over are races, and mean nothing; we count them, because a peer that sends little
 else is an attack.
@@ -45,14 +45,14 @@ class Inbound:
 
     Args:
         settings: Limits.
-        outbound: For the messages that answer.
+        outbound: Takes the messages that answer.
         events: Where to put what happened.
 
     Attributes:
-        subscriptions: Ours.
+        subscriptions: Those of this side.
         publications: The peer's subscriptions, by its numbers.
         published: The same, by what events call them.
-        draining: No new streams of the peer's are taken.
+        draining: New streams of the peer are rejected.
         reassembly: Elements of which not all parts are here, each by a number of its own.
 
     """
@@ -157,7 +157,7 @@ class Inbound:
             raise LimitExceeded(f"more than max_stray_frames ({limit}) messages belonged to no stream")
 
     def end_subscription(self, subscription: Subscription, late: int = 0) -> None:
-        """Forget a subscription of ours; `late`: messages that may still come for it, because it was canceled."""
+        """Remove a subscription of this side; `late`: messages that may still come for it, because it was canceled."""
         self._late = MOST_LATE if late > MOST_LATE - self._late else self._late + late
         for serial in subscription.elements.values():
             self.reassembly.drop(serial)
@@ -165,15 +165,31 @@ class Inbound:
         self.subscriptions.end(subscription, late > 0)
 
     def end_publication(self, publication: Publication) -> None:
-        """Forget a subscription of the peer's."""
+        """Remove a subscription of the peer."""
         self._late = min(self._late + CROSSING, MOST_LATE)
         if self.published.pop(publication.id, None) is not None:
             del self.publications[publication.subscriber]
 
     def cancel(self, subscription: Subscription) -> None:
-        """Tell the peer that we want no more, and forget the subscription."""
+        """Cancel a subscription, and remove it."""
         self._outbound.message(Message(Type.CANCEL, subscription.number))
         self.end_subscription(subscription, add(subscription.granted, 2))
+
+    @property
+    def open_streams(self) -> int:
+        """How many streams are open, of both sides."""
+        return self.subscriptions.live + len(self.publications)
+
+    def end_all(self) -> list[int]:
+        """End all streams; return what events call them."""
+        ended = [subscription.id for subscription in self.subscriptions.all()]
+        ended += list(self.published)
+        for subscription in self.subscriptions.all():
+            self.end_subscription(subscription)
+        self.publications.clear()
+        self.published.clear()
+        self.reassembly.clear()
+        return ended
 
     def overdue(self, now: float) -> None:
         """Raise LimitExceeded if an element has been waiting too long for its last part."""
@@ -221,7 +237,7 @@ class Inbound:
         self._events.append(Requested(publication.id, Kind.STREAM, route, payload, publication.credit, True))
 
     def _refusal(self, now: float) -> str:
-        """Return why no new stream of the peer's is taken; empty when it is."""
+        """Return why a new stream of the peer is rejected; empty if it is accepted."""
         settings = self._settings
         if self.draining:
             return "the connection is closing"

@@ -6,6 +6,7 @@ from ..wire.reactivestreams.codec cimport Message, next_head, next_run, packed_r
 from .streams cimport Publication
 
 
+@cython.final
 cdef class Outbound:
     cdef Py_ssize_t _fragment_bytes
     cdef readonly Outbox outbox

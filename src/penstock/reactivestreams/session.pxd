@@ -1,13 +1,30 @@
 import cython
 
 from ..payload cimport Payload, PayloadRun
-from .connection cimport Connection
+from .inbound cimport Inbound
+from .link cimport Link
+from .outbound cimport Outbound
 from .streams cimport Publication, Subscription, add, spend
 
 cdef int OPENED, DRAINING, LEAVING, CLOSED
 
 
-cdef class ReactiveStreamsSession(Connection):
+@cython.final
+cdef class ReactiveStreamsSession:
+    cdef object _settings
+    cdef list _events
+    cdef object _timers
+    cdef Outbound _outbound
+    cdef Inbound _inbound
+    cdef Link _link
+    cdef public bint link_wanted
+    cdef public bytes identity
+
+    cpdef receive(self, bytes data, double now)
+    @cython.locals(pieces=list)
+    cpdef list take_output(self)
+    @cython.locals(happened=list)
+    cpdef list take_events(self)
     @cython.locals(subscription=Subscription)
     cpdef open(self, kind, str route, Payload payload, credit=*, bint done=*, bint endless=*)
     @cython.locals(publication=Publication)

@@ -1,26 +1,48 @@
-"""The verbs: what a session's user may ask of it."""
+"""A session of reactive-streams: what its user may ask of it, and how it ends."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from ..core.timers import TimerTable
 from ..errors import CreditExceeded, LocalError, SessionClosed, StreamClosed, UnsupportedKind
+from ..events import Closed, Event, Failed
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..session import ClientStart
 from ..settings import Settings
 from ..wire.reactivestreams.codec import Message, Type
 from .codes import text_of
-from .connection import CLOSED, DRAINING, LEAVING, OPENED, Connection
+from .inbound import Inbound
+from .lifecycle import CLOSED, DRAINING, LEAVING, OPENED
+from .link import Link
+from .outbound import Outbound
 from .publisher import publisher_of
 from .streams import UNBOUNDED, Publication, add, spend
 
 __all__ = ["ReactiveStreamsSession", "client"]
 
 
-class ReactiveStreamsSession(Connection):
+class ReactiveStreamsSession:
     """A :class:`penstock.session.Session` that speaks reactive-streams-io version 0.
 
-    Make one with :meth:`client` or :meth:`server`. Streams of the peer's have negative numbers.
+    Make one with :meth:`client` or :meth:`server`. Streams of the peer have negative numbers.
+
+    Attributes:
+        link_wanted: See :class:`penstock.session.Session`.
+        identity: Who the peer is, as far as its link proves it.
+
     """
+
+    def __init__(self, settings: Settings, is_client: bool) -> None:
+        self._settings = settings
+        self._events: list[Event] = []
+        self._timers = TimerTable()
+        self._outbound = Outbound(settings)
+        self._inbound = Inbound(settings, self._outbound, self._events)
+        self._link = Link(settings, is_client, self._events, self._timers, self._outbound, self._inbound, self._finish)
+        self.link_wanted = True
+        self.identity = b""
 
     @classmethod
     def client(cls, settings: Settings, setup: Payload) -> ReactiveStreamsSession:
@@ -31,7 +53,7 @@ class ReactiveStreamsSession(Connection):
 
         """
         if setup.data or setup.metadata is not None:
-            raise LocalError("reactive-streams has no place for a set-up payload; leave `setup` out")
+            raise LocalError("reactive-streams has no set-up payload; leave `setup` out")
         return cls(settings, True)
 
     @classmethod
@@ -39,11 +61,77 @@ class ReactiveStreamsSession(Connection):
         """Return a server's session, which waits for clientHello."""
         return cls(settings, False)
 
+    # The link.
+
+    def link_up(self, now: float) -> None:
+        """A link is open; output made from now on belongs on it."""
+        self._link.link_up(now)
+
+    def link_down(self, now: float, error: Exception | None) -> None:
+        """The link is gone; `error` says why unless it ended in order."""
+        self._link.link_down(error)
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Take what the link brought. It may be cut anywhere."""
+        self._link.receive(data, now)
+
+    def progressed(self, now: float) -> None:
+        """Output that had waited has left the link."""
+        self._link.progressed(now)
+
+    def next_timer(self) -> float | None:
+        """Return when to call `handle_timer`, or None. It may be early, never late."""
+        return self._timers.next()
+
+    def handle_timer(self, now: float) -> None:
+        """Do what is due by now."""
+        self._link.handle_timer(now)
+
+    def take_output(self) -> list[bytes]:
+        """Return the bytes to write, in pieces fit for a socket, and forget them."""
+        pieces = self._outbound.outbox.take()
+        if pieces:
+            self._link.said_hello = True
+        return pieces
+
+    def take_events(self) -> list[Event]:
+        """Return what happened since the last call, in order, and forget it."""
+        happened = self._events[:]
+        self._events.clear()
+        return happened
+
+    # Facts; see :class:`penstock.session.Session`.
+
+    linked_at = None
+    excused = False
+    durable = None
+    full = False
+    secret = b""
+    calls_by_streams = True
+
+    @property
+    def open_streams(self) -> int:
+        """How many streams are open, of both sides."""
+        return self._inbound.open_streams
+
+    def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
+        """Nothing: all that a subscriber requests is a stream."""
+
+    def streams(self) -> list[int]:
+        """Return the numbers of the streams that this side opened and that are still open."""
+        return [subscription.id for subscription in self._inbound.subscriptions.all()]
+
+    def is_ours(self, stream_id: int) -> bool:
+        """Return whether a stream of that number is one that this side opens."""
+        return stream_id > 0
+
+    # Verbs.
+
     def open(
         self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False, endless: bool = False
     ) -> int:
         """Open a stream and return its id. See :meth:`penstock.session.Session.open`; a stream's credit may be 0."""
-        if self._state != OPENED:
+        if self._link.state != OPENED:
             raise SessionClosed("the connection is not open for new streams")
         if kind not in (Kind.CALL, Kind.STREAM):
             raise UnsupportedKind(f"reactive-streams has no way to carry {kind.name.lower()}")
@@ -124,17 +212,12 @@ class ReactiveStreamsSession(Connection):
         subscription = self._inbound.subscriptions.of(stream_id)
         if subscription is not None:
             self._inbound.cancel(subscription)
-            self._after()
+            self._link.after()
 
     def credit(self, stream_id: int) -> int:
         """Return how many items `send` may still take; 0 for a stream that is over."""
         publication = self._publication(stream_id)
         return 0 if publication is None else publication.credit
-
-    @property
-    def secret(self) -> bytes:
-        """Nothing: a session cannot be resumed."""
-        return b""
 
     def checkpoint(self, stream_id: int, count: int) -> bytes | None:
         """Return None: this protocol version does not specify reusing state after reconnecting."""
@@ -142,14 +225,6 @@ class ReactiveStreamsSession(Connection):
 
     def commit(self) -> None:
         """Nothing: there is no checkpoint."""
-
-    def streams(self) -> list[int]:
-        """Return the streams that this side opened and that are still open."""
-        return [subscription.id for subscription in self._inbound.subscriptions.all()]
-
-    def is_ours(self, stream_id: int) -> bool:
-        """Return whether a stream of that number is one that this side opens."""
-        return stream_id > 0
 
     def push(self, metadata: bytes, stream_id: int = 0) -> None:
         """Refuse: there is no such thing."""
@@ -161,22 +236,31 @@ class ReactiveStreamsSession(Connection):
 
     def confirm(self) -> None:
         """Ask for a sign that the server has accepted us: its hello, which it sends in any case."""
-        if self._greeted and self._state == OPENED:
-            self._established()
+        if self._link.greeted and self._link.state == OPENED:
+            self._link.establish()
 
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: at once with `error`, else when the streams that are open have ended."""
-        if self._state == CLOSED:
+        if self._link.state == CLOSED:
             return
         if error is not None:
-            if self._state == LEAVING:
+            if self._link.state == LEAVING:
                 self._finish(error)
             else:
-                self._abort(error)
-        elif self._state < DRAINING:
-            self._state = DRAINING
+                self._link.abort(error)
+        elif self._link.state < DRAINING:
+            self._link.move("close()")
             self._inbound.draining = True
-            self._leave_or_give_up(now)
+            self._link.leave_or_give_up(now)
+
+    def _finish(self, error: Exception | None) -> None:
+        """End the session for good; every stream fails first."""
+        self._link.move("finished")
+        reason = error if error is not None else SessionClosed("the connection was closed")
+        self._events += [Failed(stream_id, reason) for stream_id in self._inbound.end_all()]
+        self.link_wanted = False
+        self._events.append(Closed(error))
+        self._timers.clear()
 
     def _publication(self, stream_id: int) -> Publication | None:
         return self._inbound.published.get(stream_id)
@@ -189,7 +273,7 @@ class ReactiveStreamsSession(Connection):
 
     def _end(self, publication: Publication) -> None:
         self._inbound.end_publication(publication)
-        self._after()
+        self._link.after()
 
 
 def client(start: ClientStart) -> ReactiveStreamsSession:

@@ -30,7 +30,7 @@ cdef class Subscriptions:
     cpdef Subscription get(self, number)
     cpdef Subscription of(self, stream_id)
     cpdef end(self, Subscription subscription, bint canceled=*)
-    cdef _forget(self, number)
+    cdef _remove(self, number)
 
 
 cdef class Publication:

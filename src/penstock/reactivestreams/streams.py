@@ -31,7 +31,7 @@ def spend(demand: int, count: int) -> int:
 
 
 class Subscription:
-    """A subscription of ours.
+    """A subscription of this side.
 
     Attributes:
         id: What events call it.
@@ -61,7 +61,7 @@ class Subscription:
 
 
 class Subscriptions:
-    """The subscriptions of ours, each with the lowest number that is free.
+    """The subscriptions of this side, each with the lowest number that is free.
 
     The document lets an id be used again at once; ours is free when its `subscribed` has come as well, so that
     each id waits for one at most.
@@ -115,7 +115,7 @@ class Subscriptions:
         if subscription.over:
             # Only a cancel can have come before it.
             self._canceled.add(number)
-            self._forget(number)
+            self._remove(number)
         return subscription
 
     def precedes_fence(self, number: int) -> bool:
@@ -139,19 +139,19 @@ class Subscriptions:
             if subscription.fenced:
                 if canceled:
                     self._canceled.add(subscription.number)
-                self._forget(subscription.number)
+                self._remove(subscription.number)
 
     def all(self) -> list[Subscription]:
         """Return those that are not over, in the order in which they were opened."""
         return list(self._by_id.values())
 
-    def _forget(self, number: int) -> None:
+    def _remove(self, number: int) -> None:
         del self._table[number]
         heappush(self._free, number)
 
 
 class Publication:
-    """A subscription of the peer's.
+    """A subscription of the peer.
 
     Attributes:
         subscriber: The peer's number for it.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final
 
 from ..errors import FrameError, ProtocolError, ResumeRejected
 from ..session import ServerStart, Session
 from ..settings import Settings
 from ..wire.rsocket.frames import ErrorFrame, ResumeFrame
 from .codes import Code
-from .connection import Connection
 from .detect import detect, is_resume
 from .dialect import DIALECTS, RSOCKET_1_0
 from .handshake import MAX_TOKEN_BYTES
@@ -38,7 +37,7 @@ class RSocketDetector:
     def __init__(
         self,
         settings: Settings,
-        store: SessionStore[Connection] | None = None,
+        store: SessionStore[RSocketSession] | None = None,
         served: Container[str] = frozenset(DIALECTS),
         begin: Callable[..., RSocketSession] = RSocketSession.server,
     ) -> None:
@@ -63,7 +62,7 @@ class RSocketDetector:
         """Take what the link brought. See :meth:`penstock.session.Detector.receive`.
 
         Raises:
-            ProtocolError: These bytes are no RSocket; close the link and answer nothing.
+            ProtocolError: The bytes are not RSocket; close the link and answer nothing.
 
         """
         self._head += data
@@ -97,7 +96,7 @@ class RSocketDetector:
             if self._store is None:
                 # RSocket 1.0, Resuming Operation: a server that cannot resume MUST say so.
                 raise ResumeRejected("this server does not resume sessions")
-            session = cast(RSocketSession, self._store.get(frame.token, self.identity))
+            session = self._store.get(frame.token, self.identity)
             session.resume(frame, now)
         except (FrameError, ResumeRejected) as error:
             self.farewell = codec.frame(ErrorFrame(0, Code.REJECTED_RESUME, str(error).encode()))
@@ -113,7 +112,7 @@ def detectors(start: ServerStart) -> Callable[[], RSocketDetector]:
     if start.messages:
         settings = replace(settings, length_counts_itself=False)
     served = frozenset(DIALECTS if start.protocol == "rsocket" else {start.protocol})
-    store: SessionStore[Connection] | None = None
+    store: SessionStore[RSocketSession] | None = None
     begin: Callable[..., RSocketSession] = RSocketSession.server
     if settings.resume_timeout > 0 and not settings.length_counts_itself:
         if logs is None:

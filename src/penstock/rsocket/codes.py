@@ -51,7 +51,7 @@ def name_of(code: int) -> str:
 
 
 def text_of(data: bytes) -> str:
-    """Return a peer's words as they may be shown: it must not steer terminals, nor forge logs by line breaks."""
+    """Return a peer's text for display, so that it cannot control terminals or forge log lines."""
     return shown_line(data.decode("utf-8", "replace"))
 
 
@@ -75,7 +75,7 @@ def wire_of(error: Exception, first_application_code: int = 0x301) -> tuple[int,
     if isinstance(code, int) and (code in STREAM_CODES or first_application_code <= code < RESERVED_CODE):
         return code, error.data, error.metadata
     if isinstance(code, str) and error.data != error.message.encode():
-        # A word (River has words), which the data tells; see TypedError.
+        # River has codes that are names, which the data holds; see TypedError.
         return Code.APPLICATION_ERROR, error.data, error.metadata
     # A code that no application may send, or a word alone: the text keeps it.
     return Code.APPLICATION_ERROR, str(error).encode(), error.metadata

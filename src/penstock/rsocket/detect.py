@@ -110,12 +110,12 @@ def _four_bytes(head: bytes, settings: Settings) -> Dialect | None:
     return None
 
 
-def _is_v00(octets: bytes, types: Container[int]) -> bool:
+def _is_v00(data: bytes, types: Container[int]) -> bool:
     """Whether these are ReactiveSocket 0.0's version, some flags, one of some types and a stream id."""
-    if len(octets) != 12 or octets[0] != 0 or octets[4] & 0x80:
+    if len(data) != 12 or data[0] != 0 or data[4] & 0x80:
         return False
-    type = int.from_bytes(octets[2:4], "big")
-    return type in types and (type != V00_SETUP[0] or not any(octets[4:]))
+    type = int.from_bytes(data[2:4], "big")
+    return type in types and (type != V00_SETUP[0] or not any(data[4:]))
 
 
 def _may_be_longer(head: bytes) -> bool:

@@ -9,6 +9,7 @@ from typing import Final
 
 from ..kinds import Kind
 from ..wire.codec import Codec
+from ..wire.framing import Deframer
 from ..wire.rsocket.counted import CountedV1
 from ..wire.rsocket.frames import ErrorFrame, FrameType
 from ..wire.rsocket.layouts import RSOCKET_V1
@@ -18,7 +19,7 @@ from ..wire.rsocket.v1 import RSocketV1
 from .codes import Code
 from .extensions.mimes import COMPOSITE, TEXT
 
-__all__ = ["DIALECTS", "ENDLESS", "REACTIVESOCKET_0_0", "REACTIVESOCKET_0_2", "RSOCKET_1_0", "Dialect"]
+__all__ = ["DIALECTS", "ENDLESS", "REACTIVESOCKET_0_0", "REACTIVESOCKET_0_2", "RSOCKET_1_0", "Dialect", "deframer_of"]
 
 ENDLESS: Final = 0
 """The key of the request for a stream that is not expected to complete."""
@@ -135,3 +136,8 @@ REACTIVESOCKET_0_0: Final = Dialect(
 
 DIALECTS: Final = {each.name: each for each in (RSOCKET_1_0, REACTIVESOCKET_0_2, REACTIVESOCKET_0_0)}
 """The dialects by name."""
+
+
+def deframer_of(codec: Codec, limit: int) -> Deframer:
+    """Return what splits the bytes of a link into frames of at most `limit` bytes."""
+    return Deframer(codec.prefix_bytes, limit, codec.header_bytes, codec.counts_itself or None)

@@ -1,28 +1,46 @@
-"""SETUP: what a client says of a connection, and whether a server takes it."""
+"""SETUP: what a client asks of a connection, and whether a server accepts it."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from ..errors import LocalError, SetupRejected
+from ..events import Established
 from ..payload import Payload
 from ..settings import Settings
-from ..wire.rsocket.frames import LEASE, RESUME, Frame, SetupFrame, type_name
+from ..wire.rsocket.frames import LEASE, RESUME, STRICT, Frame, SetupFrame, type_name
 from .codes import Code
 from .dialect import Dialect
+from .extensions.mimes import is_known
 
-__all__ = ["MAX_TOKEN_BYTES", "check", "setup_frame"]
+__all__ = ["MAX_TOKEN_BYTES", "Handshake", "check", "established", "setup_frame"]
 
 CANDIDATE: Final = (0, 2)
 MAX_TOKEN_BYTES: Final = 1_024
-"""Living peers have 16 bytes of token, or the 36 characters of a UUID; a length could say 65,535."""
+"""Common peers have 16 bytes of token, or the 36 characters of a UUID; a length could say 65,535."""
+
+
+class Handshake:
+    """The set-up of a client that can resume, until it knows that the server has read it.
+
+    Attributes:
+        again: The server never had the session: the next link begins with SETUP, not with RESUME.
+        refusal: Why a server refused SETUP when it was sent again, perhaps because it had read the first one.
+
+    """
+
+    __slots__ = ("again", "refusal")
+
+    def __init__(self) -> None:
+        self.again = False
+        self.refusal: SetupRejected | None = None
 
 
 def setup_frame(dialect: Dialect, settings: Settings, payload: Payload, token: bytes | None) -> SetupFrame:
     """Return the SETUP that a client opens a connection with.
 
     Raises:
-        LocalError: A MIME type is no ASCII, or longer than its length byte can say.
+        LocalError: A MIME type is not ASCII, or is longer than 255 characters.
 
     """
     major, minor = dialect.version
@@ -46,11 +64,11 @@ def check(frame: Frame, dialect: Dialect, *, resumable: bool, leases: bool) -> S
     Args:
         frame: The first one.
         dialect: What the peer was recognised to speak.
-        resumable: Whether we resume sessions.
-        leases: Whether we grant leases.
+        resumable: Whether this server resumes sessions.
+        leases: Whether it grants leases.
 
     Raises:
-        SetupRejected: It cannot; the code says why, and is what the ERROR must carry.
+        SetupRejected: The session cannot begin; its code is what the ERROR must carry.
 
     """
     # RSocket 1.0, Connection Establishment: the first frame is SETUP or RESUME, on stream 0.
@@ -73,6 +91,16 @@ def check(frame: Frame, dialect: Dialect, *, resumable: bool, leases: bool) -> S
     if frame.flags & LEASE and not leases:
         raise SetupRejected("this server grants no leases", Code.REJECTED_SETUP)
     return frame
+
+
+def established(setup: SetupFrame, settings: Settings, dialect: Dialect) -> Established:
+    """Return the event that tells a server of the session that `setup` begins."""
+    metadata_mime = setup.metadata_mime.decode("ascii", "replace")
+    data_mime = setup.data_mime.decode("ascii", "replace")
+    # ReactiveSocket 0.2, SETUP Frame: S. It means nothing in RSocket 1.0.
+    strict = not dialect.half_close and bool(setup.flags & STRICT)
+    understood = all(is_known(mime) or mime == settings.data_mime for mime in (metadata_mime, data_mime))
+    return Established(Payload(setup.data, setup.metadata), metadata_mime, data_mime, strict, understood)
 
 
 def _mime(name: str) -> bytes:

@@ -1,18 +1,29 @@
 import cython
 
-from ..core.streams cimport Stream
+from ..core.streams cimport Stream, StreamTable
 from ..events cimport Canceled, Completed, CreditGranted, ItemReceived, Requested, RunReceived
 from ..payload cimport Payload, PayloadRun
 from ..wire.rsocket.frames cimport Frame
 from .extensions.metadata cimport Router
-from .strays cimport Refusing
+from .lease cimport Leases
+from .outbound cimport Outbound
+from .strays cimport Strays
 
 cdef int _PAYLOAD, _REQUEST_N, _CANCEL, _ERROR, _REQUEST_RESPONSE, _REQUEST_CHANNEL, _REQUEST_SUB, _METADATA_PUSH
 cdef int _CALL, _FIRE, _CHANNEL, _COMPLETE, _CANCELED
 cdef int OPEN, COMPLETE, FOLLOWS, NEXT
 
 
-cdef class Inbound(Refusing):
+@cython.final
+cdef class Inbound:
+    cdef object _settings
+    cdef StreamTable _streams
+    cdef Outbound _outbound
+    cdef list _events
+    cdef Leases _leases
+    cdef object _reassembly
+    cdef dict _partials
+    cdef readonly Strays strays
     cdef object _opens
     cdef object _resets
     cdef bint _lenient
@@ -25,6 +36,8 @@ cdef class Inbound(Refusing):
 
     @cython.locals(type=int)
     cpdef frame(self, Frame frame, double now)
+    @cython.locals(type=int)
+    cdef _number(self, Frame frame)
     @cython.locals(stream=Stream, count=Py_ssize_t)
     cpdef run(self, stream_id, PayloadRun run, double now)
     @cython.locals(stream_id="long long")

@@ -1,4 +1,4 @@
-"""What arrives on streams: each frame judged by the state of its stream, and turned into events."""
+"""Frames of streams: each is judged by the state of its stream, and becomes events."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ from ..payload import Payload, PayloadRun
 from ..settings import Settings
 from ..wire.rsocket.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, FrameType
 from .codes import Code, error_of
+from .dialect import Dialect
 from .extensions.metadata import Router
+from .lease import Leases
 from .outbound import Outbound
-from .strays import RATE_SECONDS, Refusing
+from .strays import RATE_SECONDS, Strays
 
 __all__ = ["KINDS", "Inbound"]
 
@@ -57,46 +59,74 @@ _COMPLETE = int(Signal.COMPLETE)
 _CANCELED = int(Signal.CANCEL)
 
 
-class Inbound(Refusing):
+class Inbound:
     """The receiving side of all streams of a session.
 
     Args:
         settings: Limits.
+        dialect: The protocol version.
         streams: The session's streams.
-        outbound: For the frames that answer.
+        outbound: Takes the frames that answer.
         events: Where to put what happened.
+        strays: Takes frames that should not have come.
+        leases: Of the session.
 
     Attributes:
+        strays: The same.
         router: Reads routes; set once the set-up says what metadata is.
-        draining: No new streams of the peer's are taken.
+        draining: New streams of the peer are rejected.
         drafts: The dialect is older than RSocket 1.0.
-        first_draft: It is ReactiveSocket 0.0.
+        first_draft: The dialect is ReactiveSocket 0.0.
 
     """
 
     __slots__ = (
+        "_events",
+        "_leases",
         "_lenient",
         "_max_open_rate",
         "_max_streams",
         "_opens",
+        "_outbound",
+        "_partials",
+        "_reassembly",
         "_resets",
+        "_settings",
+        "_streams",
         "drafts",
         "draining",
         "first_draft",
         "router",
+        "strays",
     )
 
-    def __init__(self, settings: Settings, streams: StreamTable, outbound: Outbound, events: list[Event]) -> None:
-        super().__init__(settings, streams, outbound, events)
+    def __init__(
+        self,
+        settings: Settings,
+        dialect: Dialect,
+        streams: StreamTable,
+        outbound: Outbound,
+        events: list[Event],
+        strays: Strays,
+        leases: Leases,
+    ) -> None:
+        self._settings = settings
+        self._streams = streams
+        self._outbound = outbound
+        self._events = events
+        self._leases = leases
+        self._reassembly = strays.reassembly
+        self._partials = strays.partials
+        self.strays = strays
         self._opens = Rate(2 * settings.max_open_rate, 2.0)
         self._resets = Rate(settings.max_rapid_resets, RATE_SECONDS)
         self._max_streams = settings.max_streams
         self._max_open_rate = settings.max_open_rate
         self._lenient = settings.lenient
-        self.router = Router()
+        self.router = Router(settings.metadata_mime or dialect.metadata_mime, settings.max_metadata_entries)
         self.draining = False
-        self.drafts = False
-        self.first_draft = False
+        self.drafts = not dialect.half_close
+        self.first_draft = dialect.own_ids
 
     def frame(self, frame: Frame, now: float) -> None:
         """Take a frame with a stream id above 0.
@@ -105,6 +135,8 @@ class Inbound(Refusing):
             LimitExceeded: The peer floods us; the session must end.
 
         """
+        if self.first_draft:
+            self._number(frame)
         type = frame.type
         if type == _PAYLOAD:
             self._payload(frame, now)
@@ -121,16 +153,16 @@ class Inbound(Refusing):
             self._events.append(MetadataPushed(frame.stream_id, frame.metadata or b""))
         else:
             # SETUP, LEASE, KEEPALIVE, METADATA_PUSH, RESUME on a stream, or a type to be ignored.
-            self.ignored(frame, now)
-            self._interrupt(frame.stream_id)
+            self.strays.ignored(frame, now)
+            self.strays.interrupt(frame.stream_id)
 
     def run(self, stream_id: int, run: PayloadRun, now: float) -> None:
         """Take consecutive whole items of one stream. Raises LimitExceeded as `frame` does."""
         stream = self._streams.get(stream_id)
         if stream is None or stream.inbound != OPEN:
-            self.stray(now, len(run))
+            self.strays.stray(now, len(run))
             return
-        if stream.kind == _CALL or stream_id in self.partials:
+        if stream.kind == _CALL or stream_id in self._partials:
             for payload in run.payloads():
                 self._payload(Frame(_PAYLOAD, stream_id, NEXT, 0, payload.metadata, payload.data), now)
             return
@@ -138,16 +170,26 @@ class Inbound(Refusing):
         if count > stream.granted:
             if stream.granted:
                 self._events.append(RunReceived(stream_id, run.part(0, stream.granted)))
-            self._overrun(stream)
+            self.strays.overrun(stream)
             return
         stream.granted -= count
         self._events.append(RunReceived(stream_id, run))
+
+    def _number(self, frame: Frame) -> None:
+        """Mark streams of the peer by the sign of their ids.
+
+        ReactiveSocket 0.0, Frame Types: types 0x10 to 0x1F come from a requester. METADATA_PUSH comes from either.
+        """
+        type = frame.type
+        pushed = type == _METADATA_PUSH and self._streams.get(frame.stream_id) is None
+        if _REQUEST_RESPONSE <= type <= _CANCEL or type == _REQUEST_SUB or pushed:
+            frame.stream_id = -frame.stream_id
 
     # Requests.
 
     def _request(self, frame: Frame, now: float) -> None:
         stream_id = frame.stream_id
-        if self.drafts and stream_id in self.partials and frame.type == self.partials[stream_id].head.type:
+        if self.drafts and stream_id in self._partials and frame.type == self._partials[stream_id].head.type:
             # ReactiveSocket 0.2, Request Channel: REQUEST_CHANNEL frames with FOLLOWS are fragments.
             self._continue(stream_id, frame, frame.flags, now)
             return
@@ -155,19 +197,21 @@ class Inbound(Refusing):
         if (
             not self._streams.may_be_theirs(stream_id)
             or self._streams.get(stream_id) is not None
-            or stream_id in self.partials
+            or stream_id in self._partials
         ):
-            self.stray(now)
-            self._interrupt(stream_id)
+            self.strays.stray(now)
+            self.strays.interrupt(stream_id)
         elif self.draining:
-            self._reject(frame, "this side is closing the connection", now)
-        elif self._streams.remote >= self._max_streams or len(self.partials) > self._max_streams:
-            self._reject(frame, f"more than max_streams ({self._settings.max_streams}) streams are open", now)
+            self.strays.reject(frame, "this side is closing the connection", now)
+        elif self._streams.remote >= self._max_streams or len(self._partials) > self._max_streams:
+            self.strays.reject(frame, f"more than max_streams ({self._settings.max_streams}) streams are open", now)
         elif self._max_open_rate and self._opens.hit(now):
-            self._reject(frame, f"streams are opened faster than max_open_rate ({self._settings.max_open_rate}/s)", now)
-        elif self.granting is not None and not self.granting.admit(now):
+            self.strays.reject(
+                frame, f"streams are opened faster than max_open_rate ({self._settings.max_open_rate}/s)", now
+            )
+        elif self._leases.responder is not None and not self._leases.responder.admit(now):
             # RSocket 1.0, Lease Semantics: a request without a lease MUST be answered by ERROR[REJECTED].
-            self._reject(frame, "there is no lease for this request", now)
+            self.strays.reject(frame, "there is no lease for this request", now)
         elif frame.flags & FOLLOWS:
             self._begin(stream_id, frame, now)
         else:
@@ -178,11 +222,11 @@ class Inbound(Refusing):
         stream_id = frame.stream_id
         kind = KINDS[frame.type]
         try:
-            self._check_metadata(payload)
+            self.strays.check_metadata(payload)
             route = self.router.route(payload.metadata)
         except (FrameError, LimitExceeded) as error:
             # The request alone is wrong: the connection is sound.
-            self.stray(now)
+            self.strays.stray(now)
             if kind != _FIRE:
                 self._outbound.error(stream_id, Code.INVALID, str(error).encode())
             return
@@ -216,15 +260,15 @@ class Inbound(Refusing):
         # THREATS 43: COMPLETE with an item but without NEXT is both. What has no flag at all is an item to some peers.
         if not flags & NEXT and (flags & COMPLETE or self._lenient) and (frame.data or frame.metadata is not None):
             flags |= NEXT
-        if stream_id in self.partials:
+        if stream_id in self._partials:
             self._continue(stream_id, frame, flags, now)
             return
         stream = self._streams.get(stream_id)
         if stream is None or stream.inbound != OPEN:
-            self.stray(now)
+            self.strays.stray(now)
         elif flags & FOLLOWS:
             if stream.granted == 0:
-                self._overrun(stream)
+                self.strays.overrun(stream)
             else:
                 self._begin(stream_id, frame, now)
         elif flags & NEXT:
@@ -235,18 +279,18 @@ class Inbound(Refusing):
         elif flags & COMPLETE:
             sending = stream.outbound == OPEN
             if stream.end(_COMPLETE, False):
-                self.forget(stream)
+                self.strays.remove_stream(stream)
             self._events.append(Completed(stream_id))
             if sending and stream.outbound != OPEN:
                 self._events.append(Canceled(stream_id, True))
         else:
             # RSocket 1.0, PAYLOAD Frame: neither NEXT nor COMPLETE means nothing at all.
-            self.stray(now)
+            self.strays.stray(now)
 
     def _item(self, stream: Stream, payload: Payload, done: bool) -> None:
         """Deliver a whole item."""
         if stream.granted == 0:
-            self._overrun(stream)
+            self.strays.overrun(stream)
             return
         stream.granted -= 1
         # RSocket 1.0, Handling the Unexpected 5: the answer to a call is its only one, whatever it says.
@@ -254,7 +298,7 @@ class Inbound(Refusing):
             done = True
         sending = stream.outbound == OPEN
         if done and stream.end(_COMPLETE, False):
-            self.forget(stream)
+            self.strays.remove_stream(stream)
         self._events.append(ItemReceived(stream.id, payload, done))
         if sending and stream.outbound != OPEN:
             # Without half-close, the responder's end is the end of our half, too.
@@ -264,21 +308,21 @@ class Inbound(Refusing):
 
     def _begin(self, stream_id: int, frame: Frame, now: float) -> None:
         try:
-            self.reassembly.begin(stream_id, frame, frame.metadata, frame.data, now)
+            self._reassembly.begin(stream_id, frame, frame.metadata, frame.data, now)
         except LimitExceeded as error:
-            self._drop_partial(stream_id, error)
-        self._make_room()
+            self.strays.drop_partial(stream_id, error)
+        self.strays.make_room()
 
     def _continue(self, stream_id: int, frame: Frame, flags: int, now: float) -> None:
         try:
-            self.reassembly.add(stream_id, frame.metadata, frame.data)
+            self._reassembly.add(stream_id, frame.metadata, frame.data)
         except LimitExceeded as error:
-            self._drop_partial(stream_id, error)
+            self.strays.drop_partial(stream_id, error)
             return
         if flags & FOLLOWS:
-            self._make_room()
+            self.strays.make_room()
             return
-        partial = self.reassembly.finish(stream_id)
+        partial = self._reassembly.finish(stream_id)
         head = partial.head
         payload = partial.payload()
         if head.type != _PAYLOAD:
@@ -295,11 +339,11 @@ class Inbound(Refusing):
     def _request_n(self, frame: Frame, now: float) -> None:
         stream = self._streams.get(frame.stream_id)
         if stream is None or stream.outbound != OPEN or stream.kind == _CALL:
-            self.stray(now)
-            self._interrupt(frame.stream_id)
+            self.strays.stray(now)
+            self.strays.interrupt(frame.stream_id)
         elif frame.request_n == 0:
             # RSocket 1.0, REQUEST_N Frame: the value MUST be more than 0.
-            self.refuse(stream, Code.INVALID, ProtocolError("request-n must be more than 0"))
+            self.strays.refuse(stream, Code.INVALID, ProtocolError("request-n must be more than 0"))
         else:
             count = min(frame.request_n, MAX_REQUEST_N)
             stream.credit = add(stream.credit, count)
@@ -308,23 +352,23 @@ class Inbound(Refusing):
     def _cancel(self, stream_id: int, metadata: bytes | None, now: float) -> None:
         stream = self._streams.get(stream_id)
         if stream is None:
-            if stream_id in self.partials:
+            if stream_id in self._partials:
                 # RSocket 1.0, Fragmentation: CANCEL may come before the last fragment.
-                self.reassembly.drop(stream_id)
-            self.stray(now)
+                self._reassembly.drop(stream_id)
+            self.strays.stray(now)
             return
         if not stream.ours and now - stream.opened < RAPID and self._resets.hit(now):
             limit = self._settings.max_rapid_resets
             raise LimitExceeded(f"more than max_rapid_resets ({limit}) streams were canceled as soon as opened")
         over = stream.end(_CANCELED, False)
         if over:
-            self.forget(stream)
+            self.strays.remove_stream(stream)
         self._events.append(Canceled(stream_id, over, metadata))
 
     def _error(self, frame: Frame, now: float) -> None:
         stream = self._streams.get(frame.stream_id)
         if stream is None or not isinstance(frame, ErrorFrame):
-            self.reassembly.drop(frame.stream_id)
-            self.stray(now)
+            self._reassembly.drop(frame.stream_id)
+            self.strays.stray(now)
             return
-        self._fail(stream, error_of(frame.code, frame.data, frame.metadata))
+        self.strays.fail(stream, error_of(frame.code, frame.data, frame.metadata))

@@ -2,16 +2,46 @@ import cython
 
 from ..payload cimport PayloadRun
 from ..wire.codec cimport Codec
-from ..wire.rsocket.frames cimport Frame
 from ..wire.framing cimport Deframer
-from .connection cimport Connection
+from ..wire.rsocket.frames cimport Frame
+from .control cimport Control
+from .inbound cimport Inbound
+from .lifecycle cimport Lifecycle
+from .outbound cimport Outbound
+from .strays cimport Strays
 
-cdef int _FIRST_COUNTED, _LAST_COUNTED, _REQUEST_RESPONSE, _CANCEL, _REQUEST_SUB
-cdef int UP, RESUMING, DOWN, NEW, CLOSED
+cdef int _FIRST_COUNTED, _LAST_COUNTED
+cdef int NEW, CLOSED
+cdef int DOWN, HANDSHAKING, UP
 
 
-cdef class Links(Connection):
+@cython.final
+cdef class Link:
+    cdef object _settings
+    cdef object _version
+    cdef bint _is_client
+    cdef Lifecycle _life
+    cdef list _events
+    cdef object _timers
+    cdef Codec _codec
+    cdef Outbound _outbound
+    cdef Inbound _inbound
+    cdef Strays _strays
+    cdef Control _control
+    cdef object _keepalive
+    cdef object _sessions
+    cdef object _session
+    cdef object _finish
+    cdef object _wear
+    cdef Deframer _deframer
+    cdef long long _repeated
+    cdef readonly int state
+
     cpdef receive(self, bytes data, double now)
-    @cython.locals(deframer=Deframer, codec=Codec, buffer=bytes, start=Py_ssize_t, run=PayloadRun, frame=Frame)
+    cdef _after(self)
+    @cython.locals(
+        deframer=Deframer, codec=Codec, buffer=bytes, start=Py_ssize_t, life=Lifecycle, run=PayloadRun, frame=Frame
+    )
     cdef _receive_frame(self, double now)
-    cdef _number(self, Frame frame)
+    cdef bint _handshake_frame(self, Frame frame, double now) except -1
+    cdef _pass_over(self, long long size)

@@ -5,6 +5,7 @@ from ..payload cimport Payload, PayloadRun
 from ..wire.codec cimport Codec
 
 
+@cython.final
 cdef class Outbound:
     cdef public Codec codec
     cdef public Py_ssize_t fragment_bytes

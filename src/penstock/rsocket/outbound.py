@@ -118,7 +118,7 @@ class Outbound:
 
     def error(self, stream_id: int, code: int, data: bytes, metadata: bytes | None = None) -> None:
         """Send ERROR on a stream. Raises LocalError where the dialect has no metadata there."""
-        # An error is words, not a payload: there are no fragments of it.
+        # An error is text, not a payload: it is not fragmented.
         frame = ErrorFrame(stream_id, code, data[: self.fragment_bytes], 0, metadata)
         self._count(self.codec.frame(frame), 1)
 

@@ -6,6 +6,7 @@ The first record of a log holds the whole session; each of the others holds what
 from __future__ import annotations
 
 from collections.abc import Iterable
+from hashlib import sha256
 from typing import Final
 
 import msgspec
@@ -25,6 +26,7 @@ __all__ = [
     "Record",
     "Retained",
     "decode_record",
+    "digest",
     "encode_record",
 ]
 
@@ -184,3 +186,8 @@ class Retained:
         while deframer.next():
             body = deframer.buffer[deframer.start : deframer.end]
             self.replay.keep(prefixed(body, prefix_bytes), len(body), True)
+
+
+def digest(identity: bytes) -> bytes:
+    """Return what is kept of an identity."""
+    return sha256(identity).digest()

@@ -13,11 +13,20 @@ import msgspec
 
 from ..checkpoints import before, compose, dissect
 from ..core.ends import Ends
-from ..core.fragments import Partial
-from ..core.streams import Stream
+from ..core.fragments import Partial, Reassembly
+from ..core.halves import OPEN
+from ..core.replay import Replay
+from ..core.streams import Stream, StreamTable
 from ..errors import LocalError, ResumeRejected, SetupRejected
-from ..wire.rsocket.frames import Frame
+from ..kinds import Kind
+from ..settings import Settings
+from ..wire.codec import Codec
+from ..wire.framing import MAX_FRAME_BYTES, prefixed
+from ..wire.rsocket.frames import Frame, FrameType
 from .codes import Code
+from .dialect import deframer_of
+from .lifecycle import OPENED, Lifecycle
+from .outbound import Outbound
 
 __all__ = [
     "VERSION",
@@ -27,6 +36,8 @@ __all__ = [
     "StreamState",
     "decode_checkpoint",
     "encode_checkpoint",
+    "restore",
+    "take_checkpoint",
 ]
 
 SessionT = TypeVar("SessionT")
@@ -36,7 +47,7 @@ TOKEN_BYTES: Final = 16
 
 
 class StreamState(msgspec.Struct, array_like=True):
-    """An open stream of ours."""
+    """A stream that this side opened and that is open."""
 
     id: int
     kind: int
@@ -113,7 +124,7 @@ def decode_checkpoint(data: bytes) -> Checkpoint:
     """Return the checkpoint that `data` holds.
 
     Raises:
-        LocalError: It holds none, or one of a later version.
+        LocalError: It is not a checkpoint, or one of a later version.
 
     """
     public, private = dissect(data)
@@ -127,6 +138,90 @@ def decode_checkpoint(data: bytes) -> Checkpoint:
     checkpoint.sent -= sum(map(len, frames))
     checkpoint.retained = frames + checkpoint.retained
     return checkpoint
+
+
+def take_checkpoint(
+    life: Lifecycle,
+    outbound: Outbound,
+    streams: StreamTable,
+    partials: dict[int, Partial],
+    stream_id: int,
+    count: int,
+) -> bytes | None:
+    """Return what a new process needs to go on with a client's session; None if it cannot be resumed.
+
+    Args:
+        life: It says what was received, and from now on reports only what is committed.
+        outbound: It holds what the server may not have received.
+        streams: What is open.
+        partials: Items that are not whole yet, by stream.
+        stream_id: The stream of which more items will be requested when the checkpoint is safe.
+        count: How many items; 0 for none.
+
+    """
+    replay = outbound.replay
+    stream = streams.get(stream_id)
+    if replay is None or life.token is None or life.state != OPENED:
+        return None
+    life.reported = max(life.reported, 0)
+    codec = outbound.codec
+    retained = _split(codec, replay.since(replay.first))
+    state = [StreamState.of(each) for each in streams.all() if each.ours]
+    if stream is not None and stream.inbound == OPEN and count > 0:
+        # The request that `commit` will send: the server may have it, or not, when this is read.
+        retained.append(codec.request_n_frame(stream_id, count)[codec.prefix_bytes :])
+        for each in state:
+            each.granted += count if each.id == stream_id else 0
+    secrets = len(retained)
+    # Of all frames, only REQUEST_N is sure to hold no secret.
+    while secrets and codec.decode(retained[secrets - 1], 0, len(retained[secrets - 1])).type == FrameType.REQUEST_N:
+        secrets -= 1
+    checkpoint = Checkpoint(
+        version=VERSION,
+        received=life.received,
+        sent=replay.first,
+        retained=retained,
+        next_id=streams.next_id,
+        streams=state,
+        partials=[PartialState.of(id, partial) for id, partial in partials.items()],
+    )
+    return encode_checkpoint(checkpoint, secrets)
+
+
+def _split(codec: Codec, pieces: list[bytes]) -> list[bytes]:
+    """Return the frames in `pieces`, which are whole, without their lengths."""
+    deframer = deframer_of(codec, MAX_FRAME_BYTES)
+    deframer.feed(b"".join(pieces))
+    frames: list[bytes] = []
+    while deframer.next():
+        frames.append(deframer.buffer[deframer.start : deframer.end])
+    return frames
+
+
+def restore(
+    checkpoint: Checkpoint,
+    settings: Settings,
+    life: Lifecycle,
+    outbound: Outbound,
+    streams: StreamTable,
+    reassembly: Reassembly,
+) -> None:
+    """Give the parts of a new session what `checkpoint` holds for them."""
+    life.move("restored")
+    life.received = life.reported = checkpoint.received
+    prefix_bytes = outbound.prefix_bytes
+    replay = Replay(settings.resume_bytes, prefix_bytes, checkpoint.sent)
+    for body in checkpoint.retained:
+        replay.keep(prefixed(body, prefix_bytes), len(body), True)
+    outbound.replay = replay
+    outbound.position = replay.end
+    streams.next_id = checkpoint.next_id
+    for state in checkpoint.streams:
+        stream = streams.restore(state.id, Kind(state.kind))
+        stream.inbound, stream.outbound = state.inbound, state.outbound
+        stream.granted, stream.credit = state.granted, state.credit
+    for partial in checkpoint.partials:
+        reassembly.begin(partial.stream_id, partial.head(), partial.metadata, partial.data, 0.0)
 
 
 class SessionStore(Generic[SessionT]):
@@ -164,7 +259,7 @@ class SessionStore(Generic[SessionT]):
         """Return the session of that token, for the peer that began it.
 
         Raises:
-            ResumeRejected: There is none, or it is somebody else's: which of the two is nobody's business.
+            ResumeRejected: There is none, or it is another client's: the error does not tell which.
 
         """
         found = self._find(token)
@@ -177,8 +272,8 @@ class SessionStore(Generic[SessionT]):
         """Keep `session`, which an earlier process began."""
         self._sessions[token] = identity, session
 
-    def forget(self, token: bytes, error: Exception | None = None) -> None:
-        """Forget the session of that token, which has ended; `error` says why, if not in order."""
+    def remove(self, token: bytes, error: Exception | None = None) -> None:
+        """Remove the session of that token, which has ended; `error` says why, if not in order."""
         found = self._sessions.pop(token, None)
         if found is not None:
             self._ends.note(token, found[0], error)

@@ -1,16 +1,43 @@
 import cython
 
-from ..core.streams cimport Stream
+from ..core.streams cimport Stream, StreamTable
 from ..payload cimport Payload, PayloadRun
-from .link cimport Links
+from .control cimport Control
+from .inbound cimport Inbound
+from .lease cimport Leases
+from .lifecycle cimport Lifecycle
+from .link cimport Link
+from .outbound cimport Outbound
+from .strays cimport Strays
 
-cdef int OPEN, OPENED, DRAINING, ENDLESS
+cdef int OPEN, OPENED, DRAINING, CLOSED, ENDLESS
 cdef int _COMPLETE, _FAIL, _CANCELED
-cdef int _CALL, _FIRE, _STREAM, _UPLOAD, _CHANNEL, _REQUEST_N
+cdef int _CALL, _FIRE, _STREAM, _UPLOAD, _CHANNEL, _METADATA_PUSH
 
 
-cdef class RSocketSession(Links):
-    @cython.locals(stream=Stream)
+cdef class RSocketSession:
+    cdef object _settings
+    cdef object _dialect
+    cdef bint _is_client
+    cdef bint _own_ids
+    cdef object _store
+    cdef Lifecycle _life
+    cdef list _events
+    cdef object _timers
+    cdef StreamTable _streams
+    cdef Outbound _outbound
+    cdef Leases _leases
+    cdef Strays _strays
+    cdef Inbound _inbound
+    cdef Control _control
+    cdef Link _link
+    cdef object _promised
+    cdef public bint link_wanted
+
+    cpdef receive(self, bytes data, double now)
+    cpdef list take_output(self)
+    @cython.locals(events=list, taken=list)
+    cpdef list take_events(self)
     @cython.locals(stream=Stream, count=Py_ssize_t)
     cpdef send_run(self, stream_id, PayloadRun run, Py_ssize_t start=*)
     @cython.locals(stream=Stream, flags=int, metadata=bytes, request_n="long long")

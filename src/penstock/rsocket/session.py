@@ -1,11 +1,13 @@
-"""The RSocket engine's verbs: what a session's user may ask of it, in any dialect of the family."""
+"""A session of the RSocket family: what its user may ask of it, and how it ends."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..core.credit import MAX_REQUEST_N
-from ..core.halves import OPEN, Signal
-from ..core.replay import Replay
-from ..core.streams import Stream
+from ..core.halves import DONE, OPEN, Signal
+from ..core.streams import Stream, StreamTable
+from ..core.timers import TimerTable
 from ..errors import (
     CreditExceeded,
     LeaseMissing,
@@ -15,25 +17,22 @@ from ..errors import (
     StreamClosed,
     UnsupportedKind,
 )
+from ..events import Closed, Event, Failed
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
-from ..session import ClientStart
+from ..session import ClientStart, Durable
 from ..settings import Settings
-from ..wire.framing import MAX_FRAME_BYTES, prefixed
-from ..wire.rsocket.frames import COMPLETE, RESPOND, Frame, FrameType, KeepaliveFrame
+from ..wire.rsocket.frames import COMPLETE, RESPOND, Frame, FrameType, KeepaliveFrame, ResumeFrame
 from .codes import Code, wire_of
-from .connection import CLOSED, DRAINING, OPENED, Connection
+from .control import Control
 from .dialect import DIALECTS, ENDLESS, RSOCKET_1_0, Dialect
-from .link import Links
-from .resume import (
-    VERSION,
-    Checkpoint,
-    PartialState,
-    SessionStore,
-    StreamState,
-    decode_checkpoint,
-    encode_checkpoint,
-)
+from .inbound import Inbound
+from .lease import Leases
+from .lifecycle import CLOSED, DRAINING, OPENED, Lifecycle
+from .link import Link
+from .outbound import Outbound
+from .resume import Checkpoint, SessionStore, decode_checkpoint, restore, take_checkpoint
+from .strays import Strays
 
 __all__ = ["RSocketSession", "client"]
 
@@ -45,14 +44,48 @@ _FIRE = int(Kind.FIRE)
 _STREAM = int(Kind.STREAM)
 _UPLOAD = int(Kind.UPLOAD)
 _CHANNEL = int(Kind.CHANNEL)
-_REQUEST_N = int(FrameType.REQUEST_N)
+_METADATA_PUSH = int(FrameType.METADATA_PUSH)
 
 
-class RSocketSession(Links):
+class RSocketSession:
     """A :class:`penstock.session.Session` that speaks RSocket.
 
     Make one with :meth:`client`, :meth:`server` or :meth:`restore`.
+
+    Attributes:
+        link_wanted: See :class:`penstock.session.Session`.
+
     """
+
+    def __init__(
+        self,
+        settings: Settings,
+        dialect: Dialect,
+        is_client: bool,
+        token: bytes | None,
+        store: SessionStore[RSocketSession] | None,
+        setup: Payload,
+    ) -> None:
+        self._settings = settings
+        self._dialect = dialect
+        self._is_client = is_client
+        self._own_ids = dialect.own_ids
+        self._store = store
+        self._life = life = Lifecycle(token)
+        self._events: list[Event] = []
+        self._timers = timers = TimerTable()
+        first_id = 1 if is_client == (settings.client_ids == "odd") else 2
+        self._streams = streams = StreamTable(first_id, dialect.own_ids, dialect.half_close)
+        self._outbound = outbound = Outbound(dialect.codec(), settings.fragment_bytes, dialect.cuts_requests)
+        self._leases = leases = Leases(timers)
+        self._strays = Strays(settings, streams, outbound, self._events, leases)
+        self._inbound = inbound = Inbound(settings, dialect, streams, outbound, self._events, self._strays, leases)
+        shared = settings, dialect, is_client, life, self._events, timers, outbound, inbound
+        self._control = Control(*shared, streams, leases, setup, self._finish)
+        self._link = Link(*shared, self._control, store, self, self._finish)
+        # The position, the stream and the request that the last checkpoint covers, until it is committed.
+        self._promised: tuple[int, int, int] | None = None
+        self.link_wanted = True
 
     @classmethod
     def client(
@@ -60,21 +93,119 @@ class RSocketSession(Links):
     ) -> RSocketSession:
         """Return a client's session, which sends `setup` as soon as a link is up.
 
-        Args:
-            settings: Limits and timeouts.
-            setup: What to say to the server.
-            dialect: The protocol version.
-            token: At least 16 random bytes, for a session that can be resumed; else None.
-
+        A session that can be resumed needs a `token` of at least 16 random bytes.
         """
         return cls(settings, dialect, True, token, None, setup)
 
     @classmethod
     def server(
-        cls, settings: Settings, dialect: Dialect = RSOCKET_1_0, store: SessionStore[Connection] | None = None
+        cls, settings: Settings, dialect: Dialect = RSOCKET_1_0, store: SessionStore[RSocketSession] | None = None
     ) -> RSocketSession:
         """Return a server's session, which waits for SETUP; with a `store`, its client may resume it."""
         return cls(settings, dialect, False, None, store, Payload())
+
+    @classmethod
+    def restore(cls, settings: Settings, data: bytes, secret: bytes, dialect: Dialect = RSOCKET_1_0) -> RSocketSession:
+        """Return the client's session that :meth:`checkpoint` described, as `data`; it resumes when a link is up.
+
+        Its `secret` is that of the earlier session. Raises LocalError if `data` is not a checkpoint.
+        """
+        checkpoint = decode_checkpoint(data)
+        session = cls(settings, dialect, True, secret, None, Payload())
+        session.restore_from(checkpoint)
+        return session
+
+    def restore_from(self, checkpoint: Checkpoint) -> None:
+        """Take over the state of `checkpoint`, instead of a set-up."""
+        self._control.handshake = None
+        restore(checkpoint, self._settings, self._life, self._outbound, self._streams, self._strays.reassembly)
+
+    @property
+    def identity(self) -> bytes:
+        """Who the client is, as far as its link proves it."""
+        return self._life.identity
+
+    @identity.setter
+    def identity(self, identity: bytes) -> None:
+        self._life.identity = identity
+
+    def link_up(self, now: float) -> None:
+        """A link is open; output made from now on belongs on it."""
+        self._link.link_up(now)
+
+    def link_down(self, now: float, error: Exception | None) -> None:
+        """The link is gone; `error` says why unless it ended in order."""
+        self._link.link_down(now, error)
+
+    def resume(self, frame: ResumeFrame, now: float) -> None:
+        """Go on over a new link. See :meth:`penstock.rsocket.link.Link.resume`."""
+        self._link.resume(frame, now)
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Take what the link brought. It may be cut anywhere."""
+        self._link.receive(data, now)
+
+    def progressed(self, now: float) -> None:
+        """Output that had waited has left the link."""
+        self._link.progressed(now)
+
+    def next_timer(self) -> float | None:
+        """Return when to call `handle_timer`, or None. It may be early, never late."""
+        return self._timers.next()
+
+    def handle_timer(self, now: float) -> None:
+        """Do what is due by now."""
+        self._link.handle_timer(now)
+
+    def take_output(self) -> list[bytes]:
+        """Return the bytes to write, in pieces fit for a socket, and forget them."""
+        return self._outbound.outbox.take()
+
+    def take_events(self) -> list[Event]:
+        """Return what happened since the last call, in order, and forget it."""
+        events = self._events
+        if not events:
+            return events
+        taken = events[:]
+        events.clear()
+        return taken
+
+    # Facts; see :class:`penstock.session.Session`.
+
+    linked_at = None
+    excused = False
+    calls_by_streams = False
+
+    @property
+    def durable(self) -> Durable | None:
+        """None: this session ends with its process."""
+        return None
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more should be read: never, because credit bounds what comes."""
+        return False
+
+    @property
+    def secret(self) -> bytes:
+        """The session's token; empty where it has none."""
+        return self._life.token or b""
+
+    @property
+    def open_streams(self) -> int:
+        """How many streams are open, of both sides."""
+        return len(self._streams)
+
+    def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
+        """Nothing: a request says what it is."""
+
+    def streams(self) -> list[int]:
+        """Return the numbers of the streams that this side opened and that are still open."""
+        return [stream.id for stream in self._streams.all() if stream.ours]
+
+    def is_ours(self, stream_id: int) -> bool:
+        """Return whether a stream of that number is one that this side opens."""
+        return not self._streams.may_be_theirs(stream_id)
 
     # Verbs.
 
@@ -82,16 +213,16 @@ class RSocketSession(Links):
         self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False, endless: bool = False
     ) -> int:
         """Open a stream and return its id. See :meth:`penstock.session.Session.open`."""
-        if self._state != OPENED:
+        if self._life.state != OPENED:
             raise SessionClosed("the connection is not open for new streams")
         type = self._dialect.requests.get(ENDLESS if endless else kind)
         if type is None:
             raise UnsupportedKind(f"{self._dialect.name} has no way to carry {kind.name.lower()}")
         if credit < 1 and (kind == _STREAM or kind == _CHANNEL):
             raise LocalError(f"{kind.name.lower()} needs a credit of at least 1, not {credit}")
-        if self._honoring is not None and not self._honoring.take():
-            raise LeaseMissing("the peer has given no leave for another request; wait for its next lease")
-        metadata = self._router.metadata(route, payload.metadata)
+        if self._leases.requester is not None and not self._leases.requester.take():
+            raise LeaseMissing("the peer has not granted a lease for another request; wait for its next lease")
+        metadata = self._inbound.router.metadata(route, payload.metadata)
         if metadata is not payload.metadata:
             payload = Payload(payload.data, metadata)
         stream = self._streams.open_ours(kind)
@@ -178,7 +309,7 @@ class RSocketSession(Links):
         stream = self._streams.get(stream_id)
         if stream is not None and stream.inbound == OPEN:
             self._outbound.cancel(stream_id, metadata)
-            self._inbound.expect_late(stream)
+            self._strays.expect_late(stream)
             self._end(stream, _CANCELED)
 
     def credit(self, stream_id: int) -> int:
@@ -188,11 +319,15 @@ class RSocketSession(Links):
 
     def push(self, metadata: bytes, stream_id: int = 0) -> None:
         """Send metadata that belongs to the whole connection, or to a stream."""
-        if self._state != OPENED:
+        if self._life.state != OPENED:
             raise SessionClosed("the connection is closing")
         if stream_id and not self._own_ids:
             raise UnsupportedKind(f"{self._dialect.name} pushes metadata to connections alone, not to streams")
-        self._outbound.control(Frame(FrameType.METADATA_PUSH, stream_id, 0, 0, metadata))
+        self._outbound.control(Frame(_METADATA_PUSH, stream_id, 0, 0, metadata))
+
+    def confirm(self) -> None:
+        """Ask the server for a sign that it has accepted the set-up: `Established` follows, or `Closed`."""
+        self._control.confirm()
 
     def rehandshake(self, now: float) -> None:
         """Refuse: the set-up comes once, or again by a new session."""
@@ -200,119 +335,50 @@ class RSocketSession(Links):
 
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: at once with `error`, else when the streams that are open have ended."""
-        if self._state == CLOSED:
+        if self._life.state == CLOSED:
             return
         if error is not None:
             refusal = error.code if isinstance(error, SetupRejected) else None
-            self._abort(error, refusal if isinstance(refusal, int) else Code.CONNECTION_ERROR)
+            self._control.abort(error, refusal if isinstance(refusal, int) else Code.CONNECTION_ERROR)
             return
         # RSocket 1.0, Error Codes: CONNECTION_CLOSE lets streams end and new ones be refused. It is said
         # when they have ended, because many peers drop everything as soon as they read it.
-        self._state = DRAINING
+        self._life.move("close()")
         self._inbound.draining = True
-        self._after()
-
-    # Checkpoints.
+        self._control.close_if_done()
 
     def checkpoint(self, stream_id: int, count: int) -> bytes | None:
         """Return what a new process needs to go on; see :meth:`penstock.session.Session.checkpoint`."""
-        replay = self._outbound.replay
-        stream = self._streams.get(stream_id)
-        if replay is None or self._token is None or self._state != OPENED:
-            return None
-        self._reported = max(self._reported, 0)
-        retained = self._retained(replay)
-        state = [StreamState.of(each) for each in self._streams.all() if each.ours]
-        if stream is not None and stream.inbound == OPEN and count > 0:
-            # The request that `commit` will send: the server may have it, or not, when this is read.
-            retained.append(self._codec.request_n_frame(stream_id, count)[self._codec.prefix_bytes :])
-            for each in state:
-                each.granted += count if each.id == stream_id else 0
-        self._promised = (self._received, stream_id, count)
-        return encode_checkpoint(
-            Checkpoint(
-                version=VERSION,
-                received=self._received,
-                sent=replay.first,
-                retained=retained,
-                next_id=self._streams.next_id,
-                streams=state,
-                partials=[PartialState.of(id, partial) for id, partial in self._inbound.reassembly.partials.items()],
-            ),
-            self._secrets(retained),
-        )
-
-    def _retained(self, replay: Replay) -> list[bytes]:
-        """Return the frames that the server may not have, without their lengths."""
-        deframer = self._new_deframer(MAX_FRAME_BYTES)
-        deframer.feed(b"".join(replay.since(replay.first)))
-        frames: list[bytes] = []
-        while deframer.next():
-            frames.append(deframer.buffer[deframer.start : deframer.end])
-        return frames
-
-    def _secrets(self, retained: list[bytes]) -> int:
-        """Return how many frames lead up to the last one that may hold a secret: only REQUEST_N holds none for sure."""
-        count = len(retained)
-        while count and self._codec.decode(retained[count - 1], 0, len(retained[count - 1])).type == _REQUEST_N:
-            count -= 1
-        return count
+        found = take_checkpoint(self._life, self._outbound, self._streams, self._strays.partials, stream_id, count)
+        if found is not None:
+            self._promised = self._life.received, stream_id, count
+        return found
 
     def commit(self) -> None:
         """What the last checkpoint covers is safe: tell the peer. See :meth:`penstock.session.Session.commit`."""
         if self._promised is None:
             return
-        self._reported, stream_id, count = self._promised
+        self._life.reported, stream_id, count = self._promised
         self._promised = None
         if count > 0:
             self.request(stream_id, count)
-        self._outbound.control(KeepaliveFrame(RESPOND if self._is_client else 0, self._reported))
+        self._outbound.control(KeepaliveFrame(RESPOND if self._is_client else 0, self._life.reported))
 
-    @classmethod
-    def restore(cls, settings: Settings, data: bytes, secret: bytes, dialect: Dialect = RSOCKET_1_0) -> RSocketSession:
-        """Return the client's session that `checkpoint` described; it resumes as soon as a link is up.
-
-        Args:
-            settings: Limits and timeouts.
-            data: What :meth:`checkpoint` returned.
-            secret: The session's :attr:`secret`.
-            dialect: The protocol version.
-
-        Raises:
-            LocalError: `data` is no checkpoint.
-
-        """
-        checkpoint = decode_checkpoint(data)
-        session = cls(settings, dialect, True, secret, None, Payload())
-        session.restore_from(checkpoint)
-        return session
-
-    def restore_from(self, checkpoint: Checkpoint) -> None:
-        """Take the state of `checkpoint` over, instead of a set-up."""
-        self._state = OPENED
-        self._unheard = False
-        self._received = self._reported = checkpoint.received
-        prefix_bytes = self._codec.prefix_bytes
-        replay = Replay(self._settings.resume_bytes, prefix_bytes, checkpoint.sent)
-        for body in checkpoint.retained:
-            replay.keep(prefixed(body, prefix_bytes), len(body), True)
-        self._outbound.replay = replay
-        self._outbound.position = replay.end
-        self._streams.next_id = checkpoint.next_id
-        for state in checkpoint.streams:
-            stream = self._streams.restore(state.id, Kind(state.kind))
-            stream.inbound, stream.outbound = state.inbound, state.outbound
-            stream.granted, stream.credit = state.granted, state.credit
-        for partial in checkpoint.partials:
-            self._inbound.reassembly.begin(partial.stream_id, partial.head(), partial.metadata, partial.data, 0.0)
-
-    def streams(self) -> list[int]:
-        """Return the numbers of the streams that this side opened and that are still open."""
-        return [stream.id for stream in self._streams.all() if stream.ours]
-
-    def is_ours(self, stream_id: int) -> bool:
-        """Return whether a stream of that number is one that this side opens."""
-        return not self._streams.may_be_theirs(stream_id)
+    def _finish(self, error: Exception | None) -> None:
+        """End the session for good; every stream fails first."""
+        life = self._life
+        life.move("finished")
+        if self._store is not None and life.token is not None:
+            self._store.remove(life.token, error)
+        reason = error if error is not None else SessionClosed("the connection was closed")
+        for stream in self._streams.all():
+            stream.inbound = stream.outbound = DONE
+            self._strays.remove_stream(stream)
+            self._events.append(Failed(stream.id, reason))
+        self._strays.reassembly.clear()
+        self.link_wanted = False
+        self._events.append(Closed(error))
+        self._timers.clear()
 
     def _sending(self, stream_id: int) -> Stream:
         stream = self._streams.get(stream_id)
@@ -325,10 +391,10 @@ class RSocketSession(Links):
         if stream.end(signal, True):
             if receiving and signal == _COMPLETE:
                 # There is no half-close: what the requester sends before it hears of this is no offence.
-                self._inbound.expect_late(stream)
-            self._inbound.forget(stream)
-            if self._state == DRAINING:
-                self._after()
+                self._strays.expect_late(stream)
+            self._strays.remove_stream(stream)
+            if self._life.state == DRAINING:
+                self._control.close_if_done()
 
 
 def client(start: ClientStart) -> RSocketSession:

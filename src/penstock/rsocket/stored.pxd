@@ -3,6 +3,8 @@ import cython
 from ..core.streams cimport Stream
 from .session cimport RSocketSession
 
+cdef int CLOSED, OPENED
+
 
 cdef class StoredSession(RSocketSession):
     cdef object _log
@@ -25,6 +27,7 @@ cdef class StoredSession(RSocketSession):
     cdef list _ready_output
     cdef list _ready_events
 
+    cpdef receive(self, bytes data, double now)
     cpdef list take_output(self)
     @cython.locals(events=list, ready=list, waiting=Py_ssize_t)
     cpdef list take_events(self)

@@ -1,17 +1,16 @@
-"""A server's session that outlives its process: nothing leaves before all that resuming needs is durable.
+"""A server's session that outlives its process: nothing is sent before all that resuming needs is durable.
 
-The law of this file: what the peer may learn of, a frame of ours or a position that we report, is in the log first;
-and so is a request before its handler begins. What a process that was killed had not written down, nobody knows of.
+Invariant: a frame that is sent and a position that is reported are in the log first, and so is a request before its
+handler begins. Nobody has heard of what a killed process had not written.
 
-Nobody waits while the disk is written, though. What there is to say by then is one record, whose output and requests
-are held until it is durable; what comes up meanwhile is the next record.
+Writing does not block. What there is to send becomes one record, whose output and requests are held until it is
+durable; what comes meanwhile becomes the next record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from hashlib import sha256
 from typing import Final, NamedTuple
 
 from ..core.halves import OPEN
@@ -23,18 +22,19 @@ from ..kinds import Kind
 from ..payload import Payload
 from ..session import Run, SessionLog
 from ..settings import Settings
-from ..wire.rsocket.frames import Frame, FrameType, ResumeFrame
+from ..wire.rsocket.frames import FrameType, ResumeFrame
 from .codes import Code
-from .connection import CLOSED, OPENED, Connection
 from .dialect import DIALECTS, RSOCKET_1_0, Dialect
-from .records import PARTIAL, RECEIVING, SENDING, Opening, Record, Retained, encode_record
+from .extensions.metadata import Router
+from .lifecycle import CLOSED, OPENED
+from .records import PARTIAL, RECEIVING, SENDING, Opening, Record, Retained, digest, encode_record
 from .resume import SessionStore
 from .session import RSocketSession
 
-__all__ = ["StoredSession", "digest"]
+__all__ = ["StoredSession"]
 
 REWRITE_BYTES: Final = 1 << 20
-"""A log is written anew when it has grown to twice what it held then, and this much."""
+"""A log is rewritten when it has grown to twice its size after the last time, and this much more."""
 
 RESTARTED: Final = b"the server was restarted; part of this may have been done"
 NEVER_BEGUN: Final = b"the server was restarted before this request had arrived whole"
@@ -47,14 +47,14 @@ class _Written(NamedTuple):
         sent: Up to which position it holds what was sent.
         received: The position that may be reported.
         streams: What is open of each stream.
-        anew: It takes the place of all records before it.
+        whole: It takes the place of all records before it.
 
     """
 
     sent: int
     received: int
     streams: dict[int, int]
-    anew: bool
+    whole: bool
 
 
 class StoredSession(RSocketSession):
@@ -66,7 +66,7 @@ class StoredSession(RSocketSession):
         dialect: Dialect,
         is_client: bool,
         token: bytes | None,
-        store: SessionStore[Connection] | None,
+        store: SessionStore[RSocketSession] | None,
         setup: Payload,
     ) -> None:
         super().__init__(settings, dialect, is_client, token, store, setup)
@@ -114,7 +114,7 @@ class StoredSession(RSocketSession):
     @property
     def kept(self) -> bool:
         """Whether another process can go on with it. See :class:`penstock.session.Durable`."""
-        return self._log is not None and self._begun and self._state == OPENED
+        return self._log is not None and self._begun and self._life.state == OPENED
 
     @property
     def settled(self) -> bool:
@@ -147,7 +147,7 @@ class StoredSession(RSocketSession):
         retained: Retained,
         log: SessionLog,
         run: Run,
-        store: SessionStore[Connection],
+        store: SessionStore[RSocketSession],
         token: bytes,
         identity: bytes,
     ) -> StoredSession:
@@ -163,18 +163,19 @@ class StoredSession(RSocketSession):
         """Take over what `retained` says, instead of a set-up, and end what the earlier process had open."""
         opening = retained.opening
         self._revived = self._begun = self._unsynced = True
-        self._state = OPENED
-        self._established = True
+        life = self._life
+        life.move("restored")
+        life.established = True
         self._opening = opening
-        self._router = self._new_router(opening.metadata_mime)
-        self._received = self._logged_received = retained.received
+        self._inbound.router = Router(opening.metadata_mime, self._settings.max_metadata_entries)
+        life.received = self._logged_received = retained.received
         self._outbound.replay = retained.replay
         self._outbound.position = self._logged_sent = retained.replay.end
         self._streams.next_id = retained.next_id
         self._logged = dict(retained.streams)
         self._rewrite_at = 2 * log.size + REWRITE_BYTES
         if opening.leases:
-            self._use_leases(honor=self._dialect.server_waits, grant=True)
+            self._leases.use(self._settings.lease, request=self._dialect.server_waits, respond=True)
         for stream_id, state in retained.streams.items():
             self._end_orphan(stream_id, state)
 
@@ -192,19 +193,20 @@ class StoredSession(RSocketSession):
             # What the peer sends before it hears of this is no offence.
             stream = Stream(stream_id, Kind.CHANNEL, not self._streams.may_be_theirs(stream_id))
             stream.granted = self._settings.max_credit
-            self._inbound.expect_late(stream)
+            self._strays.expect_late(stream)
 
     def resume(self, frame: ResumeFrame, now: float) -> None:
-        """Go on over a new link, as a client asks. See :meth:`penstock.rsocket.link.Links.resume`."""
+        """Go on over a new link, as a client asks. See :meth:`penstock.rsocket.link.Link.resume`."""
         try:
             super().resume(frame, now)
         except ResumeRejected:
             if self._revived and self._log is not None:
                 self._log.close()
             raise
-        if self._revived and self._store is not None and self._token is not None and self._opening is not None:
+        self._forget_output()
+        if self._revived and self._store is not None and self._life.token is not None and self._opening is not None:
             self._revived = False
-            self._store.revived(self._token, self, self.identity)
+            self._store.revived(self._life.token, self, self.identity)
             # Whoever accepted this client in the earlier process is asked again.
             self._events.append(self._opening.event())
 
@@ -212,6 +214,9 @@ class StoredSession(RSocketSession):
 
     def take_output(self) -> list[bytes]:
         """Return the bytes to write of which all that they say is durable."""
+        if not self._outbound.linked and self._life.state != CLOSED:
+            # The next link gets it from the replay.
+            self._forget_output()
         if self._log is not None:
             self._secure()
             if self._writing and not self._crowded:
@@ -236,17 +241,20 @@ class StoredSession(RSocketSession):
         if waiting < len(events):
             self._waiting_events += events[waiting:]
             self._secure()
-            if self._state == CLOSED:
+            if self._life.state == CLOSED:
                 self._ready_events += RSocketSession.take_events(self)
             ready += self._take_ready([])
         return ready
 
-    def _set_up(self, frame: Frame, now: float) -> None:
-        super()._set_up(frame, now)
-        for event in self._events:
-            if isinstance(event, Established):
-                identity = digest(self.identity)
-                self._opening = Opening.of(event, self._dialect.name, identity, self._granting is not None)
+    def receive(self, data: bytes, now: float) -> None:
+        """Take what the link brought. See :meth:`penstock.session.Session.receive`."""
+        RSocketSession.receive(self, data, now)
+        if self._opening is None:
+            for event in self._events:
+                if isinstance(event, Established):
+                    identity = digest(self.identity)
+                    leases = self._leases.responder is not None
+                    self._opening = Opening.of(event, self._dialect.name, identity, leases)
 
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session. See :meth:`penstock.session.Session.close`."""
@@ -254,11 +262,6 @@ class StoredSession(RSocketSession):
             # A client would take what is held, a sign of life above all, for acceptance.
             self._forget_output()
         super().close(now, error)
-
-    def _suspend(self) -> None:
-        # The next link gets it from the replay.
-        self._forget_output()
-        super()._suspend()
 
     def _finish(self, error: Exception | None) -> None:
         log = self._log
@@ -296,7 +299,7 @@ class StoredSession(RSocketSession):
             do()
 
     def _secure(self) -> None:
-        """Begin to write down what has changed, unless something is being written, and hold what may leave then."""
+        """Begin to write down what has changed, unless something is being written, and hold what may be sent then."""
         if self._writing or not (self._outbound.outbox.size or self._waiting_events):
             return
         work = self._write_down()
@@ -314,7 +317,7 @@ class StoredSession(RSocketSession):
         self._held_output, self._held_events = [], []
 
     def _written(self, error: Exception | None) -> None:
-        """Go on when a record is durable; where that failed, end the session: nothing of it may leave."""
+        """Go on when a record is durable; where that failed, end the session: nothing of it may be sent."""
         written, self._writing = self._writing, None
         log = self._log
         if log is None or written is None:
@@ -324,11 +327,11 @@ class StoredSession(RSocketSession):
         elif error is not None:
             self._held_output, self._held_events, self._waiting_events = [], [], []
             self._outbound.outbox.clear()
-            self._abort(error, Code.CONNECTION_ERROR)
+            self._control.abort(error, Code.CONNECTION_ERROR)
         else:
             self._logged_sent, self._logged_received, self._logged = written.sent, written.received, written.streams
             self._unsynced = False
-            if written.anew:
+            if written.whole:
                 self._begun = True
                 self._rewrite_at = 2 * log.size + REWRITE_BYTES
             self._release()
@@ -343,26 +346,26 @@ class StoredSession(RSocketSession):
         if log is None or replay is None or self._opening is None:
             return None
         streams = self._open_now()
-        anew = not self._begun or log.size > self._rewrite_at
-        if anew:
+        whole = not self._begun or log.size > self._rewrite_at
+        if whole:
             record = self._record(replay, replay.first, streams, {})
             record.opening = self._opening
         elif (
             self._unsynced
             or replay.end != self._logged_sent
-            or self._received != self._logged_received
+            or self._life.received != self._logged_received
             or streams != self._logged
         ):
             record = self._record(replay, max(replay.first, self._logged_sent), streams, self._logged)
         else:
             return None
-        self._writing = _Written(replay.end, self._received, streams, anew)
-        return partial(log.rewrite if anew else log.append, encode_record(record))
+        self._writing = _Written(replay.end, self._life.received, streams, whole)
+        return partial(log.rewrite if whole else log.append, encode_record(record))
 
     def _record(self, replay: Replay, sent: int, streams: dict[int, int], before: dict[int, int]) -> Record:
         """Return what was sent from position `sent` on, and what is open of `streams` that was not `before`."""
         return Record(
-            received=self._received,
+            received=self._life.received,
             sent=sent,
             frames=b"".join(replay.since(sent)),
             next_id=self._streams.next_id,
@@ -375,7 +378,7 @@ class StoredSession(RSocketSession):
         streams = {
             # Nobody waits for an answer to what was fired.
             stream_id: PARTIAL
-            for stream_id, partial in self._inbound.partials.items()
+            for stream_id, partial in self._strays.partials.items()
             if partial.head.type != FrameType.REQUEST_FNF
         }
         for stream in self._streams.all():
@@ -390,8 +393,3 @@ def _first_request(events: list[Event]) -> int:
         if type(event) is Requested:
             return index
     return len(events)
-
-
-def digest(identity: bytes) -> bytes:
-    """Return what is kept of an identity."""
-    return sha256(identity).digest()

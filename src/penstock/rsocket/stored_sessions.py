@@ -9,18 +9,18 @@ from typing import Final, cast
 from ..errors import ResumeRejected, SessionStoreError
 from ..session import SessionLogs
 from ..settings import Settings
-from .connection import Connection
 from .dialect import RSOCKET_1_0
-from .records import Retained
+from .records import Retained, digest
 from .resume import SessionStore
-from .stored import StoredSession, digest
+from .session import RSocketSession
+from .stored import StoredSession
 
 __all__ = ["StoredSessions"]
 
 NAME_SALT: Final = b"penstock: the name of a session's log\0"
 
 
-class StoredSessions(SessionStore[Connection]):
+class StoredSessions(SessionStore[RSocketSession]):
     """The resumable sessions of one server, those of earlier processes included.
 
     Args:
@@ -34,18 +34,18 @@ class StoredSessions(SessionStore[Connection]):
         self._settings = settings
         self._logs = logs
 
-    def add(self, token: bytes, session: Connection, identity: bytes = b"") -> bool:
+    def add(self, token: bytes, session: RSocketSession, identity: bytes = b"") -> bool:
         """Keep `session`; see :meth:`SessionStore.add`. Sessions that nobody has resumed yet count, too."""
         if len(self._logs) >= self._settings.all_sessions or not super().add(token, session, identity):
             return False
         log = self._logs.create(name_of(token))
         if log is None:
-            super().forget(token)
+            super().remove(token)
             return False
         cast(StoredSession, session).begin(log, self._logs.run)
         return True
 
-    def get(self, token: bytes, identity: bytes = b"") -> Connection:
+    def get(self, token: bytes, identity: bytes = b"") -> RSocketSession:
         """Return the session of that token; see :meth:`SessionStore.get`. An earlier process may have begun it."""
         if self._find(token) is None:
             revived = self._revive(token, identity)
@@ -57,7 +57,7 @@ class StoredSessions(SessionStore[Connection]):
         try:
             found = self._logs.open(name_of(token))
         except SessionStoreError as error:
-            # Its text names places on our disk, which are none of the peer's business.
+            # Its text names local paths, which a peer must not learn.
             raise ResumeRejected("what was kept of the session cannot be read") from error
         if found is None:
             return None

@@ -1,7 +1,7 @@
-"""What is wrong with what arrives on streams: it is ignored and counted, or refused, on its stream alone if possible.
+"""Frames that should not have come: they are counted and ignored, or refused, if possible on their stream only.
 
-RSocket 1.0, Handling the Unexpected: what makes no sense where it comes is ignored. We count it all the
-same, because a peer that sends little else is an attack.
+RSocket 1.0, Handling the Unexpected: a frame that makes no sense where it comes is ignored. It is counted all the
+same, because a peer that sends little else is attacking.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from ..payload import Payload
 from ..settings import Settings
 from ..wire.rsocket.frames import Frame, FrameType
 from .codes import Code
-from .lease import Granting
+from .lease import Leases
 from .outbound import Outbound
 
-__all__ = ["RATE_SECONDS", "Refusing"]
+__all__ = ["RATE_SECONDS", "Strays"]
 
 RATE_SECONDS: Final = 30.0
-"""Over how many seconds floods are counted."""
+"""Seconds over which floods are counted."""
 STRAY_BYTES: Final = 4096
-"""So many bytes of a frame that is ignored count as a frame of their own."""
+"""Each time this many bytes of an ignored frame count as one more frame."""
 
 # As the table of halves wants it.
 _FAIL = int(Signal.FAIL)
 
 
-class Refusing:
-    """The streams of a session, and what is done about what should not have come on them.
+class Strays:
+    """What is done about frames that should not have come on the streams of a session.
 
     Args:
         settings: Limits.
         streams: The session's streams.
-        outbound: For the frames that answer.
+        outbound: Takes the frames that answer.
         events: Where to put what happened.
+        leases: Of the session.
 
     Attributes:
-        granting: Without leave of its, requests are refused; None: they need none.
         reassembly: Items of which not all fragments are here.
         partials: The same, by stream.
 
@@ -52,27 +52,29 @@ class Refusing:
     __slots__ = (
         "_events",
         "_late",
+        "_leases",
         "_max_metadata_bytes",
         "_outbound",
         "_settings",
         "_stray",
         "_streams",
-        "granting",
         "partials",
         "reassembly",
     )
 
-    def __init__(self, settings: Settings, streams: StreamTable, outbound: Outbound, events: list[Event]) -> None:
+    def __init__(
+        self, settings: Settings, streams: StreamTable, outbound: Outbound, events: list[Event], leases: Leases
+    ) -> None:
         self._settings = settings
         self._streams = streams
         self._outbound = outbound
         self._events = events
+        self._leases = leases
         self._late = 0
         self._stray = Rate(settings.max_stray_frames, RATE_SECONDS)
         self._max_metadata_bytes = settings.max_metadata_bytes
         self.reassembly = Reassembly(settings)
         self.partials = self.reassembly.partials
-        self.granting: Granting | None = None
 
     # Frames that make no sense.
 
@@ -97,20 +99,20 @@ class Refusing:
         """
         self.stray(now, 1 + len(frame.data) // STRAY_BYTES)
 
-    def _interrupt(self, stream_id: int) -> None:
-        """Give up a request that is half there, and was interrupted by what is no part of it (THREATS 50)."""
+    def interrupt(self, stream_id: int) -> None:
+        """Give up a request whose fragments are interrupted by another frame (THREATS 50)."""
         if stream_id in self.partials and self._streams.get(stream_id) is None:
-            self._drop_partial(stream_id, ProtocolError("the request's fragments were interrupted by another frame"))
+            self.drop_partial(stream_id, ProtocolError("the request's fragments were interrupted by another frame"))
 
     def expect_late(self, stream: Stream) -> None:
-        """Expect what the peer may send on a stream before it learns that we canceled it."""
+        """Expect what the peer may send on a stream before it learns that this side has canceled it."""
         self._late = add(self._late, stream.granted)
 
-    def forget(self, stream: Stream) -> None:
+    def remove_stream(self, stream: Stream) -> None:
         """Drop all that is held for a stream that is over."""
         self._streams.close(stream)
-        if self.granting is not None and not stream.ours:
-            self.granting.look()
+        if self._leases.responder is not None and not stream.ours:
+            self._leases.responder.look()
         if stream.id in self.partials:
             self.reassembly.drop(stream.id)
 
@@ -122,33 +124,35 @@ class Refusing:
             self.expect_late(stream)
         else:
             self._outbound.error(stream.id, code, str(error).encode())
-        self._fail(stream, error)
+        self.fail(stream, error)
 
     def overdue(self, now: float) -> None:
         """Give up the items whose fragments have taken too long."""
         for stream_id in self.reassembly.overdue(now):
-            self._drop_partial(
+            self.drop_partial(
                 stream_id,
                 LimitExceeded(f"an item's fragments took longer than {self._settings.reassembly_timeout:g} s"),
             )
 
-    def _reject(self, frame: Frame, why: str, now: float) -> None:
+    def reject(self, frame: Frame, why: str, now: float) -> None:
+        """Answer a request that is not accepted. Raises LimitExceeded when there are too many of them."""
         self.stray(now)
-        # Nobody waits for an answer to what was fired.
+        # No answer to a fire is expected.
         if frame.type != FrameType.REQUEST_FNF:
             self._outbound.error(frame.stream_id, Code.REJECTED, why.encode())
 
-    def _overrun(self, stream: Stream) -> None:
+    def overrun(self, stream: Stream) -> None:
+        """End a stream on which more items came than were requested."""
         self.refuse(stream, Code.INVALID, ProtocolError(f"stream {stream.id} brought more items than were asked for"))
 
-    def _make_room(self) -> None:
+    def make_room(self) -> None:
         """Give up the oldest unfinished items while all of them hold too much (THREATS 49)."""
         excess = self.reassembly.excess()
         while excess is not None:
-            self._drop_partial(*excess)
+            self.drop_partial(*excess)
             excess = self.reassembly.excess()
 
-    def _drop_partial(self, stream_id: int, error: Exception) -> None:
+    def drop_partial(self, stream_id: int, error: Exception) -> None:
         """Give up an unfinished item, and with it its stream, open already or not yet."""
         self.reassembly.drop(stream_id)
         stream = self._streams.get(stream_id)
@@ -157,13 +161,15 @@ class Refusing:
         else:
             self._outbound.error(stream_id, Code.REJECTED, str(error).encode())
 
-    def _check_metadata(self, payload: Payload) -> None:
+    def check_metadata(self, payload: Payload) -> None:
+        """Raise LimitExceeded if there is too much metadata."""
         limit = self._max_metadata_bytes
         metadata = payload.metadata
         if metadata is not None and len(metadata) > limit:
             raise LimitExceeded(f"metadata of {len(metadata)} bytes exceeds max_metadata_bytes ({limit})")
 
-    def _fail(self, stream: Stream, error: Exception) -> None:
+    def fail(self, stream: Stream, error: Exception) -> None:
+        """End a stream that the peer has failed, or has misused."""
         stream.end(_FAIL, False)
-        self.forget(stream)
+        self.remove_stream(stream)
         self._events.append(Failed(stream.id, error))

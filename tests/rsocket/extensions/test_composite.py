@@ -26,17 +26,17 @@ from penstock import (
 from penstock.rsocket.extensions import tracing
 from penstock.rsocket.extensions.composite import Entry, mime_of
 from penstock.rsocket.extensions.metadata import Router, route_tags, routing
-from penstock.rsocket.extensions.mimes import ACCEPT, AUTHENTICATION, MIME_TYPE, NAMES, ROUTING, TRACING, Spelled
+from penstock.rsocket.extensions.mimes import ACCEPT, AUTHENTICATION, MIME_TYPE, NAMES, ROUTING, TRACING, LiteralMime
 
 FILE = Path(__file__).parents[2] / "vectors" / "rsocket-1.0-extensions.json"
 VECTORS = {vector["hex"]: vector["meaning"] for vector in json.loads(FILE.read_text())}
 JSON, CUSTOM = "application/json", "x/y"
-SPELLED = Spelled(AUTHENTICATION)
+LITERAL = LiteralMime(AUTHENTICATION)
 # What the meanings say: what it is made of, and what the reader shows.
 COMPOSITE = {
     "fe00000d0c7368656c6c2d636c69656e74226d6573736167652f782e72736f636b65742e61757468656e7469636174696f6e2e7630"
     "00000b8000047573657270617373": (
-        Metadata("shell-client", entries=[(SPELLED, b"\x80\0\x04userpass")]),
+        Metadata("shell-client", entries=[(LITERAL, b"\x80\0\x04userpass")]),
         {"tags": ("shell-client",), "auth": Simple("user", "pass")},
     ),
     "fe00000c0b7461726765742e70617468": (Metadata("target.path"), {"tags": ("target.path",)}),
@@ -184,7 +184,9 @@ def test_nothing_is_no_metadata() -> None:
 
 def test_the_first_of_a_type_counts() -> None:
     metadata = Metadata(
-        tags=["a", "b"], auth=Bearer("first"), entries=[(ROUTING, b"\x01c"), (Spelled(AUTHENTICATION), b"\x81second")]
+        tags=["a", "b"],
+        auth=Bearer("first"),
+        entries=[(ROUTING, b"\x01c"), (LiteralMime(AUTHENTICATION), b"\x81second")],
     )
     read = Metadata.decode(metadata.encode())
     assert (read.route, read.tags, read.auth) == ("a", ("a", "b"), Bearer("first"))

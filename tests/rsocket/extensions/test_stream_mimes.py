@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import FrameError, LocalError
-from penstock.rsocket.extensions.mimes import NAMES, Spelled
+from penstock.rsocket.extensions.mimes import NAMES, LiteralMime
 from penstock.rsocket.extensions.stream_mimes import decode_accept, decode_mime, encode_accept, encode_mime
 
 UNKNOWN = sorted(set(range(128)) - set(NAMES))
@@ -23,7 +23,7 @@ MIMES = (
         ("x/y", "02782f79"),
         ("message/x.rsocket.composite-metadata.v0", "ff"),
         (0x30, "b0"),
-        (Spelled("text/css"), "07746578742f637373"),
+        (LiteralMime("text/css"), "07746578742f637373"),
     ],
 )
 def test_a_mime_type(mime: str | int, octets: str) -> None:

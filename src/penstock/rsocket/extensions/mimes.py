@@ -17,7 +17,7 @@ __all__ = [
     "ROUTING",
     "TEXT",
     "TRACING",
-    "Spelled",
+    "LiteralMime",
     "is_known",
     "read_mime",
     "write_mime",
@@ -103,7 +103,7 @@ def is_known(name: str) -> bool:
 _LOWER: Final = frozenset(name.lower() for name in NUMBERS)
 
 
-class Spelled(str):
+class LiteralMime(str):
     """A MIME type that a peer spelled out although it has a number. It is that string, and is written as it came."""
 
     __slots__ = ()
@@ -119,15 +119,15 @@ def read_mime(data: bytes, at: int) -> tuple[str | int, int]:
     mime, end = numbered.read(data, at, "MIME type")
     if isinstance(mime, int):
         return NAMES.get(mime, mime), end
-    return Spelled(mime) if mime in NUMBERS else mime, end
+    return LiteralMime(mime) if mime in NUMBERS else mime, end
 
 
 def write_mime(mime: str | int) -> bytes:
-    """Return the bytes of a MIME type: its number where it has one, unless it is :class:`Spelled`.
+    """Return the bytes of a MIME type: its number where it has one, unless it is :class:`LiteralMime`.
 
     Raises:
         LocalError: It is no ASCII of 1 to 128 bytes, or no number from 0 to 127.
 
     """
-    known = mime if isinstance(mime, int | Spelled) else NUMBERS.get(mime, mime)
+    known = mime if isinstance(mime, int | LiteralMime) else NUMBERS.get(mime, mime)
     return numbered.write(known, "MIME type")

@@ -1,109 +1,54 @@
 """The codec of ReactiveSocket 0.0. Comments name sections of its document.
 
 Frames have the types and flags of RSocket 1.0 where those mean the same: RESPONSE is PAYLOAD, and has NEXT unless
-it is nothing but COMPLETE. Nothing here is compiled: peers of that year are few.
+it is nothing but COMPLETE. The frequent types have a fast path, which falls back to the table of layouts for all that
+is unusual.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from array import array
 
 from ...errors import FrameError, LocalError
 from ...payload import PayloadRun
 from ..codec import PIECE_BYTES, Codec
-from ..fields import Reader, check, put
-from ..framing import prefixed
-from .frames import (
-    COMPLETE,
-    FOLLOWS,
-    IGNORE,
-    LEASE,
-    METADATA,
-    NEXT,
-    ErrorFrame,
-    ExtFrame,
-    Frame,
-    FrameType,
-    LeaseFrame,
-    RequestNFrame,
-    SetupFrame,
+from ..fields import GREATEST_31, check
+from ..framing import Deframer, prefixed
+from .frames import COMPLETE, NEXT, Frame, FrameType, RequestNFrame
+from .v00_layouts import (
+    FOREIGN,
+    HEADER_BYTES,
+    NUMBERS,
+    REACTIVESOCKET_V00,
+    VERSION,
+    name_of,
+    read_frame,
+    write_frame,
 )
-from .layouts import UNKNOWN, Field, Layout, read_body, write_body
-from .layouts import Metadata as How
 
 __all__ = ["FOREIGN", "REACTIVESOCKET_V00", "ReactiveSocketV00", "name_of"]
 
-# Frame Header Format: version, flags, 16 bits of type, 64 bits of stream id.
-HEADER_BYTES: Final = 12
-VERSION: Final = 0
-FOREIGN: Final = 0x10000
-"""Added to the number of a type that is not in the table, so that it is not taken for one of another dialect."""
-ERROR_CODE: Final = 0x201
-"""APPLICATION_ERROR: ERROR has no code here, and this one says no more."""
+METADATA_BYTES = 4
+"""Metadata Optional Header: a byte of the application's, and a length that counts these four bytes."""
 
-TYPES: Final = {
-    # Frame Types. The note on the picture of REQUEST_N, "Frame Type = SETUP", is a slip.
-    0x0001: FrameType.SETUP,
-    0x0002: FrameType.SETUP_ERROR,
-    0x0003: FrameType.LEASE,
-    0x0011: FrameType.REQUEST_RESPONSE,
-    0x0012: FrameType.REQUEST_FNF,
-    0x0013: FrameType.REQUEST_STREAM,
-    0x0014: FrameType.REQUEST_SUB,
-    0x0015: FrameType.REQUEST_N,
-    0x0016: FrameType.CANCEL,
-    0x0020: FrameType.PAYLOAD,
-    0x0021: FrameType.ERROR,
-    0x0031: FrameType.METADATA_PUSH,
-    0xFFFF: FrameType.EXT,
-}
-NUMBERS: Final = {int(type): number for number, type in TYPES.items()}
-REQUESTS_N: Final = frozenset({FrameType.REQUEST_STREAM, FrameType.REQUEST_SUB})
-
-FLAGS: Final = ((IGNORE, 0x80), (METADATA, 0x40))
-"""Flags of every type: ours, and the bit on the wire."""
-TYPE_FLAGS: Final = {
-    int(FrameType.SETUP): (*FLAGS, (LEASE, 0x20)),
-    int(FrameType.PAYLOAD): (*FLAGS, (FOLLOWS, 0x20), (COMPLETE, 0x10)),
-}
-
-_REQUEST_N = (Field("request_n", 64),)
-_STREAM = Layout(Frame, _REQUEST_N, How.TYPED, data=True, flags=("metadata",))
-_PLAIN = Layout(Frame, (), How.TYPED, data=True, flags=("metadata",))
-_BARE = Layout(Frame, (), How.TYPED, flags=("metadata",))
-
-REACTIVESOCKET_V00: Final[Mapping[int, Layout]] = {
-    FrameType.SETUP: Layout(
-        SetupFrame,
-        (Field("metadata_mime", 8, counted=True), Field("data_mime", 8, counted=True)),
-        How.TYPED,
-        data=True,
-        flags=("metadata", "lease"),
-    ),
-    FrameType.SETUP_ERROR: Layout(ErrorFrame, (Field("code", 32),), How.TYPED, data=True, flags=("metadata",)),
-    FrameType.LEASE: Layout(
-        LeaseFrame, (Field("ttl_ns", 64), Field("number_of_requests", 64)), How.TYPED, flags=("metadata",)
-    ),
-    FrameType.REQUEST_RESPONSE: _PLAIN,
-    FrameType.REQUEST_FNF: _PLAIN,
-    FrameType.REQUEST_STREAM: _STREAM,
-    FrameType.REQUEST_SUB: _STREAM,
-    FrameType.REQUEST_N: Layout(RequestNFrame, _REQUEST_N, How.TYPED, flags=("metadata",)),
-    FrameType.CANCEL: _BARE,
-    FrameType.PAYLOAD: Layout(Frame, (), How.TYPED, data=True, flags=("metadata", "follows", "complete")),
-    FrameType.ERROR: Layout(ErrorFrame, (), How.TYPED, data=True, flags=("metadata",)),
-    FrameType.METADATA_PUSH: _BARE,
-    # Extension Frame: the common header with its stream id is kept before the extended type.
-    FrameType.EXT: Layout(ExtFrame, (Field("extended_type", 32),), data=True, flags=("metadata",)),
-}
-
-
-def name_of(type: int) -> str:
-    """Return the document's name of a frame type, or its number in hex when it has none."""
-    if type == FrameType.PAYLOAD:
-        return "RESPONSE"
-    return FrameType(type).name if type in REACTIVESOCKET_V00 else f"0x{type & ~FOREIGN:04X}"
+# The frequent types as plain integers: as frames have them, and as they travel.
+REQUEST_RESPONSE = int(FrameType.REQUEST_RESPONSE)
+REQUEST_SUB = int(FrameType.REQUEST_SUB)
+PAYLOAD = int(FrameType.PAYLOAD)
+N_REQUEST_RESPONSE = NUMBERS[REQUEST_RESPONSE]
+N_REQUEST_STREAM = NUMBERS[FrameType.REQUEST_STREAM]
+N_REQUEST_SUB = NUMBERS[REQUEST_SUB]
+N_REQUEST_N = NUMBERS[FrameType.REQUEST_N]
+N_CANCEL = NUMBERS[FrameType.CANCEL]
+N_RESPONSE = NUMBERS[PAYLOAD]
+# Bits of the header: of every type, and of RESPONSE. A flag of RSocket 1.0 is its bit, two places to the left.
+IGNORE_BIT = 0x80
+METADATA_BIT = 0x40
+FOLLOWS_BIT = 0x20
+COMPLETE_BIT = 0x10
+FLAG_SHIFT = 2
+# A run's offsets are made for as many items as the length of its first one lets expect, and some more.
+SPARE_ITEMS = 16
 
 
 class ReactiveSocketV00(Codec):
@@ -130,73 +75,80 @@ class ReactiveSocketV00(Codec):
             raise LocalError(f"a frame from {start} to {end} was asked of {len(buffer)} bytes")
         if end - start < HEADER_BYTES:
             raise FrameError(f"a frame of {end - start} bytes is shorter than its header of {HEADER_BYTES}")
-        if buffer[start] != VERSION:
-            raise FrameError(f"the header says version {buffer[start]}, and ReactiveSocket 0.0 has {VERSION}")
-        stream_id = int.from_bytes(buffer[start + 4 : start + HEADER_BYTES], "big")
-        if stream_id >> 63:
-            raise FrameError("the top bit of the stream id is set", 4)
-        bits = buffer[start + 1]
-        ignorable = bool(bits & 0x80)
-        number = int.from_bytes(buffer[start + 2 : start + 4], "big")
-        type = TYPES.get(number, FOREIGN | number)
-        layout = REACTIVESOCKET_V00.get(type, UNKNOWN)
-        if layout is UNKNOWN and not ignorable:
-            raise FrameError(f"no frame has type 0x{number:04X}", 2)
-        frame = layout.new(type)
-        frame.stream_id = stream_id
-        for flag, bit in TYPE_FLAGS.get(type, FLAGS):
-            if bits & bit:
-                frame.flags |= flag
-        read_body(layout, frame, Reader(buffer, start, start + HEADER_BYTES, end, name_of(type), ignorable))
-        return _completed(frame)
+        p = buffer
+        number = p[start + 2] << 8 | p[start + 3]
+        if (
+            p[start] == VERSION
+            and p[start + 4] < 0x80
+            and (N_REQUEST_RESPONSE <= number <= N_CANCEL or number == N_RESPONSE)
+        ):
+            frame = _frequent(p, start, end, number)
+            if frame is not None:
+                return frame
+        return read_frame(buffer, start, end)
 
     def stream_id(self, buffer: bytes, start: int) -> int:
         """Return the stream id of the frame that starts at index `start`; see :meth:`Codec.stream_id`."""
         if not 0 <= start <= len(buffer) - HEADER_BYTES:
             raise LocalError(f"a frame header at {start} was asked of {len(buffer)} bytes")
-        return int.from_bytes(buffer[start + 4 : start + HEADER_BYTES], "big") & (1 << 63) - 1
+        p = buffer
+        return (_word(p, start + 4) & GREATEST_31) << 32 | _word(p, start + 8)
 
     def encode(self, frame: Frame) -> bytes:
         """Return the body of `frame`; see :meth:`Codec.encode`."""
-        type = frame.type
-        name = name_of(type)
-        number = NUMBERS.get(type, type & ~FOREIGN)
-        if type not in REACTIVESOCKET_V00 and not type & FOREIGN:
-            raise LocalError(f"ReactiveSocket 0.0 has no {FrameType(type).name}")
-        flags, body = write_body(REACTIVESOCKET_V00.get(type, UNKNOWN), frame, name)
-        bits = sum(bit for flag, bit in TYPE_FLAGS.get(type, FLAGS) if flags & flag)
-        stream_id = put(abs(frame.stream_id), 63, f"the stream id of {name}")
-        return bytes((VERSION, bits)) + put(number, 16, "a frame type") + stream_id + body
+        return write_frame(frame)
 
     def frame(self, frame: Frame) -> bytes:
         """Return `frame` with its prefix; see :meth:`Codec.frame`."""
-        return prefixed(self.encode(frame), self.prefix_bytes)
+        return prefixed(write_frame(frame), self.prefix_bytes)
 
     def payload_frame(self, stream_id: int, flags: int, metadata: bytes | None, data: bytes) -> bytes:
         """Return a RESPONSE with its prefix; see :meth:`Codec.payload_frame`."""
-        return self.frame(Frame(FrameType.PAYLOAD, stream_id, flags, 0, metadata, data))
+        head = _head(self.prefix_bytes, N_RESPONSE, flags, stream_id, -1, metadata, len(data))
+        return head + data
 
     def payload_head(self, stream_id: int, flags: int, metadata: bytes | None, data_bytes: int) -> bytes:
         """Return a RESPONSE with its prefix, up to its data; see :meth:`Codec.payload_head`."""
-        body = self.encode(Frame(FrameType.PAYLOAD, stream_id, flags, 0, metadata))
-        length = len(body) + data_bytes + (4 if self.prefix_bytes == 4 else 0)
-        bits = 31 if self.prefix_bytes == 4 else 24
-        return check(length, bits, "the length of a frame").to_bytes(self.prefix_bytes, "big") + body
+        return _head(self.prefix_bytes, N_RESPONSE, flags, stream_id, -1, metadata, data_bytes)
 
     def request_frame(
         self, type: int, stream_id: int, flags: int, request_n: int, metadata: bytes | None, data: bytes
     ) -> bytes:
         """Return a request with its prefix; see :meth:`Codec.request_frame`."""
+        number = N_REQUEST_SUB if type == REQUEST_SUB else type - REQUEST_RESPONSE + N_REQUEST_RESPONSE
+        if not N_REQUEST_RESPONSE <= number <= N_REQUEST_STREAM and type != REQUEST_SUB:
+            raise LocalError(f"ReactiveSocket 0.0 has no request of type {name_of(type)}")
+        if number < N_REQUEST_STREAM:
+            request_n = -1
+        elif request_n < 0:
+            raise LocalError(f"the initial request-n is {request_n}; it must be at least 1")
         # Requests have no COMPLETE and no FOLLOWS.
-        return self.frame(Frame(type, stream_id, 0, request_n if type in REQUESTS_N else 0, metadata, data))
+        head = _head(self.prefix_bytes, number, 0, stream_id, request_n, metadata, len(data))
+        return head + data
 
     def request_n_frame(self, stream_id: int, count: int) -> bytes:
         """Return a REQUEST_N with its prefix; see :meth:`Codec.request_n_frame`."""
-        return self.frame(RequestNFrame(stream_id, check(count, 63, "request-n")))
+        if count < 0:
+            raise LocalError(f"request-n is {count}; it must be at least 1")
+        return _head(self.prefix_bytes, N_REQUEST_N, 0, stream_id, count, None, 0)
 
     def cancel_frame(self, stream_id: int) -> bytes:
         """Return a CANCEL with its prefix; see :meth:`Codec.cancel_frame`."""
-        return self.frame(Frame(FrameType.CANCEL, stream_id))
+        return _head(self.prefix_bytes, N_CANCEL, 0, stream_id, -1, None, 0)
+
+    def scan_run(self, deframer: Deframer, limit: int) -> PayloadRun | None:
+        """Take consecutive items of one stream at once; see :meth:`Codec.scan_run`."""
+        p = deframer.buffer
+        size = deframer.size
+        at = deframer.start
+        end = deframer.end
+        following = end + self.prefix_bytes
+        # Most often there is no run: nothing follows, or another stream's frame does.
+        if size - following < HEADER_BYTES or end - at < HEADER_BYTES or size > GREATEST_31 or limit < 2:
+            return None
+        if not _same_stream(p, at, following) or p[at + 4] >= 0x80 or _word(p, at + 4) | _word(p, at + 8) == 0:
+            return None
+        return _scan(deframer, min(limit, (size - at) // (following - at) + SPARE_ITEMS))
 
     def run_frames(self, stream_id: int, run: PayloadRun, start: int, stop: int) -> list[bytes]:
         """Return items as RESPONSEs, glued into pieces; see :meth:`Codec.run_frames`."""
@@ -213,14 +165,178 @@ class ReactiveSocketV00(Codec):
         return [*pieces, b"".join(frames)] if frames else pieces
 
 
-def _completed(frame: Frame) -> Frame:
-    """Return `frame` with what its type implies here, and other dialects say."""
-    if frame.type == FrameType.PAYLOAD:
-        # Response Frame: with the complete bit and an empty body it is no item.
-        if not frame.flags & COMPLETE or frame.data or frame.metadata is not None:
-            frame.flags |= NEXT
-    elif frame.type == FrameType.ERROR and isinstance(frame, ErrorFrame):
-        frame.code = ERROR_CODE
-    elif isinstance(frame, SetupFrame):
-        frame.major = frame.minor = VERSION
+def _head(
+    prefix: int, number: int, flags: int, stream_id: int, request_n: int, metadata: bytes | None, data_bytes: int
+) -> bytes:
+    """Return a frame up to its data, of which `data_bytes` bytes follow.
+
+    Args:
+        prefix: Bytes of its length.
+        number: The type, as it travels.
+        flags: IGNORE, and for RESPONSE the two that it has; METADATA follows from what is there.
+        stream_id: The stream; its sign does not travel.
+        request_n: -1: this type has none.
+        metadata: None: there is none.
+        data_bytes: Bytes of data.
+
+    Raises:
+        LocalError: A field is too small for its value.
+
+    """
+    bits = flags >> FLAG_SHIFT & (IGNORE_BIT | FOLLOWS_BIT | COMPLETE_BIT)
+    if stream_id < 0:
+        stream_id = -stream_id
+    metadata_bytes = 0 if metadata is None else METADATA_BYTES + len(metadata)
+    at = prefix + HEADER_BYTES + (8 if request_n >= 0 else 0)
+    # Framing Format: a length of 4 bytes counts itself, and its top bit is reserved.
+    length = at + metadata_bytes + data_bytes - (0 if prefix == 4 else prefix)
+    if stream_id >> 63 or data_bytes < 0 or length >> (8 * prefix - prefix // 4) or metadata_bytes >> 24:
+        _refuse(prefix, stream_id, length, metadata_bytes)
+    head = bytearray(at + (0 if metadata is None else METADATA_BYTES))
+    q = head
+    q[0] = length >> 8 * prefix - 8 & 0xFF
+    q[prefix - 3] = length >> 16 & 0xFF
+    q[prefix - 2] = length >> 8 & 0xFF
+    q[prefix - 1] = length & 0xFF
+    q[prefix + 1] = bits if metadata is None else bits | METADATA_BIT
+    q[prefix + 3] = number
+    _put(q, prefix + 4, stream_id)
+    if request_n >= 0:
+        _put(q, prefix + HEADER_BYTES, request_n)
+    if metadata is None:
+        return bytes(q[:at])
+    q[at + 1] = metadata_bytes >> 16
+    q[at + 2] = metadata_bytes >> 8 & 0xFF
+    q[at + 3] = metadata_bytes & 0xFF
+    return bytes(q[: at + METADATA_BYTES]) + metadata
+
+
+def _put(q: bytearray, at: int, value: int) -> None:
+    """Write 64 bits to index `at`."""
+    for shift in range(8):
+        q[at + 7 - shift] = value >> 8 * shift & 0xFF
+
+
+def _refuse(prefix: int, stream_id: int, length: int, metadata_bytes: int) -> None:
+    """Say which of the fields of a frame is too small for its value."""
+    check(stream_id, 63, "a stream id")
+    check(metadata_bytes, 24, "the length of a frame's metadata")
+    check(length, 31 if prefix == 4 else 24, "the length of a frame")
+    raise LocalError("a frame cannot have less than no data")
+
+
+def _word(p: bytes, at: int) -> int:
+    """Return the 32-bit integer at index `at`, which the caller has seen to be there."""
+    high = p[at]
+    return high << 24 | p[at + 1] << 16 | p[at + 2] << 8 | p[at + 3]
+
+
+def _frequent(p: bytes, start: int, end: int, number: int) -> Frame | None:
+    """Return a frame with a whole header and one of the frequent types; None for one that `read_frame` shall judge."""
+    bits = p[start + 1]
+    at = start + HEADER_BYTES
+    if N_REQUEST_STREAM <= number <= N_REQUEST_N:
+        at += 8
+    middle = at
+    if bits & METADATA_BIT and end >= at + METADATA_BYTES:
+        middle += p[at + 1] << 16 | p[at + 2] << 8 | p[at + 3]
+    if middle > end or (bits & METADATA_BIT and middle < at + METADATA_BYTES):
+        return None
+    frame = Frame.__new__(Frame) if number != N_REQUEST_N else RequestNFrame.__new__(RequestNFrame)
+    # Frame Types: the order of those up to CANCEL is RSocket 1.0's, but for REQUEST_SUB.
+    frame.type = REQUEST_RESPONSE + number - N_REQUEST_RESPONSE
+    frame.flags = (bits & (IGNORE_BIT | METADATA_BIT)) << FLAG_SHIFT
+    frame.stream_id = _word(p, start + 4) << 32 | _word(p, start + 8)
+    frame.request_n = 0
+    if at > start + HEADER_BYTES:
+        high = _word(p, at - 8)
+        frame.request_n = high << 32 | _word(p, at - 4)
+    frame.metadata = None
+    frame.metadata_type = 0
+    if bits & METADATA_BIT:
+        frame.metadata_type = p[at]
+        frame.metadata = p[at + METADATA_BYTES : middle]
+    # Behind a frame that has no data, trailing bytes are ignored.
+    frame.data = b"" if number == N_REQUEST_N or number == N_CANCEL else p[middle:end]
+    if number == N_REQUEST_SUB:
+        frame.type = REQUEST_SUB
+    elif number == N_RESPONSE:
+        frame.type = PAYLOAD
+        frame.flags |= (bits & (FOLLOWS_BIT | COMPLETE_BIT)) << FLAG_SHIFT
+        _complete(frame)
     return frame
+
+
+def _complete(frame: Frame) -> None:
+    """Set NEXT on a RESPONSE. Response Frame: with the complete bit and an empty body it is no item."""
+    if not frame.flags & COMPLETE or frame.data or frame.metadata is not None:
+        frame.flags |= NEXT
+
+
+def _scan(deframer: Deframer, room: int) -> PayloadRun | None:
+    """Take at most `room` items of one stream from the deframer, or none if there are not two."""
+    p = deframer.buffer
+    gap = deframer.prefix
+    at = first = taken = deframer.start
+    end = taken_end = deframer.end
+    offsets = array("i", bytes(12 * room))
+    view = offsets
+    count = 0
+    carried = 0
+    while count < room:
+        # All of a header is there: of the first frame the caller has seen to it, of the others the end of this loop.
+        middle = _item_data(p, at, end)
+        if middle < 0 or not _same_stream(p, first, at):
+            break
+        metadata = at + HEADER_BYTES + METADATA_BYTES if p[at + 1] & METADATA_BIT else -1
+        view[3 * count] = metadata
+        view[3 * count + 1] = middle
+        view[3 * count + 2] = end
+        count += 1
+        carried += end - (middle if metadata < 0 else metadata)
+        taken = at
+        taken_end = end
+        if deframer.size - end < gap + HEADER_BYTES:
+            break
+        length = _length(p, end, gap)
+        at = end + gap
+        if length < HEADER_BYTES or length > deframer.max_frame_bytes or length > deframer.size - at:
+            break
+        end = at + length
+    if count < 2:
+        return None
+    deframer.start = taken
+    deframer.end = taken_end
+    run = PayloadRun(deframer.buffer, offsets[: 3 * count], carried)
+    run.sound = True
+    return run
+
+
+def _length(p: bytes, at: int, prefix: int) -> int:
+    """Return the bytes of the body behind the prefix at index `at`."""
+    if prefix == 4:
+        # Framing Format: it counts itself.
+        return _word(p, at) - 4
+    return p[at] << 16 | p[at + 1] << 8 | p[at + 2]
+
+
+def _same_stream(p: bytes, at: int, other: int) -> bool:
+    """Whether the header at `other` has the stream id of the one at `at`."""
+    return _word(p, at + 8) == _word(p, other + 8) and _word(p, at + 4) == _word(p, other + 4)
+
+
+def _item_data(p: bytes, at: int, end: int) -> int:
+    """Return where the data of a whole item starts whose body, at least a header, is ``p[at:end]``; else -1."""
+    bits = p[at + 1]
+    if p[at] != VERSION or p[at + 2] or p[at + 3] != N_RESPONSE or bits & (FOLLOWS_BIT | COMPLETE_BIT):
+        return -1
+    middle = at + HEADER_BYTES
+    if bits & METADATA_BIT:
+        if end - middle < METADATA_BYTES:
+            return -1
+        length = p[middle + 1] << 16 | p[middle + 2] << 8 | p[middle + 3]
+        middle += length
+        # A wrong length is for `decode` to judge.
+        if length < METADATA_BYTES or middle > end:
+            return -1
+    return middle

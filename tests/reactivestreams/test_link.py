@@ -45,7 +45,7 @@ def test_a_hello_that_never_ends_or_is_too_long(octets: str) -> None:
     if octets == "01":
         assert raw.session.next_timer() == 5.0
         raw.session.handle_timer(5.0)
-        raw.ended(SetupRejected, "no hello within 5 s")
+        raw.ended(SetupRejected, "no hello from the peer within 5 s")
     else:
         raw.ended(LimitExceeded, "1000000 extensions")
 
@@ -53,7 +53,7 @@ def test_a_hello_that_never_ends_or_is_too_long(octets: str) -> None:
 def test_a_server_that_says_nothing_has_refused_nobody() -> None:
     raw = Raw(True, b"\x02", first_frame_timeout=5.0)
     raw.session.handle_timer(5.0)
-    raw.ended(LinkLost, "no hello within 5 s")
+    raw.ended(LinkLost, "no hello from the peer within 5 s")
 
 
 @pytest.mark.parametrize("octets", ["010000", "020000"])

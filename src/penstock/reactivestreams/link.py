@@ -1,0 +1,253 @@
+"""The link of a session: messages in, hello and goodbye, and timers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from ..core.texts import shown
+from ..core.timers import Timer, TimerTable
+from ..errors import (
+    KeepaliveTimeout,
+    LimitExceeded,
+    LinkLost,
+    LocalError,
+    PeerClosed,
+    ProtocolError,
+    SessionError,
+    SetupRejected,
+)
+from ..events import Established, Event
+from ..payload import Payload
+from ..settings import Settings
+from ..wire.reactivestreams.codec import Items, Message, Type
+from ..wire.reactivestreams.decoder import Decoder
+from .codes import fitting
+from .handshake import METADATA, agreed, check_version, hello, ours
+from .inbound import Inbound
+from .lifecycle import CLOSED, DRAINING, LEAVING, NEW, TRANSITIONS, SessionState
+from .outbound import Outbound
+
+__all__ = ["Link"]
+
+REASON_BYTES: Final = 1_000
+"""How many bytes of a reason travel in goodbye."""
+_GOODBYE: Final = int(Type.GOODBYE)
+_HELLOS: Final = (int(Type.CLIENT_HELLO), int(Type.SERVER_HELLO))
+
+
+class Link:
+    """The one link of a session.
+
+    Args:
+        settings: Limits and timeouts.
+        is_client: Which side this is.
+        events: Where to put what happened.
+        timers: Of the session.
+        outbound: Takes messages to send.
+        inbound: Takes messages of streams.
+        finish: Ends the session with an error, or None.
+
+    Attributes:
+        state: A :class:`SessionState` as a number.
+        greeted: The peer's hello has come.
+        said_hello: Something has been sent.
+
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        is_client: bool,
+        events: list[Event],
+        timers: TimerTable,
+        outbound: Outbound,
+        inbound: Inbound,
+        finish: Callable[[Exception | None], None],
+    ) -> None:
+        self._settings = settings
+        self._is_client = is_client
+        self._offered = ours(settings)
+        self._events = events
+        self._timers = timers
+        self._outbound = outbound
+        self._inbound = inbound
+        self._finish = finish
+        self._last_received_at = 0.0
+        self._waits_for_parts = False
+        self._decoder = Decoder(
+            settings.max_string_bytes,
+            settings.max_frame_bytes,
+            settings.max_metadata_bytes,
+            settings.max_extensions,
+            int(Type.SERVER_HELLO if is_client else Type.CLIENT_HELLO),
+        )
+        self.state = NEW
+        self.greeted = False
+        self.said_hello = False
+
+    def move(self, cause: str) -> None:
+        """Go on to the next state."""
+        self.state = int(TRANSITIONS[SessionState(self.state), cause])
+
+    def link_up(self, now: float) -> None:
+        """A link is open; output made from now on belongs on it."""
+        if self.state != NEW:
+            return
+        self._last_received_at = now
+        self._timers.set(Timer.FIRST_FRAME, now + self._settings.first_frame_timeout)
+        if self._is_client:
+            self.move("hello")
+            self._outbound.message(hello(True, self._offered))
+        if self._settings.idle_timeout > 0:
+            self._timers.set(Timer.SILENCE, now + self._settings.idle_timeout)
+
+    def link_down(self, error: Exception | None) -> None:
+        """The link is gone; `error` says why unless it ended in order."""
+        if self.state == LEAVING:
+            self._finish(None)
+        elif self.state != CLOSED:
+            # Closing the connection: state is not reused after reconnecting.
+            self._finish(error if error is not None else LinkLost("the peer closed the connection without goodbye"))
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Take what the link brought. It may be cut anywhere."""
+        if self.state == CLOSED:
+            return
+        self._last_received_at = now
+        decoder = self._decoder
+        decoder.feed(data)
+        try:
+            while self.state != CLOSED:
+                message = decoder.next()
+                if message is None:
+                    break
+                self._take(message, now)
+        except (ProtocolError, LimitExceeded, SetupRejected) as error:
+            if self.state == LEAVING:
+                # Goodbye was sent before.
+                self._finish(None)
+            else:
+                self.abort(error)
+        self.after()
+
+    def _take(self, message: Message | Items, now: float) -> None:
+        """Take one message."""
+        if isinstance(message, Items):
+            if self.state != LEAVING:
+                self._inbound.items(message, now)
+            return
+        known = message
+        if known.type == _GOODBYE:
+            self._goodbye(known)
+        elif self.state == LEAVING:
+            # Goodbye closed all streams: messages that the peer sent before it read that mean nothing.
+            return
+        elif not self.greeted and known.type in _HELLOS:
+            self._hello(known)
+        else:
+            self._inbound.message(known, now)
+
+    def handle_timer(self, now: float) -> None:
+        """Do what is due by now."""
+        for timer in self._timers.expired(now):
+            if self.state == CLOSED:
+                return
+            if timer is Timer.FIRST_FRAME:
+                limit = self._settings.first_frame_timeout
+                text = f"no hello from the peer within {limit:g} s"
+                # A silent server has not refused: another try may help.
+                self.abort(LinkLost(text) if self._is_client else SetupRejected(text))
+            elif timer is Timer.GOODBYE:
+                self.leave_or_give_up(now)
+            elif timer is Timer.SILENCE:
+                self._silence(now)
+            elif timer is Timer.REASSEMBLY:
+                try:
+                    self._inbound.overdue(now)
+                except LimitExceeded as error:
+                    self.abort(error)
+        self.after()
+
+    def _silence(self, now: float) -> None:
+        """Give up a peer that has been silent for too long."""
+        due = self._last_received_at + self._settings.idle_timeout
+        if now < due:
+            self._timers.set(Timer.SILENCE, due)
+        else:
+            self.abort(KeepaliveTimeout(f"nothing was heard of the peer for {now - self._last_received_at:.1f} s"))
+
+    def progressed(self, now: float) -> None:
+        """Output that had waited has left the link: the peer reads."""
+        self._last_received_at = now
+
+    # Hello and goodbye.
+
+    def _hello(self, message: Message) -> None:
+        """Take the peer's hello. Raises SetupRejected if it has another version."""
+        check_version(message)
+        self.greeted = True
+        self._timers.stop(Timer.FIRST_FRAME)
+        if not self._is_client:
+            if self.state == NEW:
+                self.move("hello")
+            self._outbound.message(hello(False, self._offered))
+        for extension in agreed(message, self._offered):
+            self._decoder.extensions.update(extension.layouts)
+            self._outbound.metadata = self._outbound.metadata or extension is METADATA
+        self.establish()
+
+    def establish(self) -> None:
+        """Report the session as established."""
+        settings = self._settings
+        self._events.append(Established(Payload(), settings.metadata_mime, settings.data_mime))
+
+    def _goodbye(self, message: Message) -> None:
+        """Take the peer's goodbye, which closes all streams and wants an answer, unless it is one."""
+        if self.state == LEAVING:
+            self._finish(None)
+            return
+        reason = shown(message.octets.decode())
+        if self._is_client and not self.greeted:
+            self._finish(SetupRejected(f"the server refused us: {reason}"))
+            return
+        self._say_goodbye("goodbye")
+        self._finish(PeerClosed(f"the peer closed the connection: {reason}"))
+
+    def _say_goodbye(self, reason: str) -> None:
+        self._outbound.message(Message(Type.GOODBYE, 0, 0, fitting(reason, REASON_BYTES)))
+
+    # Ends.
+
+    def after(self) -> None:
+        """Do what any input, timer or verb may have made due."""
+        if self.state == CLOSED:
+            return
+        if self.state == DRAINING and self._inbound.open_streams == 0:
+            # Verbs do not know the time, and goodbye needs a timer: so a timer sends it.
+            self._timers.set(Timer.GOODBYE, self._last_received_at)
+        deadline = self._inbound.reassembly.deadline() if self._inbound.reassembly.partials else None
+        if deadline is not None:
+            self._timers.set(Timer.REASSEMBLY, deadline)
+        elif self._waits_for_parts:
+            self._timers.stop(Timer.REASSEMBLY)
+        self._waits_for_parts = deadline is not None
+
+    def leave_or_give_up(self, now: float) -> None:
+        """Send goodbye if all streams have ended, and wait for the answer; the second time, wait no longer."""
+        if self.state == LEAVING:
+            self._finish(None)
+        elif self.state == DRAINING and self._inbound.open_streams == 0:
+            self.move("streams ended")
+            self._say_goodbye("all streams are done")
+            self._timers.clear()
+            self._timers.set(Timer.GOODBYE, now + self._settings.close_grace)
+
+    def abort(self, error: Exception) -> None:
+        """Tell the peer why the session ends, as far as it may know, and end it."""
+        known = isinstance(error, SessionError) and not isinstance(error, LocalError)
+        if isinstance(error, SetupRejected) and not self.said_hello:
+            # A goodbye in place of hello is a refusal.
+            self._outbound.outbox.clear()
+        self._say_goodbye(str(error) if known else "this side ended the connection")
+        self._finish(error)

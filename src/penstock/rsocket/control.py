@@ -1,0 +1,262 @@
+"""Frames of stream 0: SETUP, KEEPALIVE, LEASE, METADATA_PUSH, ERROR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.replay import Replay
+from ..core.streams import StreamTable
+from ..core.timers import Timer, TimerTable
+from ..errors import LimitExceeded, LocalError, PeerClosed, ProtocolError, SessionError, SetupRejected, UnsupportedKind
+from ..events import Draining, Established, Event, LeaseGranted, MetadataPushed
+from ..payload import Payload
+from ..settings import Settings
+from ..wire.rsocket.frames import LEASE, RESPOND, ErrorFrame, Frame, FrameType, KeepaliveFrame, LeaseFrame
+from .codes import SETUP_CODES, Code, name_of, text_of
+from .dialect import Dialect
+from .extensions.metadata import Router
+from .handshake import Handshake, check, established, setup_frame
+from .inbound import Inbound
+from .keepalive import Keepalive
+from .lease import Leases
+from .lifecycle import DRAINING, OPENED, Lifecycle
+from .outbound import Outbound
+from .resume import SessionStore
+
+__all__ = ["Control"]
+
+
+class Control:
+    """What both sides of a session say of the connection as a whole.
+
+    Args:
+        settings: Limits and timeouts.
+        dialect: The protocol version.
+        is_client: Whether this side opens the connection.
+        life: The state of the session.
+        events: Where to put what happened.
+        timers: Of the session.
+        outbound: Takes frames to send.
+        inbound: Gets the router that the set-up asks for.
+        streams: Of the session.
+        leases: Of the session.
+        setup: What a client says at set-up.
+        finish: Ends the session with an error, or None.
+
+    Attributes:
+        keepalive: The liveness of the link.
+        handshake: Of a client that can resume, until the server has answered; else None.
+        leases: Of the session.
+
+    """
+
+    __slots__ = (
+        "_dialect",
+        "_events",
+        "_finish",
+        "_inbound",
+        "_is_client",
+        "_life",
+        "_outbound",
+        "_settings",
+        "_setup",
+        "_strays",
+        "_streams",
+        "_timers",
+        "handshake",
+        "keepalive",
+        "leases",
+    )
+
+    def __init__(
+        self,
+        settings: Settings,
+        dialect: Dialect,
+        is_client: bool,
+        life: Lifecycle,
+        events: list[Event],
+        timers: TimerTable,
+        outbound: Outbound,
+        inbound: Inbound,
+        streams: StreamTable,
+        leases: Leases,
+        setup: Payload,
+        finish: Callable[[Exception | None], None],
+    ) -> None:
+        self._settings = settings
+        self._dialect = dialect
+        self._is_client = is_client
+        self._setup = setup
+        self._life = life
+        self._events = events
+        self._timers = timers
+        self._streams = streams
+        self._outbound = outbound
+        self._inbound = inbound
+        self._strays = inbound.strays
+        self.leases = leases
+        self._finish = finish
+        self.keepalive = Keepalive(timers)
+        if is_client and settings.lease:
+            leases.use(settings.lease, request=True, respond=dialect.server_waits)
+        self.handshake = Handshake() if is_client and life.token is not None else None
+
+    # The set-up.
+
+    def begin(self, now: float, again: list[bytes]) -> None:
+        """Send SETUP, and after it what was sent before the server had answered the first one."""
+        settings = self._settings
+        self._life.move("SETUP")
+        self._outbound.linked = True
+        self._outbound.control(setup_frame(self._dialect, settings, self._setup, self._life.token))
+        self.watch(settings.keepalive_interval, settings.keepalive_lifetime, now)
+        for piece in again:
+            self._outbound.outbox.write(piece)
+        if self.handshake is not None:
+            self.handshake.again = False
+            # Nobody can tell whether the server has read the set-up until it has answered: so it is asked at once.
+            self._outbound.control(KeepaliveFrame(RESPOND, self._life.position()))
+        self.grant(now)
+
+    def set_up(self, frame: Frame, sessions: SessionStore[Any] | None, session: object, now: float) -> None:
+        """Begin the session that the first frame asks for, and keep `session` among `sessions` if it can be resumed.
+
+        Raises:
+            SetupRejected: It cannot begin.
+
+        """
+        settings = self._settings
+        life = self._life
+        setup = check(frame, self._dialect, resumable=sessions is not None, leases=bool(settings.lease))
+        if setup.token is not None and sessions is not None:
+            if not sessions.add(setup.token, session, life.identity):
+                raise SetupRejected("the token is in use, or there are too many sessions", Code.REJECTED_SETUP)
+            life.token = setup.token
+            self._outbound.replay = Replay(settings.resume_bytes, self._outbound.prefix_bytes)
+        life.move("SETUP")
+        life.established = True
+        self._outbound.linked = True
+        self._timers.stop(Timer.FIRST_FRAME)
+        self.watch(setup.keepalive_ms / 1000, setup.lifetime_ms / 1000, now)
+        event = established(setup, settings, self._dialect)
+        self._inbound.router = Router(event.metadata_mime, settings.max_metadata_entries)
+        self._events.append(event)
+        if setup.flags & LEASE:
+            self.leases.use(settings.lease, request=self._dialect.server_waits, respond=True)
+            self.grant(now)
+
+    def establish(self) -> None:
+        """Note that the server has accepted the set-up: it has sent something."""
+        self._life.established = True
+        self.handshake = None
+        self._timers.stop(Timer.EXPIRY)
+        settings = self._settings
+        metadata_mime = settings.metadata_mime or self._dialect.metadata_mime
+        self._events.append(Established(Payload(), metadata_mime, settings.data_mime))
+
+    def confirm(self) -> None:
+        """Ask the server for a sign that it has accepted the set-up: `Established` follows, or `Closed`."""
+        if self._dialect.keepalive:
+            self._outbound.control(KeepaliveFrame(RESPOND, self._life.position()))
+        elif self.leases.requester is None:
+            # ReactiveSocket 0.0, Connection Establishment: a lease is a sign, and a client that asked for it gets one.
+            raise UnsupportedKind(f"{self._dialect.name} has no KEEPALIVE to confirm a set-up by; ask for a lease")
+
+    def watch(self, interval: float, lifetime: float, now: float) -> None:
+        """Watch over a new link. Times are in seconds."""
+        if self._dialect.keepalive:
+            self.keepalive.start(interval, lifetime, now, sends=self._is_client)
+        elif self._settings.idle_timeout:
+            self.keepalive.start(interval, self._settings.idle_timeout, now, sends=False)
+
+    def grant(self, now: float) -> None:
+        """Grant the peer a lease, if it is to have one now."""
+        frame = self.leases.due(now, self._streams.remote)
+        if frame is not None:
+            self._outbound.control(frame)
+
+    # Frames.
+
+    def frame(self, frame: Frame, now: float) -> SetupRejected | None:
+        """Take a frame of stream 0; return why the server refuses the set-up, if it does.
+
+        Raises:
+            LimitExceeded: It is too long, or one too many.
+            ProtocolError: It confirms what was never sent.
+
+        """
+        if isinstance(frame, ErrorFrame):
+            return self._error(frame, now)
+        if not self._life.established:
+            self.establish()
+        if isinstance(frame, KeepaliveFrame):
+            self._keepalive(frame)
+        elif isinstance(frame, LeaseFrame) and self.leases.requester is not None:
+            # THREATS 32: the last lease wins, and too many of them are an attack like any other.
+            self._strays.stray(now)
+            lease = self.leases.requester.received(frame, now)
+            self._events.append(LeaseGranted(lease.requests, lease.ttl, frame.metadata))
+        elif frame.type == FrameType.METADATA_PUSH:
+            self._events.append(MetadataPushed(0, frame.metadata or b""))
+        else:
+            # RSocket 1.0, Handling the Unexpected 9: a further SETUP, and all else that makes no sense here.
+            self._strays.ignored(frame, now)
+        return None
+
+    def _keepalive(self, frame: KeepaliveFrame) -> None:
+        limit = self._settings.max_keepalive_bytes
+        if len(frame.data) > limit:
+            raise LimitExceeded(f"KEEPALIVE with {len(frame.data)} bytes exceeds max_keepalive_bytes ({limit})")
+        replay = self._outbound.replay
+        if replay is not None:
+            if frame.position > replay.end:
+                raise ProtocolError(f"KEEPALIVE confirms position {frame.position}; only {replay.end} were sent")
+            replay.trim(frame.position)
+        answer = self.keepalive.answer(frame, self._life.position())
+        if answer is not None:
+            self._outbound.control(answer)
+
+    def _error(self, frame: ErrorFrame, now: float) -> SetupRejected | None:
+        """Take an error that concerns the connection."""
+        code = self._dialect.code_of(frame)
+        if code is None:
+            # ReactiveSocket 0.0, Error Frame: it belongs to a stream.
+            self._strays.stray(now)
+            return None
+        text = f"{name_of(code)}: {text_of(frame.data)}"
+        if code in SETUP_CODES:
+            # RSocket 1.0, Handling the Unexpected 9.7 and 9.8: they count for a client before it is established.
+            if self._is_client and not self._life.established:
+                return SetupRejected(f"the server refused the set-up: {text}", code)
+            self._strays.stray(now)
+        elif code == Code.CONNECTION_CLOSE and self._streams:
+            if self._life.state == OPENED:
+                self._life.move("CONNECTION_CLOSE")
+                self._events.append(Draining())
+        else:
+            self._finish(PeerClosed(f"the peer closed the connection: {text}", code))
+        return None
+
+    # Ends.
+
+    def abort(self, error: Exception, code: int) -> None:
+        """Tell the peer why the session ends, as far as it may know, and end it."""
+        known = isinstance(error, SessionError) and not isinstance(error, LocalError)
+        frame = self._dialect.farewell(code, str(error) if known else "this side ended the connection")
+        if frame is not None:
+            self._outbound.outbox.write(self._outbound.codec.frame(frame))
+        self._finish(error)
+
+    @property
+    def done(self) -> bool:
+        """Whether the session is draining, and all its streams have ended."""
+        return self._life.state == DRAINING and not self._streams
+
+    def close_if_done(self) -> None:
+        """End a session that is draining, and whose streams have all ended."""
+        if self._life.state == DRAINING and not self._streams:
+            frame = self._dialect.farewell(Code.CONNECTION_CLOSE, "all streams are done")
+            if frame is not None:
+                self._outbound.control(frame)
+            self._finish(None)

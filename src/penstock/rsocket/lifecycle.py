@@ -1,0 +1,77 @@
+"""The state of a session, which its parts share."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+__all__ = ["CLOSED", "DRAINING", "NEW", "OPENED", "TRANSITIONS", "Lifecycle", "SessionState"]
+
+
+class SessionState(IntEnum):
+    """What a session may do."""
+
+    NEW = 0
+    """A server waits for SETUP; a client has had no link yet."""
+    OPENED = 1
+    """Streams flow. A client may send before the server has shown that it accepts (false start)."""
+    DRAINING = 2
+    """Open streams may end; this side opens no new ones."""
+    CLOSED = 3
+    """It is over."""
+
+
+NEW = int(SessionState.NEW)
+OPENED = int(SessionState.OPENED)
+DRAINING = int(SessionState.DRAINING)
+CLOSED = int(SessionState.CLOSED)
+
+TRANSITIONS: Final[dict[tuple[SessionState, str], SessionState]] = {
+    (SessionState.NEW, "SETUP"): SessionState.OPENED,
+    (SessionState.NEW, "restored"): SessionState.OPENED,
+    (SessionState.NEW, "close()"): SessionState.DRAINING,
+    (SessionState.NEW, "finished"): SessionState.CLOSED,
+    # A client whose first link was lost before the server had answered sends SETUP again.
+    (SessionState.OPENED, "SETUP"): SessionState.OPENED,
+    (SessionState.OPENED, "close()"): SessionState.DRAINING,
+    (SessionState.OPENED, "CONNECTION_CLOSE"): SessionState.DRAINING,
+    (SessionState.OPENED, "finished"): SessionState.CLOSED,
+    (SessionState.DRAINING, "SETUP"): SessionState.DRAINING,
+    (SessionState.DRAINING, "close()"): SessionState.DRAINING,
+    (SessionState.DRAINING, "finished"): SessionState.CLOSED,
+}
+"""The state after each cause, from the state before it. All other combinations are mistakes in Penstock."""
+
+
+class Lifecycle:
+    """Where a session is in its life, and how far it has received.
+
+    Attributes:
+        state: A :class:`SessionState` as a number.
+        token: By which the session can be resumed; None: it cannot.
+        identity: Who the client is, as far as its link proves it.
+        established: The server has accepted the set-up.
+        received: The position up to which this side has received.
+        reported: The position up to which that is safe; -1: all that was received is.
+
+    """
+
+    __slots__ = ("established", "identity", "received", "reported", "state", "token")
+
+    def __init__(self, token: bytes | None) -> None:
+        self.state = NEW
+        self.token = token
+        self.identity = b""
+        self.established = False
+        self.received = 0
+        self.reported = -1
+
+    def move(self, cause: str) -> None:
+        """Go on to the next state."""
+        self.state = int(TRANSITIONS[SessionState(self.state), cause])
+
+    def position(self) -> int:
+        """Return the position to report: 0 where the session cannot be resumed."""
+        if self.token is None:
+            return 0
+        return self.received if self.reported < 0 else self.reported

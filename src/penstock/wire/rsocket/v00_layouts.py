@@ -1,0 +1,168 @@
+"""The layouts of ReactiveSocket 0.0, and frames of any type read and written by them.
+
+Comments name sections of its document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ...errors import FrameError, LocalError
+from ..fields import Reader, put
+from .frames import (
+    COMPLETE,
+    FOLLOWS,
+    IGNORE,
+    LEASE,
+    METADATA,
+    NEXT,
+    ErrorFrame,
+    ExtFrame,
+    Frame,
+    FrameType,
+    LeaseFrame,
+    RequestNFrame,
+    SetupFrame,
+)
+from .layouts import UNKNOWN, Field, Layout, read_body, write_body
+from .layouts import Metadata as How
+
+__all__ = [
+    "FOREIGN",
+    "HEADER_BYTES",
+    "NUMBERS",
+    "REACTIVESOCKET_V00",
+    "VERSION",
+    "name_of",
+    "read_frame",
+    "write_frame",
+]
+
+# Frame Header Format: version, flags, 16 bits of type, 64 bits of stream id.
+HEADER_BYTES = 12
+VERSION = 0
+FOREIGN: Final = 0x10000
+"""Added to the number of a type that is not in the table, so that it is not taken for one of another dialect."""
+ERROR_CODE: Final = 0x201
+"""APPLICATION_ERROR: ERROR has no code here, and this one says no more."""
+
+TYPES: Final = {
+    # Frame Types. The note on the picture of REQUEST_N, "Frame Type = SETUP", is a slip.
+    0x0001: FrameType.SETUP,
+    0x0002: FrameType.SETUP_ERROR,
+    0x0003: FrameType.LEASE,
+    0x0011: FrameType.REQUEST_RESPONSE,
+    0x0012: FrameType.REQUEST_FNF,
+    0x0013: FrameType.REQUEST_STREAM,
+    0x0014: FrameType.REQUEST_SUB,
+    0x0015: FrameType.REQUEST_N,
+    0x0016: FrameType.CANCEL,
+    0x0020: FrameType.PAYLOAD,
+    0x0021: FrameType.ERROR,
+    0x0031: FrameType.METADATA_PUSH,
+    0xFFFF: FrameType.EXT,
+}
+NUMBERS: Final = {int(type): number for number, type in TYPES.items()}
+
+FLAGS: Final = ((IGNORE, 0x80), (METADATA, 0x40))
+"""Flags of every type: as frames have them, and the bit on the wire."""
+TYPE_FLAGS: Final = {
+    int(FrameType.SETUP): (*FLAGS, (LEASE, 0x20)),
+    int(FrameType.PAYLOAD): (*FLAGS, (FOLLOWS, 0x20), (COMPLETE, 0x10)),
+}
+
+_REQUEST_N = (Field("request_n", 64),)
+_STREAM = Layout(Frame, _REQUEST_N, How.TYPED, data=True, flags=("metadata",))
+_PLAIN = Layout(Frame, (), How.TYPED, data=True, flags=("metadata",))
+_BARE = Layout(Frame, (), How.TYPED, flags=("metadata",))
+
+REACTIVESOCKET_V00: Final[Mapping[int, Layout]] = {
+    FrameType.SETUP: Layout(
+        SetupFrame,
+        (Field("metadata_mime", 8, counted=True), Field("data_mime", 8, counted=True)),
+        How.TYPED,
+        data=True,
+        flags=("metadata", "lease"),
+    ),
+    FrameType.SETUP_ERROR: Layout(ErrorFrame, (Field("code", 32),), How.TYPED, data=True, flags=("metadata",)),
+    FrameType.LEASE: Layout(
+        LeaseFrame, (Field("ttl_ns", 64), Field("number_of_requests", 64)), How.TYPED, flags=("metadata",)
+    ),
+    FrameType.REQUEST_RESPONSE: _PLAIN,
+    FrameType.REQUEST_FNF: _PLAIN,
+    FrameType.REQUEST_STREAM: _STREAM,
+    FrameType.REQUEST_SUB: _STREAM,
+    FrameType.REQUEST_N: Layout(RequestNFrame, _REQUEST_N, How.TYPED, flags=("metadata",)),
+    FrameType.CANCEL: _BARE,
+    FrameType.PAYLOAD: Layout(Frame, (), How.TYPED, data=True, flags=("metadata", "follows", "complete")),
+    FrameType.ERROR: Layout(ErrorFrame, (), How.TYPED, data=True, flags=("metadata",)),
+    FrameType.METADATA_PUSH: _BARE,
+    # Extension Frame: the common header with its stream id is kept before the extended type.
+    FrameType.EXT: Layout(ExtFrame, (Field("extended_type", 32),), data=True, flags=("metadata",)),
+}
+
+
+def name_of(type: int) -> str:
+    """Return the document's name of a frame type, or its number in hex when it has none."""
+    if type == FrameType.PAYLOAD:
+        return "RESPONSE"
+    return FrameType(type).name if type in REACTIVESOCKET_V00 else f"0x{type & ~FOREIGN:04X}"
+
+
+def read_frame(buffer: bytes, start: int, end: int) -> Frame:
+    """Return the frame, of any type, whose body with a whole header is ``buffer[start:end]``.
+
+    Raises:
+        FrameError: The bytes are no frame.
+
+    """
+    if buffer[start] != VERSION:
+        raise FrameError(f"the header says version {buffer[start]}, and ReactiveSocket 0.0 has {VERSION}")
+    stream_id = int.from_bytes(buffer[start + 4 : start + HEADER_BYTES], "big")
+    if stream_id >> 63:
+        raise FrameError("the top bit of the stream id is set", 4)
+    bits = buffer[start + 1]
+    ignorable = bool(bits & 0x80)
+    number = int.from_bytes(buffer[start + 2 : start + 4], "big")
+    type = TYPES.get(number, FOREIGN | number)
+    layout = REACTIVESOCKET_V00.get(type, UNKNOWN)
+    if layout is UNKNOWN and not ignorable:
+        raise FrameError(f"no frame has type 0x{number:04X}", 2)
+    frame = layout.new(type)
+    frame.stream_id = stream_id
+    for flag, bit in TYPE_FLAGS.get(type, FLAGS):
+        if bits & bit:
+            frame.flags |= flag
+    read_body(layout, frame, Reader(buffer, start, start + HEADER_BYTES, end, name_of(type), ignorable))
+    # What the type implies here, and other dialects say.
+    if type == FrameType.PAYLOAD:
+        # Response Frame: with the complete bit and an empty body it is no item.
+        if not frame.flags & COMPLETE or frame.data or frame.metadata is not None:
+            frame.flags |= NEXT
+    elif type == FrameType.ERROR and isinstance(frame, ErrorFrame):
+        frame.code = ERROR_CODE
+    elif isinstance(frame, SetupFrame):
+        frame.major = frame.minor = VERSION
+    return frame
+
+
+def write_frame(frame: Frame) -> bytes:
+    """Return the body of `frame`.
+
+    Raises:
+        LocalError: A field does not fit, or the frame's type has no such field.
+
+    """
+    type = frame.type
+    name = name_of(type)
+    number = NUMBERS.get(type, type & ~FOREIGN)
+    if type not in REACTIVESOCKET_V00 and not type & FOREIGN:
+        raise LocalError(f"ReactiveSocket 0.0 has no {FrameType(type).name}")
+    flags, body = write_body(REACTIVESOCKET_V00.get(type, UNKNOWN), frame, name)
+    bits = 0
+    for flag, bit in TYPE_FLAGS.get(type, FLAGS):
+        if flags & flag:
+            bits |= bit
+    stream_id = put(abs(frame.stream_id), 63, f"the stream id of {name}")
+    return bytes((VERSION, bits)) + put(number, 16, "a frame type") + stream_id + body
