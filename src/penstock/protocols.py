@@ -202,16 +202,13 @@ def _river_client(
     options: Mapping[str, str],
     renew: Callable[[], Payload] | None,
 ) -> Session:
+    from .river.connect import new_client, restored_client
     from .river.identity import Identity
-    from .river.session import RiverSession
 
+    again = None if renew is None else lambda: renew().data
     if checkpoint is not None:
-        session = RiverSession.restore(settings, Identity.of(options), setup.data, random, checkpoint, secret)
-    else:
-        session = RiverSession.client(settings, Identity.of(options), setup.data, random)
-    if renew is not None:
-        session.renew = lambda: renew().data
-    return session
+        return restored_client(settings, Identity.of(options), setup.data, random, checkpoint, secret, again)
+    return new_client(settings, Identity.of(options), setup.data, random, again)
 
 
 def _river_acceptors(
@@ -230,7 +227,7 @@ def _river_acceptors(
     from .river.stored_sessions import StoredSessions
 
     stored = StoredSessions(settings, logs, identity.codec)
-    return lambda: RiverAcceptor(settings, identity, stored, StoredRiverSession.server)
+    return lambda: RiverAcceptor(settings, identity, stored, StoredRiverSession)
 
 
 def _known(protocol: str) -> None:

@@ -14,6 +14,7 @@ from penstock.events import Event
 from penstock.kinds import Kind
 from penstock.payload import Payload
 from penstock.river.accept import RiverAcceptor
+from penstock.river.connect import new_client
 from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.river.sessions import Sessions
@@ -146,7 +147,7 @@ class Duo:
         self.now = 1000.0
         self.server_settings = Settings(**server)
         self.sessions: Sessions[RiverSession] = Sessions(100)
-        self.client = RiverSession.client(
+        self.client = new_client(
             Settings(**(server if client is None else client)), Identity(codec, "client-1"), b"", RANDOM
         )
         self.server: Any = None

@@ -9,6 +9,7 @@ from penstock.errors import FrameError, LinkLost, ProtocolError, ResumeRejected,
 from penstock.events import Closed, Established, Event, Requested, Unlinked
 from penstock.kinds import Kind
 from penstock.payload import Payload
+from penstock.river.connect import new_client
 from penstock.river.identity import Identity
 from penstock.river.link import HANG_UPS
 from penstock.river.session import RiverSession
@@ -120,7 +121,7 @@ def test_a_server_that_hears_nothing_gives_the_link_up(raw: Raw) -> None:
 
 
 def client(settings: Settings | None = None) -> RiverSession:
-    session = RiverSession.client(settings or Settings(), Identity("json", "client-1"), b'{"token": 1}', RANDOM)
+    session = new_client(settings or Settings(), Identity("json", "client-1"), b'{"token": 1}', RANDOM)
     session.link_up(0.0)
     return session
 
@@ -220,7 +221,7 @@ def test_servers_open_nothing() -> None:
 
 
 def test_a_server_that_hangs_up_on_every_first_handshake_is_not_asked_again() -> None:
-    client = RiverSession.client(Settings(), Identity(), b"", RANDOM)
+    client = new_client(Settings(), Identity(), b"", RANDOM)
     for attempt in range(HANG_UPS):
         assert client.link_wanted
         client.link_up(attempt)
