@@ -17,11 +17,8 @@ from penstock.errors import (
 )
 from penstock.kinds import Kind
 from penstock.payload import Payload, PayloadRun
-from penstock.river.connect import new_client
-from penstock.river.identity import Identity
-from penstock.settings import Settings
 from penstock.wire.river.codec import CANCEL, CLOSE
-from tests.river.peers import RANDOM, Duo, Raw, body_of, messages
+from tests.river.peers import Duo, Raw, body_of, messages
 
 
 def test_what_river_does_not_have() -> None:
@@ -189,15 +186,6 @@ def test_closing_at_once_fails_what_is_open() -> None:
     duo.client.close(duo.now, LocalError("enough"))
     duo.listen()
     assert duo.of("client", "Failed")[0].stream_id == number
-
-
-def test_a_client_needs_randomness_and_metadata_that_can_travel() -> None:
-    with pytest.raises(LocalError, match="random"):
-        new_client(Settings(), Identity(), b"", b"x")
-    with pytest.raises(LocalError, match="json"):
-        new_client(Settings(), Identity(), b"{", RANDOM)
-    made = [new_client(Settings(), Identity(), b"", bytes([each]) * 16) for each in (1, 2)]
-    assert made[0].session_id != made[1].session_id and made[0].us != made[1].us
 
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])

@@ -39,26 +39,22 @@ DOWN: Final = int(LinkState.DOWN)
 HANDSHAKING: Final = int(LinkState.HANDSHAKING)
 UP: Final = int(LinkState.UP)
 
-TRANSITIONS: Final[Mapping[str, Mapping[tuple[IntEnum, str], IntEnum]]] = {
-    "Session": {
-        (SessionState.OPENED, "close, streams are open"): SessionState.DRAINING,
-        (SessionState.OPENED, "close, no stream is open"): SessionState.CLOSED,
-        (SessionState.OPENED, "error"): SessionState.CLOSED,
-        (SessionState.DRAINING, "the last stream has ended"): SessionState.CLOSED,
-        (SessionState.DRAINING, "error"): SessionState.CLOSED,
-    },
-    "Link": {
-        (LinkState.DOWN, "client: connected"): LinkState.HANDSHAKING,
-        (LinkState.DOWN, "server: handshake accepted"): LinkState.UP,
-        (LinkState.HANDSHAKING, "handshake accepted"): LinkState.UP,
-        (LinkState.HANDSHAKING, "handshake refused"): LinkState.DOWN,
-        (LinkState.HANDSHAKING, "link lost"): LinkState.DOWN,
-        (LinkState.HANDSHAKING, "no answer in time"): LinkState.DOWN,
-        (LinkState.UP, "server: handshake on another link"): LinkState.UP,
-        (LinkState.UP, "link lost"): LinkState.DOWN,
-        (LinkState.UP, "message out of order"): LinkState.DOWN,
-        (LinkState.UP, "silence"): LinkState.DOWN,
-        (LinkState.UP, "session closed"): LinkState.DOWN,
-    },
+TRANSITIONS: Final[Mapping[tuple[SessionState | LinkState, str], SessionState | LinkState]] = {
+    (SessionState.OPENED, "close, streams are open"): SessionState.DRAINING,
+    (SessionState.OPENED, "close, no stream is open"): SessionState.CLOSED,
+    (SessionState.OPENED, "error"): SessionState.CLOSED,
+    (SessionState.DRAINING, "the last stream has ended"): SessionState.CLOSED,
+    (SessionState.DRAINING, "error"): SessionState.CLOSED,
+    (LinkState.DOWN, "client: connected"): LinkState.HANDSHAKING,
+    (LinkState.DOWN, "server: handshake accepted"): LinkState.UP,
+    (LinkState.HANDSHAKING, "handshake accepted"): LinkState.UP,
+    (LinkState.HANDSHAKING, "handshake refused"): LinkState.DOWN,
+    (LinkState.HANDSHAKING, "link lost"): LinkState.DOWN,
+    (LinkState.HANDSHAKING, "no answer in time"): LinkState.DOWN,
+    (LinkState.UP, "server: handshake on another link"): LinkState.UP,
+    (LinkState.UP, "link lost"): LinkState.DOWN,
+    (LinkState.UP, "message out of order"): LinkState.DOWN,
+    (LinkState.UP, "silence"): LinkState.DOWN,
+    (LinkState.UP, "session closed"): LinkState.DOWN,
 }
-"""By machine: (state, cause) to the next state."""
+"""(State, cause) to the next state, of both machines."""
