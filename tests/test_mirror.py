@@ -26,6 +26,7 @@ WITHOUT_SOURCE = {
     "reactivestreams/test_sockets.py": "the protocol on real links, below all that stands above a session",
     "river/test_oversized.py": "all parts of a session: messages that one side does not take for their size",
     "schema/test_codegen_served.py": "generated clients, against the services that their schemas came from",
+    "test_states.py": "tools/states.py and the page that it writes",
     "transports/test_every.py": "all transports: what each must carry",
 }
 # Folders of tests that go across the layers.
