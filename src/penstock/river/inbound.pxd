@@ -51,6 +51,7 @@ cdef class Inbound:
     cpdef grant(self, RiverStream stream, long long count)
     cpdef stop_reading(self, RiverStream stream)
     cpdef close_if_done(self, RiverStream stream)
+    cpdef sent_all(self, RiverStream stream)
     cpdef remove_stream(self, RiverStream stream)
     cpdef drop_held(self, RiverStream stream)
     @cython.locals(body=bytes)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ..core.halves import DONE, OPEN
-from ..errors import FrameError, Invalid, LimitExceeded, PeerClosed, ProtocolError, SessionError
+from ..errors import FrameError, Invalid, LimitExceeded, PeerClosed, ProtocolError, SessionClosed, SessionError
 from ..events import Canceled, Completed, Event, Failed, ItemReceived, Requested
 from ..kinds import Kind
 from ..payload import Payload
@@ -317,6 +317,21 @@ class Inbound:
             stream.inbound = DONE
         if stream.over():
             self.remove_stream(stream)
+
+    def sent_all(self, stream: RiverStream) -> None:
+        """Note that our half of a stream is over."""
+        stream.outbound = DONE
+        starved = self._outbound.starved
+        if starved:
+            starved.discard(stream.number)
+        self.close_if_done(stream)
+
+    def fail_all(self, error: Exception | None) -> None:
+        """Fail each stream after all items that are held; None: the session was closed in order."""
+        for stream in self._streams.all():
+            self._events += [event for event in stream.held or () if not isinstance(event, Failed)]
+            self.remove_stream(stream)
+            self._events.append(Failed(stream.number, error or SessionClosed("the connection was closed")))
 
     def remove_stream(self, stream: RiverStream) -> None:
         """Remove a stream with all that is held of it."""

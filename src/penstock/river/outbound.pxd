@@ -46,6 +46,8 @@ cdef class Outbound:
     cpdef acknowledged(self, long long ack)
     @cython.locals(name=str, encoded=bytes, closed=bint, stream=RiverStream, body=bytes)
     cpdef RiverStream open(self, new_id, kind, str route, Payload payload, long long credit, bint done)
+    @cython.locals(stream=RiverStream)
+    cpdef RiverStream sending(self, stream_id)
     cpdef bint send(self, RiverStream stream, Payload payload, bint done) except -1
     @cython.locals(data=bytes)
     cdef bytes _body_of(self, Payload payload)

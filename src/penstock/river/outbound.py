@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ..core.halves import DONE, OPEN
 from ..core.outbox import Outbox
-from ..errors import CreditExceeded, LeaseMissing, LimitExceeded, LocalError, UnsupportedKind
+from ..errors import CreditExceeded, LeaseMissing, LimitExceeded, LocalError, StreamClosed, UnsupportedKind
 from ..events import CreditGranted, LeaseGranted
 from ..kinds import Kind
 from ..payload import Payload
@@ -185,6 +185,18 @@ class Outbound:
         stream.granted = credit if stream.answers_items else 1
         return stream
 
+    def sending(self, stream_id: int) -> RiverStream:
+        """Return a stream in which we may still send.
+
+        Raises:
+            StreamClosed: Our half is over.
+
+        """
+        stream = self._streams.sending(stream_id)
+        if stream is None:
+            raise StreamClosed(f"stream {stream_id}: our half is over")
+        return stream
+
     def send(self, stream: RiverStream, payload: Payload, done: bool) -> bool:
         """Send an item. Return whether it was the last one.
 
@@ -220,10 +232,12 @@ class Outbound:
         self.send_message(stream.encoded, CANCEL, refusal(self._codec, code, reason))
 
     def goodbye(self) -> None:
-        """Tell a client that its calls are over, and that it need not resume the session.
+        """Tell a server's client that its calls are over, and that it need not resume the session.
 
         River has a message for the first, and none for the second: clients that do not know ours ignore it.
         """
+        if self._is_client or not self.linked:
+            return
         # Clients that know this fail their streams by themselves; the others read on.
         self.send_message(self._codec.encoded(GOODBYE), CLOSE, self._codec.close)
         for stream in self._streams.all():

@@ -7,7 +7,7 @@ from .outbound cimport Outbound
 from .sequence cimport Sequence
 from .streams cimport RiverStream, RiverStreams
 
-cdef int CLOSE, OPENED, CLOSED, DRAINING, UP, DONE, OPEN
+cdef int CLOSE, OPENED, CLOSED, DRAINING, UP, OPEN
 
 
 cdef class RiverSession:
@@ -34,7 +34,7 @@ cdef class RiverSession:
 
     cpdef receive(self, bytes data, double now)
     cpdef list take_output(self)
-    @cython.locals(events=list, taken=list)
+    @cython.locals(events=list, taken=list, count=Py_ssize_t)
     cpdef list take_events(self)
     cpdef str _new_id(self)
     @cython.locals(stream=RiverStream)
@@ -45,6 +45,5 @@ cdef class RiverSession:
     cpdef send_run(self, stream_id, PayloadRun run, Py_ssize_t start=*)
     @cython.locals(room=Py_ssize_t)
     cpdef credit(self, stream_id)
-    cdef RiverStream _sending(self, stream_id)
     cdef _done(self, RiverStream stream)
     cdef _end_if_drained(self)

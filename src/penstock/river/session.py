@@ -11,24 +11,16 @@ from typing import Any
 
 from msgspec import UNSET
 
-from ..core.halves import DONE, OPEN
+from ..core.halves import OPEN
 from ..core.timers import TimerTable
-from ..errors import (
-    ApplicationError,
-    LimitExceeded,
-    LocalError,
-    SessionClosed,
-    SetupRejected,
-    StreamClosed,
-    UnsupportedKind,
-)  # fmt: skip
-from ..events import Closed, CreditGranted, Event, Failed
+from ..errors import LimitExceeded, LocalError, SessionClosed, SetupRejected, UnsupportedKind
+from ..events import Closed, CreditGranted, Event
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..settings import Settings
 from ..wire.river.codec import CLOSE, codec_of
 from .checkpoint import Checkpoint, Promise, restore, take
-from .codes import UNEXPECTED_DISCONNECT
+from .codes import disconnected
 from .handshake import V1_1, Handshake, HandshakeRequest, check_state
 from .identity import Side
 from .inbound import Inbound
@@ -65,29 +57,25 @@ class RiverSession:
         metadata: bytes = b"",
         renew: Callable[[], bytes] | None = None,
     ) -> None:
-        streams, timers = RiverStreams(settings.max_streams), TimerTable()
-        events: list[Event] = []
-        side = Side(settings, codec_of(codec), is_client, us, peer, session_id, streams, timers, events, self._finish)
-        outbound = Outbound(side, tag)
-        handshake = Handshake(side, metadata, renew, outbound)
-        inbound = Inbound(side, outbound, handshake)
-        self._side = side
         self._settings = settings
-        self._codec = side.codec
+        self._codec = codec_of(codec)
         self._is_client = is_client
         self.us = us
         self.peer = peer
         self.session_id = session_id
         self.identity = b""
         self._state = OPENED
-        self._streams = streams
-        self._timers = timers
+        self._streams = streams = RiverStreams(settings.max_streams)
+        self._timers = timers = TimerTable()
+        events: list[Event] = []
         self._events = events
-        self._outbound = outbound
-        self.sequence = outbound.sequence
-        self._handshake = handshake
-        self._inbound = inbound
-        self._link = Link(side, handshake, inbound, outbound)
+        side = Side(settings, self._codec, is_client, us, peer, session_id, streams, timers, events, self._finish)
+        self._side = side
+        self._outbound = Outbound(side, tag)
+        self._handshake = Handshake(side, metadata, renew, self._outbound)
+        self._inbound = Inbound(side, self._outbound, self._handshake)
+        self._link = Link(side, self._handshake, self._inbound, self._outbound)
+        self.sequence = self._outbound.sequence
         # The server's sessions, and the name by which answers to handshakes call this one.
         self._sessions: Sessions[Any] | None = None
         self._answered_as = session_id
@@ -109,12 +97,7 @@ class RiverSession:
         self._outbound.send_heartbeat()
 
     def resume(self, asked: HandshakeRequest, now: float) -> None:
-        """Go on over another link, as a client asks.
-
-        Raises:
-            SetupRejected: The client, or the session, lacks what the other has forgotten.
-
-        """
+        """Go on over another link, as a client asks; raise `SetupRejected` where one side lacks what is needed."""
         check_state(asked.expected_session_state, self.sequence)
         self._link.accept(self._answered_as, now)
         self._handshake.metadata_renewed(asked.metadata_body)
@@ -215,16 +198,8 @@ class RiverSession:
         events = self._events
         if not events:
             return events
-        if self._link.probation_bytes >= 0:
-            return self._take_before_requests()
-        taken = events[:]
-        events.clear()
-        return taken
-
-    def _take_before_requests(self) -> list[Event]:
-        """Return what comes before the first request. The rest waits until the client has our first message."""
-        events = self._events
-        count = next((index for index, event in enumerate(events) if event.stream_id), len(events))
+        # The first request, and all that follows, waits until the client has our first message.
+        count = len(events) if self._link.probation_bytes < 0 else _first_of_stream(events)
         taken = events[:count]
         del events[:count]
         return taken
@@ -235,10 +210,8 @@ class RiverSession:
             self._handshake.established()
 
     def rehandshake(self, now: float) -> None:
-        """Ask the client for its metadata. `Established` follows when it comes, and else the session ends.
-
-        Without a link nothing is asked: the client says it in its next handshake.
-        """
+        """Ask the client for its metadata. `Established` follows when it comes, and else the session ends."""
+        # Without a link nothing is asked: the next handshake has the metadata.
         if self._link.state == UP:
             self._handshake.ask(now)
 
@@ -250,10 +223,7 @@ class RiverSession:
         self._link.taken_over = True
 
     def checkpoint(self, stream_id: int, count: int) -> bytes | None:
-        """Return what a new process needs to go on; see :meth:`penstock.session.Session.checkpoint`.
-
-        Events that were not taken yet count as received: take them first, those that a `commit` brought as well.
-        """
+        """Return what a new process needs. Take all events first, those that a `commit` brought as well."""
         if not self._is_client or self._state != OPENED:
             return None
         taken = take(self._side, self._outbound, stream_id, count)
@@ -294,7 +264,7 @@ class RiverSession:
 
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
         """Send an item, which may be the last, and return the credit that is left."""
-        stream = self._sending(stream_id)
+        stream = self._outbound.sending(stream_id)
         if self._outbound.send(stream, payload, done):
             self._done(stream)
             return 0
@@ -302,7 +272,7 @@ class RiverSession:
 
     def send_run(self, stream_id: int, run: PayloadRun, start: int = 0) -> int:
         """Send the items of `run` from index `start`, as far as credit goes; return how many that were."""
-        self._sending(stream_id)
+        self._outbound.sending(stream_id)
         count = min(self.credit(stream_id), len(run) - start)
         if count <= 0:
             return 0
@@ -380,10 +350,8 @@ class RiverSession:
         if isinstance(error, SetupRejected) and not self._is_client:
             self._handshake.refuse(error)
         elif not isinstance(error, SetupRejected | LimitExceeded):
-            self._say_goodbye()
+            self._outbound.goodbye()
         self._finish(error)
-
-    # How it ends.
 
     def replaced(self, now: float) -> None:
         """Give way to another session of the same client, which has forgotten this one."""
@@ -396,61 +364,36 @@ class RiverSession:
 
     def _depart(self) -> None:
         """End the session in order."""
-        self._say_goodbye()
+        self._outbound.goodbye()
         self._finish(None)
-
-    def _say_goodbye(self) -> None:
-        """Tell a server's client that its calls are over, and that it need not resume the session."""
-        if not self._is_client and self._link.state == UP:
-            self._outbound.goodbye()
 
     def _finish(self, error: Exception | None) -> None:
         """End the session for good; every stream fails first. River, On disconnect: a hard disconnect."""
         if self._state == CLOSED:
             return
         self._state = CLOSED
-        events, link = self._events, self._link
+        link = self._link
         link.close()
-        for stream in self._streams.all():
-            events += [event for event in stream.held or () if not isinstance(event, Failed)]
-            self._inbound.remove_stream(stream)
-            events.append(Failed(stream.number, self._reason(error)))
+        self._inbound.fail_all(error if link.linked_at is None else disconnected(self.peer, error))
         if link.probation_bytes >= 0:
-            # No request has begun: the client will ask for all of them again.
-            events[:] = [event for event in events if not event.stream_id]
+            # No request has begun: the client will send all of them again.
+            self._events[:] = [event for event in self._events if not event.stream_id]
             link.probation_bytes = -1
-        events.append(Closed(error))
+        self._events.append(Closed(error))
         if self._sessions is not None:
             self._sessions.forget(self, error)
-
-    def _reason(self, error: Exception | None) -> Exception:
-        """Return what a stream fails with when the session ends with `error`."""
-        if error is None:
-            return SessionClosed("the connection was closed")
-        if self._link.linked_at is None:
-            return error
-        reason = ApplicationError(UNEXPECTED_DISCONNECT, f"{self.peer} unexpectedly disconnected: {error}")
-        reason.__cause__ = error
-        return reason
-
-    # Helpers of the verbs.
 
     def _new_id(self) -> str:
         """Return an id for a stream that was not used before."""
         return self._outbound.writer.new_id()
 
-    def _sending(self, stream_id: int) -> RiverStream:
-        stream = self._streams.sending(stream_id)
-        if stream is None:
-            raise StreamClosed(f"stream {stream_id}: our half is over")
-        return stream
-
     def _done(self, stream: RiverStream) -> None:
         """Note that our half is over."""
-        stream.outbound = DONE
-        starved = self._outbound.starved
-        if starved:
-            starved.discard(stream.number)
-        self._inbound.close_if_done(stream)
+        self._inbound.sent_all(stream)
         if self._state == DRAINING:
             self._end_if_drained()
+
+
+def _first_of_stream(events: list[Event]) -> int:
+    """Return the index of the first event of a stream; the number of events if there is none."""
+    return next((index for index, event in enumerate(events) if event.stream_id), len(events))
