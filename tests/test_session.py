@@ -4,8 +4,16 @@ import inspect
 
 import pytest
 
-from penstock.session import Acceptor, Session
+from penstock.protocols import PROTOCOLS
+from penstock.session import Detector, Session
+from penstock.settings import Settings
 from tests.builds import Build
+
+FAMILIES = {
+    "rsocket": ("RSocketSession", "RSocketDetector"),
+    "reactivestreams": ("ReactiveStreamsSession", "ReactiveStreamsDetector"),
+    "river": ("RiverSession", "RiverDetector"),
+}
 
 
 def promised(protocol: type) -> dict[str, list[str]]:
@@ -17,20 +25,32 @@ def promised(protocol: type) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "protocol"),
-    [
-        ("penstock.rsocket.session", "RSocketSession", Session),
-        ("penstock.rsocket.accept", "RSocketAcceptor", Acceptor),
-    ],
-)
-def test_every_family_keeps_the_waist(build: Build, module: str, name: str, protocol: type) -> None:
-    family = getattr(build.module(module), name)
-    for verb, parameters in promised(protocol).items():
-        assert list(inspect.signature(getattr(family, verb)).parameters) == parameters, verb
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_keeps_the_waist(build: Build, family: str) -> None:
+    session, detector = FAMILIES[family]
+    for module, name, protocol in (("session", session, Session), ("accept", detector, Detector)):
+        found = getattr(build.module(f"penstock.{family}.{module}"), name)
+        for verb, parameters in promised(protocol).items():
+            assert list(inspect.signature(getattr(found, verb)).parameters) == parameters, verb
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_session_has_all_that_the_waist_names(build: Build, protocol: str) -> None:
+    session = build.module("penstock.protocols").client_session(protocol, Settings(), random=bytes(16))
+    for name in (*Session.__abstractmethods__, *Session.__annotations__):  # type: ignore[attr-defined]
+        assert hasattr(session, name), name
+    assert (session.linked_at, session.excused, session.durable) == (None, False, None)
+
+
+@pytest.mark.parametrize("protocol", [protocol for protocol in PROTOCOLS if protocol != "river"])
+def test_sessions_without_rehandshake_say_so(build: Build, protocol: str) -> None:
+    session = build.module("penstock.protocols").client_session(protocol, Settings())
+    refusal = build.module("penstock.errors").UnsupportedKind
+    with pytest.raises(refusal, match=f"{protocol}.* has no way to ask a client again who it is"):
+        session.rehandshake(0.0)
 
 
 def test_every_verb_says_what_it_does() -> None:
-    for protocol in (Session, Acceptor):
+    for protocol in (Session, Detector):
         for verb in promised(protocol):
             assert inspect.getdoc(getattr(protocol, verb)), verb

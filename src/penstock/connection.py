@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from .payload import Payload
 
-__all__ = ["Connection"]
+__all__ = ["Carried", "Connection"]
 
 
 class Connection:
@@ -76,3 +76,12 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<Connection {'to' if self.is_client else 'from'} {self.address or 'a peer'} by {self.protocol}>"
+
+
+class Carried(Protocol):
+    """What a carrier of traces reads and changes of a :class:`~penstock.Request`."""
+
+    connection: Connection
+    route: str
+    payload: Payload
+    routed: bool

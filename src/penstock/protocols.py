@@ -1,48 +1,297 @@
-"""The registry of protocols: the one place that knows the families. It imports them when they are used."""
+"""The registry of protocols: one row each. It is the only place above the families that names one of them.
+
+A row refers to functions of its family as ``module:name``; they are imported when they are first used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, Protocol
 
 from .connection import Connection
 from .errors import LocalError, UrlError
 from .payload import Payload
-from .session import Acceptor, Session, SessionLogs
-from .settings import Settings
+from .session import ClientStart, Detector, ServerStart, Session, SessionLogs
+from .settings import DEFAULT_SETTINGS, Settings
 
 __all__ = [
+    "EXAMPLE_URL",
     "OPTIONS",
     "PROTOCOLS",
-    "acceptor",
-    "acceptors",
+    "VERSIONS",
+    "Dump",
+    "FrameReader",
+    "ProtocolSpec",
+    "TextForm",
     "can_resume",
+    "carriers",
+    "check_settings",
     "client_session",
     "connects_anew",
     "data_mime",
+    "detector",
+    "detectors",
+    "dump_of",
     "fitting",
+    "is_composite",
+    "spec_of",
+    "text_form",
 ]
 
-PROTOCOLS: Final = ("rsocket", "reactivesocket-0.2", "reactivesocket-0.0", "reactive-streams", "river")
-"""The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
+FEATURES: Final = {
+    "resume": "cannot resume sessions",
+    "lease": "has no leases",
+    "extensions": "has no extensions to offer",
+    "element_sizes": "has no items without a length",
+    "metadata_mime": "has no type of metadata",
+    "client_ids": "has no odd and even stream ids",
+    "lenient": "has no PAYLOAD frames",
+    "length_counts_itself": "has no 24-bit length",
+}
+"""Settings that ask for what some protocols lack, and how each lacks it. A client is refused them; limits and times
+that a protocol has no use for are ignored."""
+FAMILY_OF_RSOCKET: Final = frozenset(
+    {"resume", "lease", "metadata_mime", "client_ids", "lenient", "length_counts_itself"}
+)
+TEXT: Final = "text/plain"
+COMPOSITE: Final = "message/x.rsocket.composite-metadata.v0"
+"""Composite Metadata: entries, each with a type of its own."""
+INVALID_SETUP: Final = 0x001
+"""RSocket 1.0, Error Codes."""
 
-OPTIONS: Final[dict[str, frozenset[str]]] = {"river": frozenset({"codec", "server", "client"})}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtocolSpec:
+    """What code above the families knows of a protocol.
+
+    Attributes:
+        name: As URLs have it.
+        client: ``client(start)`` returns a client's session; see :class:`~penstock.session.ClientStart`.
+        detectors: ``detectors(start)`` returns what makes the detector of each new link of one server; see
+            :class:`~penstock.session.ServerStart`.
+        version: The protocol and its version, as ``penstock decode --dialect`` has it.
+        dump: ``dump(version)`` returns what shows frames; see :class:`Dump`.
+        prefix_bytes: The width of the length before each frame; 0: messages are pieces of a stream of bytes.
+        passes_over: Sessions refuse a message that is too long by its ends: none of it is held, and the link goes on.
+        options: The options of URLs that belong to the protocol, and not to a transport.
+        honors: The settings in `FEATURES` that it can do what they ask for.
+        resumes: With `Settings.resume`, sessions may outlive their links, and their clients.
+        reconnects: Clients begin another session by themselves when one is over, as a retry budget allows.
+        word_codes: Error codes are words; else they are numbers.
+        malformed_code: The code of a refusal of a client whose metadata does not match its schema.
+        subprotocol: Its name in the handshake of WebSocket; None: it has none.
+        alpn: Its name in the handshake of QUIC.
+        content_type: The type of its bodies over HTTP/2.
+        metadata_mime: The type of a connection's metadata, unless its settings say otherwise; None: it has no type.
+        data_mime: ``data_mime(options)`` returns the type of all data of a connection, from the options of its URL;
+            empty: the settings say it.
+        text_form: ``text_form(options)`` returns a :class:`TextForm`, or None where data travels as people write it;
+            empty: it always does.
+        carrier: ``carrier()`` returns what carries the context of a trace in requests; see
+            :class:`penstock.observe.carriers.Carrier`; empty: nothing does.
+        request_mime: ``request_mime(metadata_mime, metadata)`` returns the type that a request's metadata gives the
+            data beside it, or None; empty: metadata never does.
+
+    """
+
+    name: str
+    client: str
+    detectors: str
+    version: str
+    dump: str
+    prefix_bytes: int
+    passes_over: bool = False
+    options: frozenset[str] = frozenset()
+    honors: frozenset[str] = frozenset()
+    resumes: bool = False
+    reconnects: bool = False
+    word_codes: bool = False
+    malformed_code: int | str = INVALID_SETUP
+    subprotocol: str | None = None
+    alpn: str = "rsocket"
+    content_type: str = "application/rsocket"
+    metadata_mime: str | None = None
+    data_mime: str = ""
+    text_form: str = ""
+    request_mime: str = ""
+    carrier: str = ""
+
+
+class TextForm(Protocol):
+    """Data that travels in a form that people do not write, as JSON."""
+
+    def from_json(self, data: bytes) -> bytes:
+        """Return what travels. Raises LocalError if `data` is not JSON."""
+
+    def to_json(self, body: bytes) -> bytes:
+        """Return JSON. Raises FrameError if `body` is not of that form."""
+
+
+class FrameReader(Protocol):
+    """One direction of a connection as lines."""
+
+    def lines(self, data: bytes) -> list[str]:
+        """Return a line for each frame that is whole with `data`."""
+
+
+class Dump(Protocol):
+    """The frames of a protocol for people and scripts.
+
+    Attributes:
+        framings: Bytes of the length that may stand before each frame, by the name of the framing.
+        codecs: The ways to write the same message; empty: there is only one.
+        unit: What the protocol calls a frame.
+        apart: Frames can be read one by one; else what one means depends on those before it.
+
+    """
+
+    @property
+    def framings(self) -> Mapping[str, int]: ...  # noqa: D102
+    @property
+    def codecs(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def unit(self) -> str: ...  # noqa: D102
+    @property
+    def apart(self) -> bool: ...  # noqa: D102
+
+    def frames(self, data: bytes, prefix: int, codec: str) -> Iterator[dict[str, object]]:
+        """Yield the frames in `data`, each as an object that JSON can hold.
+
+        Args:
+            data: The frames; one, if there is no length before it and they can be read one by one.
+            prefix: Bytes of the length before each frame.
+            codec: One of `codecs`; ignored where there are none.
+
+        Raises:
+            SessionError: Some bytes are no frame.
+
+        """
+
+    def encoder(self, prefix: int, codec: str) -> Callable[[Mapping[str, object]], bytes]:
+        """Return what makes bytes of objects such as those of `frames`, in order; it raises LocalError."""
+
+    def detected(self, head: bytes, settings: Settings) -> Dump | None:
+        """Return the dump of the version that a client's first bytes are; None while that is unknown."""
+
+    def reader(self, mime: str, messages: bool, secrets: bool) -> FrameReader:
+        """Return what shows one direction of a connection.
+
+        Args:
+            mime: What the metadata of the connection is; empty: what the protocol makes it.
+            messages: The transport of a client carries messages.
+            secrets: Show credentials, tokens and ids of sessions, too.
+
+        """
+
+
+_SPECS: Final = {
+    spec.name: spec
+    for spec in (
+        ProtocolSpec(
+            name="rsocket",
+            client="rsocket.session:client",
+            detectors="rsocket.accept:detectors",
+            version="rsocket-1.0",
+            dump="rsocket.dump:RSocketDump",
+            prefix_bytes=3,
+            resumes=True,
+            subprotocol="rsocket",
+            metadata_mime=COMPOSITE,
+            request_mime="rsocket.extensions.composite:request_mime",
+            carrier="rsocket.extensions.carrier:CompositeCarrier",
+            honors=FAMILY_OF_RSOCKET,
+        ),
+        ProtocolSpec(
+            name="reactivesocket-0.2",
+            client="rsocket.session:client",
+            detectors="rsocket.accept:detectors",
+            version="reactivesocket-0.2",
+            dump="rsocket.dump:RSocketDump",
+            prefix_bytes=3,
+            resumes=True,
+            metadata_mime=TEXT,
+            honors=FAMILY_OF_RSOCKET,
+        ),
+        ProtocolSpec(
+            name="reactivesocket-0.0",
+            client="rsocket.session:client",
+            detectors="rsocket.accept:detectors",
+            version="reactivesocket-0.0",
+            dump="rsocket.dump:RSocketDump",
+            prefix_bytes=3,
+            metadata_mime=TEXT,
+            honors=FAMILY_OF_RSOCKET - {"resume"},
+        ),
+        ProtocolSpec(
+            name="reactive-streams",
+            client="reactivestreams.session:client",
+            detectors="reactivestreams.accept:detectors",
+            version="reactive-streams-0",
+            dump="wire.reactivestreams.dump:ReactiveStreamsDump",
+            prefix_bytes=0,
+            alpn="reactive-streams",
+            content_type="application/reactive-streams",
+            honors=frozenset({"extensions", "element_sizes"}),
+        ),
+        ProtocolSpec(
+            name="river",
+            client="river.connect:client",
+            detectors="river.accept:detectors",
+            version="river-2.0",
+            dump="wire.river.dump:RiverDump",
+            prefix_bytes=4,
+            alpn="river",
+            content_type="application/river",
+            passes_over=True,
+            options=frozenset({"codec", "server", "client"}),
+            # River, On disconnect: a hard reconnect.
+            reconnects=True,
+            word_codes=True,
+            # River, Handshake.
+            malformed_code="MALFORMED_HANDSHAKE_META",
+            data_mime="river.identity:data_mime",
+            text_form="wire.river.values:json_form",
+            carrier="river.carrier:RiverCarrier",
+            # Sessions outlive their links in any case.
+            honors=frozenset({"resume"}),
+        ),
+    )
+}
+
+VERSIONS: Final = {spec.version: spec for spec in _SPECS.values()}
+"""The rows by their versions."""
+PROTOCOLS: Final = tuple(_SPECS)
+"""The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
+EXAMPLE_URL: Final = "rsocket+tcp://127.0.0.1:7878"
+"""A URL as errors show one."""
+OPTIONS: Final = {spec.name: spec.options for spec in _SPECS.values() if spec.options}
 """The options of URLs that belong to a protocol, and not to a transport."""
-REACTIVE_STREAMS: Final = "reactive-streams"
-RESUMING: Final = frozenset({"rsocket", "reactivesocket-0.2"})
-"""Those whose sessions may outlive their links, and their clients."""
+
+
+def spec_of(protocol: str) -> ProtocolSpec:
+    """Return the row of a protocol.
+
+    Raises:
+        UrlError: The protocol is unknown.
+
+    """
+    spec = _SPECS.get(protocol)
+    if spec is None:
+        raise UrlError(f"unknown protocol {protocol!r}; known are: {', '.join(PROTOCOLS)}")
+    return spec
 
 
 def can_resume(protocol: str) -> bool:
     """Whether sessions of the protocol can be resumed, if the server agrees."""
-    return protocol in RESUMING
+    return spec_of(protocol).resumes
 
 
 def connects_anew(protocol: str) -> bool:
     """Whether a client of the protocol begins another session by itself when one is over: by a retry budget."""
-    # River, On disconnect: a hard reconnect.
-    return protocol == "river"
+    return spec_of(protocol).reconnects
 
 
 def client_session(
@@ -79,41 +328,45 @@ def client_session(
         ResumeRejected: It cannot be told whether the server still has the session of `checkpoint`.
 
     """
-    _known(protocol)
-    if protocol == REACTIVE_STREAMS:
-        from .reactivestreams.session import ReactiveStreamsSession
-
-        if checkpoint is not None:
-            raise LocalError("this is no checkpoint: reactive-streams has none")
-        return ReactiveStreamsSession.client(settings, setup or Payload())
-    if checkpoint is not None and not secret:
-        raise LocalError("a checkpoint without the secret of its session; pass what Peer.secret was, too")
-    if protocol == "river":
-        return _river_client(settings, setup or Payload(), random, checkpoint, secret, options or {}, renew)
-    from .rsocket.dialect import DIALECTS, RSOCKET_1_0
-    from .rsocket.session import RSocketSession
-
-    dialect = DIALECTS.get(protocol, RSOCKET_1_0)
-    if messages:
-        dialect = dialect.over_messages()
-    elif settings.length_counts_itself:
-        dialect = dialect.counting_itself()
-    if checkpoint is not None:
-        return RSocketSession.restore(settings, checkpoint, secret, dialect)
-    if settings.resume and not dialect.keepalive:
-        raise LocalError(f"{protocol} cannot resume sessions; leave Settings.resume out")
-    return RSocketSession.client(settings, setup or Payload(), dialect, random if settings.resume else None)
+    spec = spec_of(protocol)
+    check_settings(spec, settings)
+    begin: Callable[[ClientStart], Session] = _load(spec.client)
+    return begin(
+        ClientStart(
+            protocol=protocol,
+            settings=settings,
+            setup=setup or Payload(),
+            random=random,
+            checkpoint=checkpoint,
+            secret=secret,
+            messages=messages,
+            options=options or {},
+            renew=renew,
+        )
+    )
 
 
-def acceptors(
+def check_settings(spec: ProtocolSpec, settings: Settings) -> None:
+    """Refuse settings that ask for what a protocol cannot do.
+
+    Raises:
+        LocalError: The message names the setting.
+
+    """
+    for name, lack in FEATURES.items():
+        if name not in spec.honors and getattr(settings, name) != getattr(DEFAULT_SETTINGS, name):
+            raise LocalError(f"{spec.name} {lack}; leave Settings.{name} out")
+
+
+def detectors(
     protocol: str,
     settings: Settings,
     logs: SessionLogs | None = None,
     *,
     messages: bool = False,
     options: Mapping[str, str] | None = None,
-) -> Callable[[], Acceptor]:
-    """Return what makes an acceptor for each new link of one server; they share the sessions to resume.
+) -> Callable[[], Detector]:
+    """Return what makes a detector for each new link of one server; they share the sessions to resume.
 
     Args:
         protocol: One of `PROTOCOLS`.
@@ -126,53 +379,37 @@ def acceptors(
         UrlError: The protocol is unknown, or an option of its has no such value.
 
     """
-    _known(protocol)
-    if protocol == REACTIVE_STREAMS:
-        from .reactivestreams.accept import ReactiveStreamsAcceptor
-
-        return lambda: ReactiveStreamsAcceptor(settings)
-    if protocol == "river":
-        return _river_acceptors(settings, logs, options or {})
-    from .rsocket.accept import RSocketAcceptor
-    from .rsocket.connection import Connection as RSocketConnection
-    from .rsocket.dialect import DIALECTS
-    from .rsocket.resume import SessionStore
-    from .rsocket.session import RSocketSession
-
-    if messages:
-        settings = replace(settings, length_counts_itself=False)
-    served = frozenset(DIALECTS if protocol == "rsocket" else {protocol})
-    store: SessionStore[RSocketConnection] | None = None
-    begin: Callable[..., RSocketSession] = RSocketSession.server
-    if settings.resume_timeout > 0 and not settings.length_counts_itself:
-        if logs is None:
-            store = SessionStore(settings.all_sessions)
-        else:
-            from .rsocket.stored import StoredSession
-            from .rsocket.stored_sessions import StoredSessions
-
-            store = StoredSessions(settings, logs)
-            begin = StoredSession.server
-    return lambda: RSocketAcceptor(settings, store, served, begin)
+    make: Callable[[ServerStart], Callable[[], Detector]] = _load(spec_of(protocol).detectors)
+    return make(ServerStart(protocol=protocol, settings=settings, logs=logs, messages=messages, options=options or {}))
 
 
-def acceptor(protocol: str, settings: Settings) -> Acceptor:
+def detector(protocol: str, settings: Settings) -> Detector:
     """Return what reads the first bytes of a new link on a server."""
-    return acceptors(protocol, settings)()
+    return detectors(protocol, settings)()
 
 
 def fitting(protocol: str, settings: Settings, options: Mapping[str, str]) -> Settings:
-    """Return the settings of a connection: River's data is what the URL's codec says, and never anything else.
+    """Return the settings of a connection: in some protocols the URL's options say what all data is.
 
     Raises:
-        UrlError: There is no such codec.
+        UrlError: An option has no such value.
 
     """
-    if protocol != "river":
-        return settings
-    from .river.identity import Identity
+    reference = spec_of(protocol).data_mime
+    return replace(settings, data_mime=_load(reference)(options)) if reference else settings
 
-    return replace(settings, data_mime=Identity.of(options).data_mime)
+
+def is_composite(protocol: str, settings: Settings) -> bool:
+    """Whether the metadata of such a connection is composite, and so holds more than a route."""
+    default = spec_of(protocol).metadata_mime
+    return default is not None and (settings.metadata_mime or default) == COMPOSITE
+
+
+def text_form(protocol: str, options: Mapping[str, str]) -> TextForm | None:
+    """Return how people write the data of a connection, by the options of its URL; None: as it travels."""
+    reference = spec_of(protocol).text_form
+    form: TextForm | None = _load(reference)(options) if reference else None
+    return form
 
 
 def data_mime(connection: Connection, metadata: bytes | None) -> str:
@@ -182,54 +419,33 @@ def data_mime(connection: Connection, metadata: bytes | None) -> str:
         FrameError: The metadata is not what the connection says it is.
 
     """
-    if metadata is None or not connection.protocol.startswith("rsocket"):
+    reference = _SPECS[connection.protocol].request_mime
+    if metadata is None or not reference:
         return connection.data_mime
-    from .rsocket.extensions.composite import mime_of
-    from .rsocket.extensions.mimes import COMPOSITE
-
-    # A client that leaves its metadata to the protocol has composite metadata.
-    if connection.metadata_mime not in ("", COMPOSITE):
-        return connection.data_mime
-    return mime_of(metadata) or connection.data_mime
+    return _load(reference)(connection.metadata_mime, metadata) or connection.data_mime
 
 
-def _river_client(
-    settings: Settings,
-    setup: Payload,
-    random: bytes,
-    checkpoint: bytes | None,
-    secret: bytes,
-    options: Mapping[str, str],
-    renew: Callable[[], Payload] | None,
-) -> Session:
-    from .river.connect import new_client, restored_client
-    from .river.identity import Identity
-
-    again = None if renew is None else lambda: renew().data
-    if checkpoint is not None:
-        return restored_client(settings, Identity.of(options), setup.data, random, checkpoint, secret, again)
-    return new_client(settings, Identity.of(options), setup.data, random, again)
+def carriers() -> list[Any]:
+    """Return what carries the context of a trace in the requests of each protocol that has room for it."""
+    return [_load(spec.carrier)() for spec in _SPECS.values() if spec.carrier]
 
 
-def _river_acceptors(
-    settings: Settings, logs: SessionLogs | None, options: Mapping[str, str]
-) -> Callable[[], Acceptor]:
-    from .river.accept import RiverAcceptor
-    from .river.identity import Identity
-    from .river.session import RiverSession
-    from .river.sessions import Sessions
+def dump_of(version: str) -> Dump:
+    """Return what shows the frames of a protocol's version.
 
-    identity = Identity.of(options)
-    if logs is None:
-        sessions: Sessions[RiverSession] = Sessions(settings.all_sessions)
-        return lambda: RiverAcceptor(settings, identity, sessions)
-    from .river.stored import StoredRiverSession
-    from .river.stored_sessions import StoredSessions
+    Raises:
+        LocalError: There is none of that name.
 
-    stored = StoredSessions(settings, logs, identity.codec)
-    return lambda: RiverAcceptor(settings, identity, stored, StoredRiverSession)
+    """
+    spec = VERSIONS.get(version)
+    if spec is None:
+        raise LocalError(f"there is no dialect {version!r}; use one of {', '.join(VERSIONS)}")
+    found: Dump = _load(spec.dump)(version)
+    return found
 
 
-def _known(protocol: str) -> None:
-    if protocol not in PROTOCOLS:
-        raise UrlError(f"unknown protocol {protocol!r}; known are: {', '.join(PROTOCOLS)}")
+@cache
+def _load(reference: str) -> Any:
+    """Import what a row refers to."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(f".{module}", __package__), name)

@@ -21,14 +21,17 @@ All times are seconds of one monotonic clock. Below `transports` nothing else kn
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Protocol, TypeAlias, runtime_checkable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
+from .errors import LocalError
 from .events import Event
 from .kinds import Kind
 from .payload import Payload, PayloadRun
+from .settings import Settings
 
-__all__ = ["Acceptor", "Kept", "Run", "Session", "SessionLog", "SessionLogs"]
+__all__ = ["ClientStart", "Detector", "Durable", "Run", "ServerStart", "Session", "SessionLog", "SessionLogs"]
 
 
 class Session(Protocol):
@@ -42,6 +45,21 @@ class Session(Protocol):
     @abstractmethod
     def link_wanted(self) -> bool:
         """Whether the session has use for a link: the driver closes the link, or opens one, accordingly."""
+
+    @property
+    @abstractmethod
+    def linked_at(self) -> float | None:
+        """When the newest link was found good; None: none was yet, or the protocol does not tell."""
+
+    @property
+    @abstractmethod
+    def excused(self) -> bool:
+        """Whether the last link ended for a reason that does not come again: another try costs nothing."""
+
+    @property
+    @abstractmethod
+    def durable(self) -> Durable | None:
+        """The session as one that may outlive its process; None: it cannot."""
 
     @property
     @abstractmethod
@@ -225,12 +243,23 @@ class Session(Protocol):
         """
 
     @abstractmethod
+    def rehandshake(self, now: float) -> None:
+        """Ask the client for its metadata again: `Established` follows, or `Closed`.
+
+        Without a link nothing is asked: a client that returns sends its metadata in any case.
+
+        Raises:
+            UnsupportedKind: The protocol has no way to ask.
+
+        """
+
+    @abstractmethod
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: at once with `error`, else when the streams that are open have ended."""
 
 
-class Acceptor(Protocol):
-    """Reads the first bytes of a new link until it knows whose they are."""
+class Detector(Protocol):
+    """Reads the first bytes of a new link until it knows which session they belong to."""
 
     @abstractmethod
     def link_up(self, now: float) -> None:
@@ -260,41 +289,76 @@ class Acceptor(Protocol):
     """Who the peer is, as far as its link proves it: a session is resumed by the same peer alone."""
 
 
-@runtime_checkable
-class Kept(Protocol):
-    """A session that may be kept for the process that comes after this one."""
+class Durable(Protocol):
+    """A session that may be kept on disk for the next process."""
 
     @property
     @abstractmethod
     def kept(self) -> bool:
-        """Whether it is."""
+        """Whether the next process can go on with it."""
 
     @property
     @abstractmethod
     def settled(self) -> bool:
-        """Whether all that was said and asked for is durable: nothing waits for the disk."""
+        """Whether everything sent and received is durable: nothing waits for the disk."""
 
     @property
     @abstractmethod
     def withheld(self) -> set[int]:
-        """The streams of which events wait for the disk."""
+        """The streams whose events wait for the disk."""
 
     @abstractmethod
     def watch(self, watcher: Callable[[bool], None]) -> None:
         """Call `watcher` with False whenever something has become durable: look for events and output then.
 
-        It is called with True when so much output waits for the disk that nobody should add to it, until it is called
-        with False again.
+        A call with True says that too much output waits for the disk: add nothing until the next call with False.
         """
 
     @abstractmethod
-    def leave(self) -> None:
-        """Let go of a session that is kept. The peer is told nothing."""
+    def detach(self) -> None:
+        """Leave a session that is kept to the next process. The peer is told nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientStart:
+    """What a family makes a client's session of; see :func:`penstock.protocols.client_session`."""
+
+    protocol: str
+    settings: Settings
+    setup: Payload
+    random: bytes
+    checkpoint: bytes | None
+    secret: bytes
+    messages: bool
+    options: Mapping[str, str]
+    renew: Callable[[], Payload] | None
+
+    def checkpoint_with_secret(self) -> bytes | None:
+        """Return the checkpoint; None for a new session.
+
+        Raises:
+            LocalError: There is one, and no secret.
+
+        """
+        if self.checkpoint is not None and not self.secret:
+            raise LocalError("a checkpoint without the secret of its session; pass what Peer.secret was, too")
+        return self.checkpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStart:
+    """What a family makes the detectors of one server of; see :func:`penstock.protocols.detectors`."""
+
+    protocol: str
+    settings: Settings
+    logs: SessionLogs | None
+    messages: bool
+    options: Mapping[str, str]
 
 
 Run: TypeAlias = Callable[[Callable[[], None], Callable[[Exception | None], None]], None]
-"""Does work that waits for the disk: ``run(work, done)`` calls `work` where nobody has to wait with it, and then
-``done(error)`` where the session lives: with what `work` raised, or None. A run that does both at once is one, too."""
+"""Does work that waits for the disk: ``run(work, done)`` calls `work` where it blocks nothing, and then ``done(error)``
+where the session lives, with what `work` raised, or None. It may also do both at once."""
 
 
 class SessionLog(Protocol):

@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from .errors import UrlError
-from .protocols import OPTIONS, PROTOCOLS
+from .errors import LocalError, UrlError
+from .protocols import EXAMPLE_URL, OPTIONS, PROTOCOLS
 
-__all__ = ["TRANSPORTS", "Url", "parse_url"]
+__all__ = ["TRANSPORTS", "WITH_HEADERS", "Url", "check_headers", "parse_url"]
 
 TRANSPORTS: Final = ("tcp", "tls", "unix", "ws", "wss", "memory", "h2c", "h2", "quic")
 """The transports that URLs may name; :mod:`penstock.transports` knows where each of them is."""
@@ -19,7 +19,10 @@ TRANSPORTS: Final = ("tcp", "tls", "unix", "ws", "wss", "memory", "h2c", "h2", "
 NETWORKED: Final = frozenset({"tcp", "tls", "ws", "wss", "h2c", "h2", "quic"})
 """Transports that have a host and a port. The others have a path."""
 
-EXAMPLE: Final = "write one like rsocket+tcp://127.0.0.1:7878"
+WITH_HEADERS: Final = ("h2", "h2c", "ws", "wss")
+"""Transports that begin with an HTTP request, and so carry `Settings.headers`."""
+
+EXAMPLE: Final = f"write one like {EXAMPLE_URL}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +99,20 @@ def parse_url(text: str) -> Url:
         return Url(protocol, transport, parts.hostname or "", port, unquote(parts.path), options)
     path = unquote(parts.netloc + parts.path)
     if not path:
-        raise UrlError(f"{shown!r} names no path; write one like rsocket+{transport}:///tmp/penstock.sock")
+        raise UrlError(f"{shown!r} names no path; write one like {PROTOCOLS[0]}+{transport}:///tmp/penstock.sock")
     return Url(protocol, transport, path=path, options=options)
+
+
+def check_headers(transport: str, what: str) -> None:
+    """Refuse headers where nothing carries them.
+
+    Raises:
+        LocalError: `transport` does not begin with an HTTP request; the message begins with `what`.
+
+    """
+    if transport not in WITH_HEADERS:
+        known = f"{', '.join(WITH_HEADERS[:-1])} and {WITH_HEADERS[-1]}"
+        raise LocalError(f"{what} is for {known}, which begin with HTTP, and {transport} does not; leave it out")
 
 
 def _without_user(text: str) -> str:

@@ -28,7 +28,7 @@ from penstock import (
 from penstock.aio.driver import Driver
 from penstock.aio.watching import WatchedDriver, Watchers
 from penstock.events import ItemReceived
-from penstock.protocols import acceptor, client_session
+from penstock.protocols import client_session, detector
 from tests.aio.serving import make_service
 from tests.aio.taps import Notes
 from tests.aio.test_client import Proxy
@@ -217,7 +217,7 @@ async def test_a_client_holds_no_more_than_may_be_open_before_its_hook_is_entere
     hook.may_enter.clear()
     offered = Service()
     offered.fire("log")(lambda request: received.append(request.data))
-    accepting = acceptor("rsocket", Settings())
+    accepting = detector("rsocket", Settings())
     settings = Settings(max_streams=10)
     async with listening("rsocket+memory://fires") as place:
         connecting = asyncio.create_task(

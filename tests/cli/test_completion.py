@@ -9,6 +9,7 @@ import pytest
 
 from penstock.cli.completion import SCRIPTS, candidates
 from penstock.cli.parser import VERBS
+from penstock.protocols import VERSIONS
 from tests.cli.conftest import SECONDS, Penstock, assert_one_line
 
 
@@ -24,7 +25,8 @@ from tests.cli.conftest import SECONDS, Penstock, assert_one_line
         ("call rsocket+tcp://localhost:7878 echo --format ", ["text", "json", "hex", "raw", "none"]),
         ("call --trace u", ["unsampled", "undecided"]),
         ("decode --dialect reactivesocket", ["reactivesocket-0.2", "reactivesocket-0.0"]),
-        ("decode --framing u", ["u24", "u32-inclusive"]),
+        ("decode --dialect r", list(VERSIONS)),
+        ("decode --framing u", ["u24", "u32-inclusive", "u32"]),
         ("completion ", ["bash", "zsh", "fish"]),
         # A value that nobody knows, and arguments: the shell may offer files.
         ("call --cafile ", []),

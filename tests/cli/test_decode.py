@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.arguments import PREFIXES
+from penstock.protocols import dump_of
 from tests.cli.conftest import Penstock, assert_one_line
 from tests.wire import drafts, vectors
 
@@ -125,7 +125,7 @@ def test_messages_of_reactive_streams(penstock: Penstock) -> None:
         assert result.code == 2 and "leave --framing out" in result.err
 
 
-FRAMINGS = {prefix: name for name, prefix in PREFIXES.items()}
+FRAMINGS = {prefix: name for name, prefix in dump_of("rsocket-1.0").framings.items()}
 
 
 @pytest.mark.parametrize("vector", drafts.load(), ids=lambda vector: vector.name)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_decode_takes_what_encode_prints(penstock: Penstock, framing: str) -> No
     ("given", "part"),
     [
         ("{", "line 1 is no JSON"),
-        ("[1]", "line 1: it is no JSON object"),
+        ("[1]", "line 1: not a JSON object"),
         (f'{CANCEL}\n{{"type": "CANSEL"}}', "line 2: type is 'CANSEL'"),
         ('{"type": "CANCEL", "request_n": 1}', "request_n"),
         ("neither", "neither JSON nor a file"),
@@ -58,3 +59,14 @@ def test_standard_input_that_is_no_utf8(penstock: Penstock) -> None:
     result = penstock("encode", "-", stdin=b"\xff")
     assert result.code == 2
     assert_one_line(result)
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_messages_of_river_are_encoded_as_decode_prints_them(penstock: Penstock, codec: str) -> None:
+    message = {"id": "m", "from": "c", "to": "s", "seq": 0, "ack": 0, "streamId": "x", "controlFlags": ["OPEN"]}
+    options = ("--dialect", "river-2.0", "--framing", "u32", "--codec", codec)
+    encoded = penstock("encode", *options, json.dumps(message | {"payload": {"n": 1}}))
+    (shown,) = penstock("decode", *options, "-", stdin=encoded.out).objects
+    assert shown.pop("length") and shown == message | {"payload": {"n": 1}}
+    result = penstock("encode", "--dialect", "river-2.0", "--codec", "xml", "{}")
+    assert result.code == 2 and "unknown codec 'xml'" in result.err

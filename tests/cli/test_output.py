@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from penstock.cli.output import Printer, complain, shown
+from penstock.cli.output import Printer, complain
 from penstock.payload import Payload
 from tests.cli.conftest import Penstock, assert_one_line
 
@@ -64,10 +64,6 @@ def test_json_is_one_line_that_moves_no_cursor() -> None:
 def test_complaint_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     complain("the peer says: \x1b[2J\nboom")
     assert capsys.readouterr().err == "penstock: the peer says: \\x1b[2J boom\n"
-
-
-def test_shown_keeps_what_prints() -> None:
-    assert shown("a\tb\x1b") == "a\tb\\x1b"
 
 
 def test_formats() -> None:

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from penstock.cli.session_options import SessionOptions, is_composite
+from penstock.cli.session_options import SessionOptions, check_composite
 from penstock.errors import LocalError
 from penstock.settings import Settings
 from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, serving
@@ -21,10 +21,12 @@ def test_options_become_settings() -> None:
     assert SessionOptions().settings(URL) == Settings()
 
 
-def test_headers_are_for_websocket() -> None:
+def test_headers_are_for_transports_that_begin_with_http() -> None:
     options = SessionOptions(header=["Authorization: Bearer a:b", "X-Empty:"])
-    assert options.settings("rsocket+ws://here:1").headers == (("Authorization", "Bearer a:b"), ("X-Empty", ""))
-    with pytest.raises(LocalError, match="WebSocket"):
+    for transport in ("ws", "wss", "h2c", "h2"):
+        settings = options.settings(f"rsocket+{transport}://here:1")
+        assert settings.headers == (("Authorization", "Bearer a:b"), ("X-Empty", ""))
+    with pytest.raises(LocalError, match="--header is for h2, h2c, ws and wss"):
         options.settings(URL)
     with pytest.raises(LocalError, match="colon") as error:
         SessionOptions(header=["geheim"]).settings("rsocket+wss://here:1")
@@ -44,7 +46,11 @@ def test_headers_are_for_websocket() -> None:
     ],
 )
 def test_where_metadata_is_composite(url: str, mime: str, composite: bool) -> None:
-    assert is_composite(url, Settings(metadata_mime=mime)) is composite
+    if composite:
+        check_composite(url, Settings(metadata_mime=mime), "--auth needs")
+    else:
+        with pytest.raises(LocalError, match="--auth needs composite metadata: protocol rsocket, and no other"):
+            check_composite(url, Settings(metadata_mime=mime), "--auth needs")
 
 
 def test_mime_types_and_leases_arrive(penstock: Penstock, seen: str) -> None:

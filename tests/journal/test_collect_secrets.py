@@ -26,8 +26,7 @@ from penstock.rsocket.dialect import DIALECTS
 from penstock.spark.driver import SourceDriver
 from penstock.spark.offsets import Offset
 from penstock.spark.options import SourceOptions
-from penstock.wire.framing import Deframer
-from penstock.wire.river.framing import deframer, framed
+from penstock.wire.framing import Deframer, deframer, framed
 from penstock.wire.rsocket.frames import FrameType
 from tests.hostile.cutting import Relay
 from tests.journal.publishing import RIVER_ROUTE, ROUTE, Publisher, collecting, gaps, numbered, rows

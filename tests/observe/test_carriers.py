@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-import pytest
-
 from penstock import Connection, Kind, Payload, Request
-from penstock.observe.carriers import FIELD_BYTES, FIELDS, AnyCarrier, Carrier, CompositeCarrier, RiverCarrier
-from penstock.rsocket.extensions.metadata import Router, composite, entries
-from penstock.rsocket.extensions.mimes import COMPOSITE, OCTETS, ROUTING
+from penstock.observe.carriers import AnyCarrier, RiverCarrier
+from penstock.rsocket.extensions.mimes import COMPOSITE
 
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=b"}
 
@@ -17,106 +14,6 @@ def request(route: str, metadata: bytes | None, mime: str = "", protocol: str = 
 
 def arrived(metadata: bytes | None, mime: str = COMPOSITE) -> Request:
     return Request(Kind.CALL, "r", Payload(b"", metadata), Connection("rsocket", "", False, metadata_mime=mime))
-
-
-@pytest.mark.parametrize("metadata", [None, b"", b"own"])
-def test_fields_travel_beside_the_route_and_other_metadata(metadata: bytes | None) -> None:
-    carrier, asked = CompositeCarrier(), request("some.route", metadata)
-    carrier.write(asked, TRACE)
-    assert (asked.route, asked.route_beside, asked.payload.data) == ("some.route", "", b"data")
-    sent = asked.payload.metadata
-    assert sent is not None
-    assert Router().route(sent) == "some.route"
-    found = dict(entries(sent))
-    assert found["message/x.w3c.traceparent"] == TRACE["traceparent"].encode()
-    assert found.get(OCTETS) == metadata
-    assert carrier.read(arrived(sent)) == TRACE
-
-
-def test_metadata_that_is_composite_already_gets_more_entries() -> None:
-    own = composite([(ROUTING, b"\x01r"), ("text/plain", b"own")])
-    asked = request("r", own)
-    asked.routed = True
-    CompositeCarrier().write(asked, TRACE)
-    assert [mime for mime, _ in entries(asked.payload.metadata or b"")][:2] == [ROUTING, "text/plain"]
-    nameless = request("", None)
-    CompositeCarrier().write(nameless, TRACE)
-    assert CompositeCarrier().read(arrived(nameless.payload.metadata)) == TRACE
-
-
-@pytest.mark.parametrize(("mime", "protocol"), [("text/plain", "rsocket"), ("", "river")])
-def test_what_has_no_room_for_them_travels_without(mime: str, protocol: str) -> None:
-    asked = request("r", b"own", mime, protocol)
-    CompositeCarrier().write(asked, TRACE)
-    assert (asked.payload, asked.routed) == (Payload(b"data", b"own"), False)
-
-
-def test_no_fields_change_nothing() -> None:
-    asked = request("r", None)
-    CompositeCarrier().write(asked, {})
-    assert (asked.payload.metadata, asked.routed) == (None, False)
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        None,
-        b"",
-        composite([(ROUTING, b"\x01r")]),
-        composite([("message/x.w3c.traceparent", b"x")])[:-1],
-        composite([("message/x.w3c.baggage", bytes(FIELD_BYTES + 1))]),
-        b"\xff\xff\xff",
-    ],
-)
-def test_other_and_broken_metadata_holds_no_fields(metadata: bytes | None) -> None:
-    assert CompositeCarrier().read(arrived(metadata)) == {}
-
-
-def test_other_kinds_of_metadata_hold_no_fields() -> None:
-    assert CompositeCarrier().read(arrived(composite([("message/x.w3c.a", b"b")]), "text/plain")) == {}
-
-
-def test_no_more_fields_are_taken_than_propagators_have() -> None:
-    many = composite([(f"message/x.w3c.f{number}", b"v") for number in range(100)])
-    assert len(CompositeCarrier().read(arrived(many))) == FIELDS
-    twice = composite([("message/x.w3c.a", b"first"), ("message/x.w3c.a", b"second")])
-    assert CompositeCarrier().read(arrived(twice)) == {"a": "first"}
-
-
-def test_the_names_of_entries_are_chosen() -> None:
-    carrier, asked = CompositeCarrier("application/x-"), request("r", None)
-    carrier.write(asked, {"b3": "1"})
-    assert ("application/x-b3", b"1") in entries(asked.payload.metadata or b"")
-
-
-def asked_river(metadata: bytes | None = None) -> Request:
-    return Request(Kind.CALL, "r.s", Payload(b"data", metadata), Connection("river", "", True))
-
-
-@pytest.mark.parametrize("carrier", [RiverCarrier(), AnyCarrier()])
-def test_river_has_a_field_for_traces(carrier: Carrier) -> None:
-    asked = asked_river()
-    carrier.write(asked, TRACE | {"baggage": "stays=behind"})
-    assert asked.route_beside == "r.s" and asked.payload.data == b"data"
-    arrived_there = Request(Kind.CALL, "r.s", asked.payload, Connection("river", "", False))
-    assert carrier.read(arrived_there) == TRACE
-
-
-@pytest.mark.parametrize("carrier", [RiverCarrier(), AnyCarrier()])
-def test_river_carries_nothing_else(carrier: Carrier) -> None:
-    for fields in (
-        {},
-        {"baggage": "a=b"},
-        {"traceparent": "x" * 10_000},
-        {"traceparent": "x", "tracestate": "y" * 10_000},
-    ):
-        asked = asked_river()
-        carrier.write(asked, fields)
-        assert asked.payload.metadata is None
-    own = asked_river(b"own")
-    carrier.write(own, TRACE)
-    assert own.payload.metadata == b"own"
-    assert carrier.read(asked_river()) == {}
 
 
 def test_other_protocols_are_left_to_their_own_carrier() -> None:

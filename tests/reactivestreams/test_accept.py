@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from penstock import ProtocolError, Settings
-from penstock.reactivestreams.accept import ReactiveStreamsAcceptor
+from penstock.reactivestreams.accept import ReactiveStreamsDetector
 
 
-def make() -> ReactiveStreamsAcceptor:
-    acceptor = ReactiveStreamsAcceptor(Settings(first_frame_timeout=5.0))
+def make() -> ReactiveStreamsDetector:
+    acceptor = ReactiveStreamsDetector(Settings(first_frame_timeout=5.0))
     acceptor.link_up(100.0)
     assert acceptor.next_timer() == 105.0
     return acceptor

@@ -13,14 +13,14 @@ from penstock.errors import ProtocolError
 from penstock.events import Event
 from penstock.kinds import Kind
 from penstock.payload import Payload
-from penstock.river.accept import RiverAcceptor
+from penstock.river.accept import RiverDetector
 from penstock.river.connect import new_client
 from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.river.sessions import Sessions
 from penstock.settings import Settings
+from penstock.wire.framing import deframer, framed
 from penstock.wire.river.codec import ACK, CODECS, PREFIX_BYTES
-from penstock.wire.river.framing import deframer, framed
 from penstock.wire.river.message import Message
 from penstock.wire.river.values import decode_value, encode_value
 
@@ -73,7 +73,7 @@ class Raw:
 
     def link(self) -> None:
         """Open another link."""
-        self.acceptor = RiverAcceptor(self.settings, self.identity, self.sessions)
+        self.acceptor = RiverDetector(self.settings, self.identity, self.sessions)
         self.acceptor.link_up(self.now)
         self.session = None
 
@@ -151,7 +151,7 @@ class Duo:
             Settings(**(server if client is None else client)), Identity(codec, "client-1"), b"", RANDOM
         )
         self.server: Any = None
-        self.acceptor: RiverAcceptor | None = None
+        self.acceptor: RiverDetector | None = None
         self.client_events: list[Any] = []
         self.server_events: list[Any] = []
         self.lose: Callable[[Message, str], str] = lambda message, direction: ""
@@ -163,7 +163,7 @@ class Duo:
         """Open a link, and drive."""
         self.links += 1
         self.linked = True
-        self.acceptor = RiverAcceptor(self.server_settings, Identity(self.codec, server="SERVER"), self.sessions)
+        self.acceptor = RiverDetector(self.server_settings, Identity(self.codec, server="SERVER"), self.sessions)
         self.acceptor.link_up(self.now)
         self.client.link_up(self.now)
         self.drive()

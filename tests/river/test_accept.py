@@ -9,7 +9,7 @@ from penstock.errors import FrameError, ProtocolError, SessionClosed, SetupRejec
 from penstock.events import Closed, Established
 from penstock.payload import Payload
 from penstock.settings import Settings
-from penstock.wire.river.framing import framed
+from penstock.wire.framing import framed
 from tests.river.peers import Raw, body_of
 
 

@@ -13,7 +13,7 @@ from penstock.river.connect import new_client
 from penstock.river.identity import Identity
 from penstock.river.link import HANG_UPS
 from penstock.settings import Settings
-from penstock.wire.river.framing import framed
+from penstock.wire.framing import framed
 from penstock.wire.river.message import Message
 from penstock.wire.river.values import encode_value
 from tests.river.peers import RANDOM, Duo, Raw, answer, body_of, client, messages

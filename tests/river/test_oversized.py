@@ -7,8 +7,8 @@ import pytest
 from penstock.errors import Invalid, LimitExceeded, LinkLost, LocalError, SetupRejected
 from penstock.kinds import Kind
 from penstock.river.link import TOO_BIG
+from penstock.wire.framing import framed
 from penstock.wire.river.codec import PREFIX_BYTES
-from penstock.wire.river.framing import framed
 from tests.river.peers import Duo, shaken
 
 LIMIT = 50_000

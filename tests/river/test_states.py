@@ -9,7 +9,7 @@ import pytest
 
 from penstock.errors import LocalError
 from penstock.river.states import TRANSITIONS, LinkState, SessionState
-from penstock.wire.river.framing import framed
+from penstock.wire.framing import framed
 from penstock.wire.river.values import encode_value
 from tests.river.peers import Duo, Raw
 

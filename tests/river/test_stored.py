@@ -108,7 +108,7 @@ def test_streams_of_an_earlier_process_end() -> None:
 def test_a_session_that_is_left_stays_on_the_disk() -> None:
     raw = Kept()
     raw.shake()
-    raw.session.leave()
+    raw.session.detach()
     assert not raw.session.kept and len(raw.disk.logs) == 1
     raw.restart()
     assert body_of(raw.shake(expected=1)[0])["status"]["ok"]

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from penstock.errors import SessionStoreError
-from penstock.river.accept import RiverAcceptor
+from penstock.river.accept import RiverDetector
 from penstock.river.identity import Identity
 from penstock.river.stored import StoredRiverSession
 from penstock.river.stored_sessions import StoredSessions, name_of
@@ -30,7 +30,7 @@ class Kept(Raw):
         self.link()
 
     def link(self) -> None:
-        self.acceptor = RiverAcceptor(self.settings, self.identity, self.sessions, StoredRiverSession)
+        self.acceptor = RiverDetector(self.settings, self.identity, self.sessions, StoredRiverSession)
         self.acceptor.link_up(self.now)
         self.session = None
 

@@ -11,7 +11,7 @@ from tests.sim.pair import CUTS, Cut
 @pytest.fixture
 def acceptor(build: Build) -> Any:
     settings = build.module("penstock.settings").Settings(first_frame_timeout=10)
-    made = build.module("penstock.rsocket.accept").RSocketAcceptor(settings)
+    made = build.module("penstock.rsocket.accept").RSocketDetector(settings)
     made.link_up(100.0)
     return made
 
@@ -77,7 +77,7 @@ def test_a_resume_that_is_refused_gets_an_answer(build: Build, store: bool, why:
     # THREATS 26, 28
     settings = build.module("penstock.settings").Settings()
     sessions = build.module("penstock.rsocket.resume").SessionStore(10) if store else None
-    acceptor = build.module("penstock.rsocket.accept").RSocketAcceptor(settings, sessions)
+    acceptor = build.module("penstock.rsocket.accept").RSocketDetector(settings, sessions)
     frame = resume_frame(build, b"guessed")
     for octet in range(len(frame) - 1):
         assert acceptor.receive(frame[octet : octet + 1], 0.0) is None
@@ -94,7 +94,7 @@ def test_a_resume_is_not_gathered_beyond_what_any_token_needs(build: Build) -> N
     settings = build.module("penstock.settings").Settings()
     sessions = build.module("penstock.rsocket.resume").SessionStore(10)
     accept = build.module("penstock.rsocket.accept")
-    acceptor = accept.RSocketAcceptor(settings, sessions)
+    acceptor = accept.RSocketDetector(settings, sessions)
     frame = resume_frame(build, bytes(65_535))
     for octet in range(accept.RESUME_BYTES - 1):
         assert acceptor.receive(frame[octet : octet + 1], 0.0) is None

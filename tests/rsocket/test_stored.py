@@ -8,7 +8,7 @@ from penstock.errors import ProtocolError, SessionStoreError, SetupRejected
 from penstock.events import Closed, Established, Failed, ItemReceived, Requested
 from penstock.kinds import Kind
 from penstock.payload import Payload
-from penstock.protocols import acceptors, client_session
+from penstock.protocols import client_session, detectors
 from penstock.rsocket import stored
 from penstock.settings import Settings
 from penstock.wire.rsocket.frames import ResumeFrame
@@ -28,7 +28,7 @@ class Pair:
         self.settings = settings
         self.disk = disk or Disk()
         self.logs = Logs(self.disk, late)
-        self.accept = acceptors("rsocket", settings, self.logs)
+        self.accept = detectors("rsocket", settings, self.logs)
         self.client = client or client_session("rsocket", settings, random=TOKEN)
         self.connect()
 
@@ -79,7 +79,7 @@ def test_a_resumption_that_is_refused_leaves_the_session_to_be_resumed() -> None
     pair.call()
     codec = RSocketV1()
     pair.client.link_down(0.0, None)
-    pair.accept = acceptors("rsocket", SETTINGS, Logs(pair.disk))
+    pair.accept = detectors("rsocket", SETTINGS, Logs(pair.disk))
     for _ in range(2):
         acceptor = pair.accept()
         acceptor.identity = b"me"
@@ -142,8 +142,8 @@ def test_a_session_that_ends_leaves_nothing() -> None:
 def test_a_session_that_is_left_may_be_resumed_by_the_next_process() -> None:
     pair = Pair()
     pair.call()
-    pair.server.leave()
-    pair.server.leave()
+    pair.server.detach()
+    pair.server.detach()
     assert not pair.server.kept
     again = pair.again()
     assert again.server.kept and again.client.link_wanted
@@ -272,7 +272,7 @@ def test_a_session_that_is_refused_while_the_disk_is_busy_says_nothing_but_that(
 def test_a_session_is_left_when_the_disk_has_done_its_work() -> None:
     pair = late_pair()
     pair.call()
-    pair.server.leave()
+    pair.server.detach()
     assert pair.logs.open_now
     pair.logs.sync()
     assert not pair.logs.open_now

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import ProtocolError
-from penstock.protocols import acceptors, client_session
+from penstock.protocols import client_session, detectors
 from penstock.rsocket.stored_sessions import name_of
 from penstock.settings import Settings
 from tests.rsocket.test_stored import SETTINGS, TOKEN, Pair, broken
@@ -25,7 +25,7 @@ def test_somebody_else_does_not_get_the_session_and_its_owner_does() -> None:
     pair = Pair()
     pair.call()
     pair.client.link_down(0.0, None)
-    pair.accept = acceptors("rsocket", SETTINGS, Logs(pair.disk))
+    pair.accept = detectors("rsocket", SETTINGS, Logs(pair.disk))
     with pytest.raises(ProtocolError, match="no session of that token"):
         pair.connect(b"thief")
     pair.client.link_down(0.0, None)
@@ -42,7 +42,7 @@ def test_a_damaged_session_is_refused() -> None:
         if records is None:
             logs.open = broken  # type: ignore[method-assign]
         pair.client.link_down(0.0, None)
-        pair.accept = acceptors("rsocket", SETTINGS, logs)
+        pair.accept = detectors("rsocket", SETTINGS, logs)
         with pytest.raises(ProtocolError, match="cannot be read"):
             pair.connect()
 

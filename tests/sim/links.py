@@ -13,7 +13,7 @@ from math import inf
 from typing import Any
 
 from penstock.errors import LinkLost, ProtocolError
-from penstock.protocols import acceptors, client_session
+from penstock.protocols import client_session, detectors
 from penstock.settings import Settings
 
 PIECE = 8_192
@@ -165,7 +165,7 @@ class Line:
 
     def restart(self) -> None:
         """Put a server in the place of the one there is, which has forgotten everything."""
-        self._accept = acceptors(self._protocol, self._server_settings)
+        self._accept = detectors(self._protocol, self._server_settings)
         self.server = None
         if self._linked:
             self._lose(LinkLost("the server was stopped"))

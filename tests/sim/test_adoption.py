@@ -32,7 +32,7 @@ class Publisher:
         self.payload = build.module("penstock.payload").Payload
         self.settings = build.module("penstock.settings").Settings(resume=True)
         self.options = {"options": place.options} if place.protocol == "river" else {}
-        self.accept = dialects.acceptors(place.protocol, self.settings, **self.options)
+        self.accept = dialects.detectors(place.protocol, self.settings, **self.options)
         self.protocol = place.protocol
         self.session: Any = None
         self.acceptor: Any = None

@@ -52,7 +52,7 @@ class Machine(RuleBasedStateMachine):
         self.kinds = [kinds.CALL, kinds.STREAM] if self.first_draft else [kind for kind in kinds if kind != kinds.FIRE]
         self.half_close = protocol == "rsocket"
         self.resume = resume
-        self.accept = dialects.acceptors(protocol, limits)
+        self.accept = dialects.detectors(protocol, limits)
         self.sessions: dict[str, Any] = {
             "client": dialects.client_session(protocol, limits, random=b"t" * 16),
             "server": None,

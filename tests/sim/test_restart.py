@@ -134,7 +134,7 @@ class World:
 
     def start(self) -> None:
         self.logs = Logs(self.disk, self.late)
-        self.accept = self.dialects.acceptors(self.protocol, self.settings, self.logs)
+        self.accept = self.dialects.detectors(self.protocol, self.settings, self.logs)
         self.server = self.acceptor = None
         self.serving = {}
 

@@ -17,7 +17,7 @@ class World:
         self.settings = build.module("penstock.settings").Settings(resume=True, **settings)
         self.now = 0.0
         dialects = build.module("penstock.protocols")
-        self.accept = dialects.acceptors("rsocket", self.settings)
+        self.accept = dialects.detectors("rsocket", self.settings)
         self.client = dialects.client_session("rsocket", self.settings, random=TOKEN)
         self.server = None
         self.acceptor = None
@@ -145,7 +145,7 @@ def test_unknown_tokens_are_refused(build) -> None:
     world.connect()
     world.drive()
     world.cut()
-    world.accept = build.module("penstock.protocols").acceptors("rsocket", world.settings)
+    world.accept = build.module("penstock.protocols").detectors("rsocket", world.settings)
     world.connect()
     world.drive()
     assert world.refused and not world.client.link_wanted
@@ -474,7 +474,7 @@ def test_a_set_up_that_is_read_late_is_not_begun_twice(build) -> None:
 def test_a_server_that_refuses_the_set_up_each_time_is_believed(build) -> None:
     world = Unheard(build)
     settings = build.module("penstock.settings").Settings(resume_timeout=0)
-    world.accept = build.module("penstock.protocols").acceptors("rsocket", settings)
+    world.accept = build.module("penstock.protocols").detectors("rsocket", settings)
     assert [world.relink() for _ in range(3)] == [False] * 3
     [error] = world.closed
     assert isinstance(error, build.module("penstock.errors").SetupRejected)
@@ -489,7 +489,7 @@ def test_a_session_of_which_something_was_heard_or_forgotten_is_not_begun_anew(b
     forgotten = Unheard(build, resume_bytes=8)
     for world in (heard, forgotten):
         # Another server.
-        world.accept = build.module("penstock.protocols").acceptors("rsocket", world.settings)
+        world.accept = build.module("penstock.protocols").detectors("rsocket", world.settings)
         world.server = None
         assert not world.relink()
         [error] = world.closed

@@ -9,7 +9,7 @@ import pytest
 from penstock.errors import ApplicationError, ProtocolError, ResumeRejected
 from penstock.kinds import Kind
 from penstock.payload import Payload
-from penstock.river.accept import RiverAcceptor
+from penstock.river.accept import RiverDetector
 from penstock.river.connect import new_client
 from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
@@ -51,7 +51,7 @@ class Beginning:
         self.waiting: list[int] = []
 
     def link(self) -> None:
-        self.acceptor: Any = RiverAcceptor(Settings(), Identity(self.codec), self.sessions)
+        self.acceptor: Any = RiverDetector(Settings(), Identity(self.codec), self.sessions)
         self.acceptor.link_up(0.0)
         self.server: Any = None
         self.client.link_up(0.0)

@@ -11,7 +11,7 @@ import pytest
 
 import penstock
 from penstock import Items, Payload, Settings
-from penstock.wire.river.framing import framed
+from penstock.wire.framing import framed
 from penstock.wire.river.values import decode_value, encode_value
 from tests.waiting import until
 

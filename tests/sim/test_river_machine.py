@@ -14,7 +14,7 @@ from penstock.errors import ApplicationError, LinkLost
 from penstock.events import Canceled, Closed, Completed, Event, Failed, ItemReceived, Requested, Unlinked
 from penstock.kinds import Kind
 from penstock.payload import Payload
-from penstock.river.accept import RiverAcceptor
+from penstock.river.accept import RiverDetector
 from penstock.river.connect import new_client
 from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
@@ -79,7 +79,7 @@ class Machine(RuleBasedStateMachine):
         self.known: Sessions[RiverSession] = Sessions(10)
         client = new_client(self.limits, Identity(codec, "client-1"), b"", RANDOM)
         self.sessions: dict[str, Any] = {"client": client, "server": None}
-        self.acceptor: RiverAcceptor | None = None
+        self.acceptor: RiverDetector | None = None
         self.now = 0.0
         self.under_way = {side: b"" for side in SIDES}
         self.calls: list[Call] = []
@@ -90,7 +90,7 @@ class Machine(RuleBasedStateMachine):
 
     def connect(self) -> None:
         self.under_way = {side: b"" for side in SIDES}
-        self.acceptor = RiverAcceptor(self.limits, Identity(self.codec, server="SERVER"), self.known)
+        self.acceptor = RiverDetector(self.limits, Identity(self.codec, server="SERVER"), self.known)
         self.acceptor.link_up(self.now)
         self.sessions["client"].take_output()
         self.sessions["client"].link_up(self.now)

@@ -66,7 +66,7 @@ class World:
 
     def start(self) -> None:
         self.logs = Logs(self.disk, self.late)
-        self.accept = dialects.acceptors("river", self.settings, self.logs, options=self.options)  # type: ignore[arg-type]
+        self.accept = dialects.detectors("river", self.settings, self.logs, options=self.options)  # type: ignore[arg-type]
         self.server = self.acceptor = None
         self.serving = {}
 

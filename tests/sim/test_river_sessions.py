@@ -18,7 +18,7 @@ from penstock.errors import (
 )
 from penstock.kinds import Kind
 from penstock.payload import Payload
-from penstock.river.accept import RiverAcceptor
+from penstock.river.accept import RiverDetector
 from penstock.river.identity import Identity
 from penstock.river.sessions import Sessions
 from penstock.wire.river.message import Message
@@ -191,7 +191,7 @@ def test_a_server_that_forgot_the_session_ends_it() -> None:
     world.cut()
     world.sessions = Sessions(10)
     world.client.link_up(world.now)
-    acceptor = RiverAcceptor(world.server_settings, Identity("json", server="SERVER"), world.sessions)
+    acceptor = RiverDetector(world.server_settings, Identity("json", server="SERVER"), world.sessions)
     with pytest.raises(ProtocolError, match="not known here"):
         acceptor.receive(b"".join(world.client.take_output()), world.now)
     world.client.receive(acceptor.farewell, world.now)

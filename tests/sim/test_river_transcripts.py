@@ -13,14 +13,14 @@ import pytest
 from penstock.errors import ApplicationError, Canceled, Invalid, ProtocolError, SetupRejected
 from penstock.kinds import Kind
 from penstock.payload import Payload
-from penstock.river.accept import RiverAcceptor
+from penstock.river.accept import RiverDetector
 from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.river.sessions import Sessions
 from penstock.river.states import CLOSED, DOWN
 from penstock.settings import Settings
+from penstock.wire.framing import framed
 from penstock.wire.river.codec import CODECS, PREFIX_BYTES
-from penstock.wire.river.framing import framed
 from penstock.wire.river.message import Message
 from penstock.wire.river.values import decode_value, encode_value
 from tests.river.greeting import Greeting
@@ -187,7 +187,7 @@ class Server(Replay):
     def linked(self) -> None:
         self.look()
         self.session = None
-        self.acceptor = RiverAcceptor(SETTINGS, Identity(self.codec, server="SERVER"), self.sessions)
+        self.acceptor = RiverDetector(SETTINGS, Identity(self.codec, server="SERVER"), self.sessions)
         self.acceptor.link_up(self.now)
 
     def look(self) -> None:

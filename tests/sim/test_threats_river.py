@@ -14,11 +14,11 @@ from penstock.errors import FrameError, LimitExceeded, LocalError, ProtocolError
 from penstock.events import Canceled, Closed, Completed, ItemReceived, Requested
 from penstock.kinds import Kind
 from penstock.payload import Payload
-from penstock.river.accept import RiverAcceptor
+from penstock.river.accept import RiverDetector
 from penstock.river.identity import Identity
 from penstock.river.sessions import Sessions
 from penstock.settings import Settings
-from penstock.wire.river.framing import framed
+from penstock.wire.framing import framed
 from penstock.wire.river.message import Message
 from penstock.wire.river.values import encode_value
 from tests.river.peers import Duo, Raw, body_of, shaken
@@ -275,7 +275,7 @@ def test_bombs_end_the_session_and_nothing_else(codec: str, bomb: bytes) -> None
     # Before the handshake it is not even answered.
     raw = Raw(codec)
     with pytest.raises(ProtocolError):
-        RiverAcceptor(Settings(), Identity(codec), Sessions(1)).receive(framed(bomb), 0.0)
+        RiverDetector(Settings(), Identity(codec), Sessions(1)).receive(framed(bomb), 0.0)
 
 
 @pytest.mark.parametrize("codec", CODECS)

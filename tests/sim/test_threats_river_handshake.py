@@ -6,7 +6,7 @@ import pytest
 
 from penstock.errors import FrameError
 from penstock.events import Closed
-from penstock.wire.river.framing import framed
+from penstock.wire.framing import framed
 from penstock.wire.river.message import Message
 from tests.river.peers import Raw, body_of, shaken
 

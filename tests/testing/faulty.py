@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from penstock import ApplicationError, Payload, Settings
 from penstock.events import Canceled, CreditGranted, Failed, Requested
-from penstock.protocols import acceptors
+from penstock.protocols import detectors
 from penstock.testing import Published
 from penstock.testing.requester import ENDLESS
 from penstock.transports import Link, listen
@@ -47,7 +47,7 @@ class FaultyServer:
     def __init__(self, protocol: str, faults: frozenset[str]) -> None:
         self.faults = faults
         self.loop = asyncio.get_running_loop()
-        self.acceptor = acceptors(protocol, Settings(max_stray_frames=0))()
+        self.acceptor = detectors(protocol, Settings(max_stray_frames=0))()
         self.session = None
         self.streams: dict[int, Sending] = {}
         self.lost = False

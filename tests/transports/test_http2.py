@@ -10,11 +10,11 @@ from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 
 import penstock
-from penstock import ConnectError, Kind, LinkLost, Payload, Service, Settings, UrlError
+from penstock import ConnectError, Kind, LinkLost, LocalError, Payload, Service, Settings, UrlError
+from penstock.protocols import PROTOCOLS
 from penstock.rsocket.dialect import DIALECTS
 from penstock.rsocket.session import RSocketSession
 from penstock.transports import streams
-from penstock.transports.messages import PREFIX_BYTES
 from penstock.urls import parse_url
 from tests.transports import interactions
 from tests.transports.certificates import Certificates
@@ -266,6 +266,64 @@ async def test_a_client_asks_as_http_2_wants_it() -> None:
         await client.lost()
 
 
+async def test_headers_of_the_settings_reach_the_server_and_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    settings = Settings(headers=(("Authorization", "Bearer secret"), ("X-Id", "a"), ("X-Id", "b")))
+    async with raw_server() as place:
+        connecting = asyncio.create_task(connected(f"rsocket+h2c://127.0.0.1:{place.port}", settings))
+        raw = await place.came.get()
+        request = await raw.next(events.RequestReceived)
+        assert [pair for pair in request.headers if pair[0] in (b"authorization", b"x-id")] == [
+            (b"authorization", b"Bearer secret"),
+            (b"x-id", b"a"),
+            (b"x-id", b"b"),
+        ]
+        raw.h2.send_headers(1, [(":status", "500")])
+        raw.flush()
+        with pytest.raises(ConnectError, match="500"):
+            await connecting
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("name", ["Content-Type", "host", "Connection", "Transfer-Encoding", "TE", "Upgrade"])
+async def test_headers_that_the_request_cannot_have_are_refused(name: str) -> None:
+    with pytest.raises(LocalError, match=f"Settings.headers has {name}, "):
+        await connected("rsocket+h2c://127.0.0.1:1", Settings(headers=((name, "x"),)))
+
+
+TYPES = [
+    ("rsocket", "application/rsocket"),
+    ("reactivesocket-0.2", "application/rsocket"),
+    ("reactivesocket-0.0", "application/rsocket"),
+    ("reactive-streams", "application/reactive-streams"),
+    ("river", "application/river"),
+]
+
+
+@pytest.mark.parametrize(("protocol", "type"), TYPES)
+async def test_both_sides_name_the_type_of_the_protocol(protocol: str, type: str) -> None:
+    async with raw_server() as place:
+        connecting = asyncio.create_task(connected(f"{protocol}+h2c://127.0.0.1:{place.port}"))
+        raw = await place.came.get()
+        request = await raw.next(events.RequestReceived)
+        assert dict(request.headers)[b"content-type"] == type.encode()
+        raw.h2.send_headers(1, [(":status", "500")])
+        raw.flush()
+        with pytest.raises(ConnectError, match="500"):
+            await connecting
+    async with listening(f"{protocol}+h2c://127.0.0.1:0") as place, raw_client(place.port) as raw:
+        raw.request(headers=[("content-type", type)])
+        answer = await raw.next(events.ResponseReceived)
+        assert dict(answer.headers) == {b":status": b"200", b"content-type": type.encode()}
+
+
+@pytest.mark.parametrize(("protocol", "type"), TYPES[3:])
+async def test_client_of_another_type_learns_which_one_is_spoken(protocol: str, type: str) -> None:
+    async with listening(f"{protocol}+h2c://127.0.0.1:0") as place:
+        with pytest.raises(ConnectError, match=f"this server speaks {protocol}, whose content-type is {type}; .*415"):
+            await connected(f"rsocket+h2c://127.0.0.1:{place.port}")
+
+
 @pytest.mark.parametrize(
     ("status", "message"),
     [
@@ -453,7 +511,7 @@ async def test_no_handler_runs_for_pages_of_others(
             assert world.seen == []
 
 
-@pytest.mark.parametrize("protocol", PREFIX_BYTES)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_pages_of_others_open_no_stream_of_any_protocol(protocol: str) -> None:
     # THREATS 83
     async with listening(f"{protocol}+h2c://127.0.0.1:0") as place, raw_client(place.port) as raw:

@@ -46,3 +46,20 @@ def test_a_client_trusts_the_authorities_of_the_system_and_gives_up_a_silent_pee
     assert configuration.cafile is not None or configuration.capath is not None
     assert (configuration.server_name, configuration.idle_timeout) == ("localhost", 7.0)
     assert configuration.alpn_protocols == ["rsocket"]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "alpn"),
+    [
+        ("rsocket", "rsocket"),
+        ("reactivesocket-0.2", "rsocket"),
+        ("reactivesocket-0.0", "rsocket"),
+        ("reactive-streams", "reactive-streams"),
+        ("river", "river"),
+    ],
+)
+def test_both_sides_offer_the_name_of_the_protocol(certificates: Certificates, protocol: str, alpn: str) -> None:
+    client = parse_url(f"{protocol}+quic://localhost:1")
+    server = parse_url(f"{protocol}+quic://localhost:1?{certificates.server_options}")
+    assert client_configuration(client, "localhost", Settings(), None).alpn_protocols == [alpn]
+    assert server_configuration(server, Settings(), None).alpn_protocols == [alpn]

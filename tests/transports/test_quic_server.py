@@ -106,6 +106,13 @@ async def test_junk_is_dropped(url: str, certificates: Certificates) -> None:
         await server.lost()
 
 
+async def test_a_client_of_another_protocol_learns_that(certificates: Certificates) -> None:
+    async with listening(f"river+quic://127.0.0.1:0?{certificates.server_options}") as place:
+        with pytest.raises(ConnectError, match="the server does not speak 'rsocket' there"):
+            await connected(certificates.to_client(place.url.replace("river", "rsocket", 1)))
+        assert "this server speaks 'river'" in str(await (await place.next()).lost())
+
+
 @pytest.mark.parametrize("alpn", ["h3", None])
 async def test_a_client_of_something_else_is_refused(url: str, certificates: Certificates, alpn: str | None) -> None:
     async with listening(url) as place:

@@ -69,3 +69,11 @@ async def test_the_url_says_which_transport_it_is(scheme: str, tmp_path: Path) -
         await server.has(b"hi")
         client.link.abort()
         await server.lost()
+
+
+@pytest.mark.parametrize("url", ["tcp://h:1", "tls://h:1", "unix:///h", "memory://h", "quic://h:1"])
+async def test_headers_are_refused_where_nothing_carries_them(url: str) -> None:
+    message = "Settings.headers is for h2, h2c, ws and wss, which begin with HTTP"
+    with pytest.raises(LocalError, match=message) as error:
+        await connected(f"rsocket+{url}", Settings(headers=(("Authorization", "secret"),)))
+    assert "secret" not in str(error.value)

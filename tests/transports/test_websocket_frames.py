@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from websockets.frames import Close, CloseCode, Frame, Opcode
 from websockets.protocol import OPEN, Protocol, Side
 
-from penstock.long_messages import WINDOW
 from penstock.transports.websocket_frames import FrameReader, control_frame, message_frames
+from penstock.wire.framing import WINDOW
 from tests.sim.pair import CUTS, Cut
 
 BOTH = pytest.mark.parametrize("masked", [True, False], ids=["from a client", "from a server"])

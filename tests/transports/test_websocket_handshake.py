@@ -117,7 +117,7 @@ def test_headers_that_the_handshake_needs_are_its_own(name: str) -> None:
         ("HTTP/1.1 301 Moved", "answered 301 Moved; it is elsewhere"),
         ("HTTP/1.1 200 OK", "answered 200 OK; does it speak WebSocket there"),
         ("HTTP/1.0 503 Full", "answered 503 Full; it has no room"),
-        ("HTTP/1.1 500 \x1b[31mred\x07", r"answered 500 \[31mred;"),
+        ("HTTP/1.1 500 \x1b[31mred\x07", r"answered 500 \\x1b\[31mred\\x07;"),
         ("SSH-2.0-OpenSSH", "the answer is no HTTP; does it speak WebSocket there"),
         ("HTTP/1.1 x", "the answer is no HTTP"),
     ],

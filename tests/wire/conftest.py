@@ -25,6 +25,7 @@ class Wire:
         self.framing: Any = build.module("penstock.wire.framing")
         self.layouts: Any = build.module("penstock.wire.rsocket.layouts")
         self.packing: Any = build.module("penstock.wire.rsocket.packing")
+        self.rows: Any = build.module("penstock.wire.rows")
         self.scanning: Any = build.module("penstock.wire.rsocket.scanning")
         self.v1: Any = build.module("penstock.wire.rsocket.v1").RSocketV1()
         self.v02: Any = build.module("penstock.wire.rsocket.v1").RSocketV1(

@@ -82,8 +82,8 @@ def test_rows_of_one_width_are_rows_like_all_others(
     buffers = wire.buffers.ColumnBuffers()
     expected: Items = []
     for width, count, single in steps:
-        octets = bytes((len(expected) + at) & 0xFF for at in range(width * (count + 2)))
-        run = wire.payload.PayloadRun.fixed(octets, width)
+        data = bytes((len(expected) + at) & 0xFF for at in range(width * (count + 2)))
+        run = wire.payload.PayloadRun.fixed(data, width)
         buffers.append(run, 1, count + 1)
         expected += wire.items(run)[1 : count + 1]
         if single:
@@ -138,8 +138,8 @@ def test_offsets_that_lie_are_never_followed(wire: Wire, offsets: tuple[int, int
 def test_a_column_stays_below_what_its_offsets_can_tell(wire: Wire) -> None:
     buffers = wire.buffers.ColumnBuffers()
     # One MiB, told 2,047 times by the offsets of one run.
-    octets = bytes(2**20)
-    run = wire.payload.PayloadRun(octets, array("i", (-1, 0, 2**20)) * 2048, 0)
+    data = bytes(2**20)
+    run = wire.payload.PayloadRun(data, array("i", (-1, 0, 2**20)) * 2048, 0)
     with pytest.raises(wire.errors.LocalError, match="finish this one first"):
         buffers.append(run)
     buffers.append(run, 0, 8)
@@ -147,61 +147,6 @@ def test_a_column_stays_below_what_its_offsets_can_tell(wire: Wire) -> None:
     with pytest.raises(wire.errors.LocalError, match="finish this one first"):
         buffers.append(run, 0, 2040)
     assert len(buffers) == 8
-
-
-def arrow(items: Items) -> tuple[memoryview, memoryview, memoryview, memoryview, memoryview]:
-    """Return the buffers of two columns, made by hand."""
-    data_ends, metadata_ends, valid = array("i", (0,)), array("i", (0,)), bytearray((len(items) + 7) // 8)
-    data, metadata = b"", b""
-    for row, (octets, more) in enumerate(items):
-        data += octets
-        metadata += more or b""
-        valid[row >> 3] |= (more is not None) << (row & 7)
-        data_ends.append(len(data))
-        metadata_ends.append(len(metadata))
-    return tuple(memoryview(part) for part in (data, data_ends, metadata, metadata_ends, valid))
-
-
-def run_of_rows(wire: Wire, data: memoryview, data_ends: memoryview, *more: Any) -> Any:
-    """Return the run of all rows."""
-    return wire.buffers.RowBuffers(data, data_ends, *more).run()
-
-
-@given(items=items, before=items)
-def test_a_run_is_made_of_rows(wire: Wire, items: Items, before: Items) -> None:
-    data, data_ends, metadata, metadata_ends, valid = arrow([*before, *items])
-    first = len(before)
-    run = run_of_rows(wire, data, data_ends[first:], metadata, metadata_ends[first:], valid, first)
-    assert wire.items(run) == items
-    assert run.size == sum(len(octets) + len(more or b"") for octets, more in items)
-    bare = run_of_rows(wire, data, data_ends[first:], None, None, None, 0)
-    assert wire.items(bare) == [(octets, None) for octets, _ in items]
-    full = run_of_rows(wire, data, data_ends[first:], metadata, metadata_ends[first:], None, 0)
-    assert wire.items(full) == [(octets, more or b"") for octets, more in items]
-
-
-@pytest.mark.parametrize("ends", [(0, 5), (-1, 1), (2, 1), (0, 2**31 - 1), (-(2**31), 2**31 - 1)])
-def test_arrow_offsets_that_lie_are_never_followed(wire: Wire, ends: tuple[int, int]) -> None:
-    octets, lying, honest = memoryview(b"abcd"), memoryview(array("i", ends)), memoryview(array("i", (0, 1)))
-    with pytest.raises(wire.errors.LocalError, match="row 0 lies at"):
-        run_of_rows(wire, octets, lying, None, None, None, 0)
-    with pytest.raises(wire.errors.LocalError, match="row 0 lies at"):
-        run_of_rows(wire, octets, honest, octets, lying, None, 0)
-
-
-def test_columns_of_unequal_length_are_refused(wire: Wire) -> None:
-    octets, two, three = memoryview(b"ab"), memoryview(array("i", (0, 1))), memoryview(array("i", (0, 1, 2)))
-    with pytest.raises(wire.errors.LocalError, match="1 rows of data were given with 2 of metadata"):
-        run_of_rows(wire, octets, two, octets, three, None, 0)
-    with pytest.raises(wire.errors.LocalError, match="1 bytes of validity bits were given for 2 rows from bit 7"):
-        run_of_rows(wire, octets, three, octets, three, memoryview(b"\xff"), 7)
-
-
-def test_a_run_of_rows_stays_below_what_its_offsets_can_tell(wire: Wire) -> None:
-    octets = memoryview(bytes(2**20))
-    ends = memoryview(array("i", (0, 2**20)) * 4096)
-    with pytest.raises(wire.errors.LocalError):
-        run_of_rows(wire, octets, ends, None, None, None, 0)
 
 
 def test_none_where_an_object_belongs_is_an_error_and_no_crash(wire: Wire) -> None:
@@ -213,7 +158,6 @@ def test_none_where_an_object_belongs_is_an_error_and_no_crash(wire: Wire) -> No
         lambda: buffers.append(without),
         lambda: buffers.append_payload(None),
         lambda: buffers.append_payload(empty),
-        lambda: wire.buffers.RowBuffers(None, None, None, None, None, 0),
     ):
         with pytest.raises((AttributeError, TypeError)):
             refuse()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.wire.conftest import Wire
 
 PREFIXES = (3, 4)
+WINDOW = 8_192
 bodies = st.lists(st.binary(min_size=6, max_size=300), max_size=12)
 
 
@@ -225,3 +226,70 @@ def test_a_long_frame_that_is_passed_over_is_not_held(wire: Wire) -> None:
     assert deframer.next() and deframer.oversized.size == 100 << 20
     assert deframer.next() and deframer.oversized is None
     assert deframer.buffer[deframer.start : deframer.end] == b"x" and not deframer.next()
+
+
+@given(st.lists(st.binary(max_size=300), max_size=20), st.integers(1, 50))
+def test_messages_of_river_come_whole_however_they_are_cut(wire: Wire, messages: list[bytes], size: int) -> None:
+    stream = b"".join(map(wire.framing.framed, messages))
+    cut = wire.framing.deframer(300)
+    found = []
+    for at in range(0, len(stream), size):
+        cut.feed(stream[at : at + size])
+        while cut.next():
+            found.append(cut.buffer[cut.start : cut.end])
+    assert found == messages and cut.pending == 0
+
+
+def test_a_length_above_the_limit_is_refused_before_it_is_read(wire: Wire) -> None:
+    cut = wire.framing.deframer(1_000)
+    cut.feed(b"\xff\xff\xff\xff")
+    with pytest.raises(wire.errors.FrameError, match="4294967295 bytes, and at most 1000"):
+        cut.next()
+
+
+def test_a_message_too_long_for_its_length_is_refused(wire: Wire) -> None:
+    class Huge(bytes):
+        def __len__(self) -> int:
+            return 1 << 32
+
+    with pytest.raises(wire.errors.LocalError, match="longer than its length"):
+        wire.framing.framed(Huge())
+
+
+@given(st.lists(st.integers(0, 3 * WINDOW), max_size=6))
+def test_both_ends_are_kept_however_it_comes(wire: Wire, sizes: list[int]) -> None:
+    whole = bytes(index % 251 for index in range(sum(sizes)))
+    message, at = wire.framing.LongMessage(), 0
+    for size in sizes:
+        message.add(b"?" + whole, at + 1, at + 1 + size)
+        at += size
+    assert message.size == len(whole)
+    assert message.head == whole[:WINDOW]
+    assert message.tail == whole[-WINDOW:]
+    pieces = b"".join(message.pieces())
+    assert len(pieces) == len(whole)
+    assert pieces[:WINDOW] == message.head and pieces[-WINDOW:] == message.tail
+
+
+def test_what_lies_between_is_not_held(wire: Wire) -> None:
+    message = wire.framing.LongMessage()
+    for _ in range(64):
+        message.add(bytes(1 << 20), 0, 1 << 20)
+    assert message.size == 64 << 20 and len(message.head) + len(message.tail) == 2 * WINDOW
+    assert max(len(piece) for piece in message.pieces()) <= 1 << 20
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@given(st.data())
+def test_split_returns_messages_as_soon_as_they_are_whole(wire: Wire, prefix: int, data: st.DataObject) -> None:
+    messages = data.draw(st.lists(st.binary(max_size=40) | st.just(b"x" * 70_000), max_size=20))
+    written = [len(message).to_bytes(prefix, "big") + message for message in messages]
+    deframer = wire.framing.Deframer(prefix, 100_000, 0, counts_itself=False)
+    found: list[bytes] = []
+    fed = 0
+    for piece in cut(b"".join(written), data.draw(st.lists(st.integers(0, 100), max_size=40))):
+        found += deframer.split(piece)
+        fed += len(piece)
+        # The deframer holds just what it has not returned.
+        assert sum(map(len, written[: len(found)])) + deframer.pending == fed
+    assert found == messages

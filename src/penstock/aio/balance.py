@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..errors import ApplicationError, ConnectError, LocalError, PenstockError, Rejected, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
-from ..protocols import fitting
+from ..protocols import EXAMPLE_URL, fitting
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..urls import Url, parse_url
 from .asking import Asking
@@ -79,7 +79,7 @@ def balance(
 
     """
     if not urls:
-        raise LocalError("balance() needs at least one URL, such as rsocket+tcp://127.0.0.1:7878")
+        raise LocalError(f"balance() needs at least one URL, such as {EXAMPLE_URL}")
     if half_life <= 0:
         raise LocalError(f"half_life is {half_life}; it must be more than 0 seconds")
     if rejections < 1:

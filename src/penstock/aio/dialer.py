@@ -176,10 +176,10 @@ class _Resumption:
     async def _resume(self, driver: Driver) -> None:
         """Try until there is a link, or the session gives up: its own timer ends it."""
         backoff, loop = self._backoff, driver.loop
-        backoff.linked(getattr(driver.session, "linked_at", None))
+        backoff.linked(driver.session.linked_at)
         if loop.time() - self._linked_at >= HELD:
             backoff.reset()
-        if getattr(driver.session, "excused", False):
+        if driver.session.excused:
             backoff.excuse()
         logger.info("%s: the connection broke; resuming", driver.name)
         while driver.link is None and not driver.closed:

@@ -7,7 +7,7 @@ import logging
 from typing import Final
 
 from ..errors import LimitExceeded
-from ..session import Kept, Session
+from ..session import Durable, Session
 from ..settings import Settings
 from ..transports import Link
 from .admission import Gate
@@ -71,7 +71,7 @@ class Flow(Exchanges):
         self.link: Link | None = None
         self.closed = False
         self.gate: Gate | None = None
-        self.kept: Kept | None = None
+        self.kept: Durable | None = None
         # Why nobody should send: the link has no room, or the disk is behind.
         self._choked = False
         self._crowded = False
@@ -115,7 +115,7 @@ class Flow(Exchanges):
             self._go_on()
 
     def disk_waits(self, crowded: bool) -> None:
-        """Let whoever sends wait for the disk, or go on with what is durable; see `Kept.watch`."""
+        """Let whoever sends wait for the disk, or go on with what is durable; see `Durable.watch`."""
         self._crowded = crowded
         if crowded:
             self.paused = True

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from ..connection import Connection
 from ..errors import Mismatch, SetupRejected, UnsupportedKind
+from ..protocols import spec_of
 from ..schema.converter import Converter
 from ..schema.formats import KNOWN, format_of
 from .admission import Acceptor, Admitted, Setup
 
 __all__ = ["Validator", "handshake", "rehandshake"]
-
-# RSocket 1.0, Error Codes: INVALID_SETUP. River, Handshake.
-INVALID: Final = 0x001
-MALFORMED: Final = {"river": "MALFORMED_HANDSHAKE_META"}
 
 Validator: TypeAlias = Callable[[Any, Setup], "Any | Awaitable[Any]"]
 """``validate(metadata, setup)``, a function or a coroutine function: returns what handlers see of the client."""
@@ -62,7 +59,7 @@ def _read(converter: Converter, setup: Setup) -> Any:
         SetupRejected: It says none of this type.
 
     """
-    code = MALFORMED.get(setup.protocol, INVALID)
+    code = spec_of(setup.protocol).malformed_code
     form = format_of(setup.data_mime)
     if form is None:
         raise SetupRejected(f"a set-up of type {setup.data_mime!r} is not understood; use {KNOWN}", code)
@@ -90,6 +87,6 @@ async def rehandshake(connection: Connection) -> Any:
 
     """
     if connection.is_client or connection.renew is None:
-        raise UnsupportedKind("only a River server asks its clients to say again who they are")
+        raise UnsupportedKind("only a server asks its clients again who they are, where the protocol lets it")
     await connection.renew()
     return connection.identity

@@ -288,7 +288,7 @@ class LastingPeer(Peer):
         """Have another session, and wait before it is tried, unless that shall be `at_once`."""
         if self._over is not None:
             return
-        self._backoff.linked(getattr(self._now.session, "linked_at", None))
+        self._backoff.linked(self._now.session.linked_at)
         if self._now.spent:
             self._leaving.add(self._now)
             task = self._now.loop.create_task(self._retire(self._now))

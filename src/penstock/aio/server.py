@@ -14,8 +14,8 @@ from .. import session as sessions
 from .. import transports
 from ..connection import Connection
 from ..errors import LimitExceeded, LocalError, ProtocolError, SetupRejected
-from ..protocols import acceptors
-from ..session import Kept, Session
+from ..protocols import EXAMPLE_URL, detectors
+from ..session import Durable, Session
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..transports import Discard, Link, Listener, Refused
@@ -75,7 +75,7 @@ def serve(
 
     """
     if not urls:
-        raise LocalError("serve() needs at least one URL, such as rsocket+tcp://:7878")
+        raise LocalError(f"serve() needs at least one URL, such as {EXAMPLE_URL}")
     # A service that the acceptor chooses may have interceptors.
     watchers = Watchers(taps, on_connection, always=acceptor is not None)
     return Server(service, [parse_url(url) for url in urls], settings or DEFAULT_SETTINGS, ssl, acceptor, watchers)
@@ -171,19 +171,20 @@ class Server:
         """Close a connection, or let go of it where its session is kept."""
         if driver.link is None:
             grace = 0
-        if isinstance(session, Kept) and session.kept:
-            await self._drained(session, driver, self._settings.close_grace if grace is None else grace)
-            if session.kept:
-                session.leave()
+        durable = session.durable
+        if durable is not None and durable.kept:
+            await self._drained(durable, driver, self._settings.close_grace if grace is None else grace)
+            if durable.kept:
+                durable.detach()
                 driver.detach()
                 grace = 0
         await driver.close(grace)
 
-    async def _drained(self, session: Kept, driver: Driver, grace: float) -> None:
+    async def _drained(self, durable: Durable, driver: Driver, grace: float) -> None:
         """Wait until the streams of a session have ended and all of it is durable, for `grace` seconds at most."""
         deadline = driver.loop.time() + grace
         # Nothing tells when the last stream ends: looking now and then costs the connections that live nothing.
-        while (driver.session.open_streams or not session.settled) and driver.loop.time() < deadline:  # noqa: ASYNC110
+        while (driver.session.open_streams or not durable.settled) and driver.loop.time() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(LOOK_SECONDS)
         driver.flush()
 
@@ -195,7 +196,7 @@ class Server:
             self._open_folder()
             for url in self._wanted:
                 messages = transports.carries_messages(url)
-                make = acceptors(url.protocol, self._settings, self._folder, messages=messages, options=url.options)
+                make = detectors(url.protocol, self._settings, self._folder, messages=messages, options=url.options)
                 listener = await transports.listen(url, self._accepting(make, url.protocol), self._settings, self._ssl)
                 self._listeners.append(listener)
         except BaseException:
@@ -215,7 +216,7 @@ class Server:
 
     # Links.
 
-    def _accepting(self, make: Callable[[], sessions.Acceptor], protocol: str) -> transports.Accept:
+    def _accepting(self, make: Callable[[], sessions.Detector], protocol: str) -> transports.Accept:
         """Return what takes the new links of one listener."""
 
         def accept(address: str) -> _Arrival | Refused:
@@ -242,7 +243,8 @@ class Server:
         gate = None
         if driver is None:
             # A session that an earlier process left is no new one.
-            reason = "" if isinstance(session, Kept) and session.kept else self._limits.full(arrival.address)
+            durable = session.durable
+            reason = "" if durable is not None and durable.kept else self._limits.full(arrival.address)
             if reason:
                 self._refuse(session, link, arrival.address, reason)
                 return
@@ -264,9 +266,10 @@ class Server:
             session, self._settings, self._service, connection, lambda: self._unlinked(session)
         )
         self._drivers[session] = driver
-        if self._folder is not None and isinstance(session, Kept):
-            session.watch(driver.disk_waits)
-            driver.kept = session
+        durable = session.durable
+        if durable is not None:
+            durable.watch(driver.disk_waits)
+            driver.kept = durable
         driver.over.add_done_callback(lambda _: self._ended(session))
         return driver, Gate(driver, connection, self._acceptor)
 
@@ -313,13 +316,13 @@ class Server:
 class _Arrival:
     """The receiver of a link of which nobody knows yet whose it is."""
 
-    def __init__(self, server: Server, acceptor: sessions.Acceptor, address: str, protocol: str) -> None:
+    def __init__(self, server: Server, detector: sessions.Detector, address: str, protocol: str) -> None:
         self.address = address
         self.protocol = protocol
-        # What the acceptor has read, for taps; it bounds how much that may be.
+        # What the detector has read, for taps; it bounds how much that may be.
         self.read: list[bytes] = []
         self._server = server
-        self._acceptor = acceptor
+        self._detector = detector
         self._link: Link | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -327,9 +330,9 @@ class _Arrival:
         """Give the peer some time to say who it is."""
         self._link = link
         loop = asyncio.get_running_loop()
-        self._acceptor.identity = certificate_of(link) or b""
-        self._acceptor.link_up(loop.time())
-        due = self._acceptor.next_timer()
+        self._detector.identity = certificate_of(link) or b""
+        self._detector.link_up(loop.time())
+        due = self._detector.next_timer()
         if due is not None:
             self._timer = loop.call_at(due, self.refuse, "it did not say who it is in time")
 
@@ -341,7 +344,7 @@ class _Arrival:
         if self._server.tapped:
             self.read.append(data)
         try:
-            session = self._acceptor.receive(data, asyncio.get_running_loop().time())
+            session = self._detector.receive(data, asyncio.get_running_loop().time())
         except ProtocolError as error:
             self._server.guessed(self.address)
             self.refuse(str(error))
@@ -368,8 +371,8 @@ class _Arrival:
         self._server.lost(self, reason)
         if self._link is not None:
             self._link.receiver = Discard()
-            if self._acceptor.farewell:
-                self._link.write(self._acceptor.farewell)
+            if self._detector.farewell:
+                self._link.write(self._detector.farewell)
             self._link.close()
             self._link = None
 

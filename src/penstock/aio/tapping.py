@@ -12,7 +12,7 @@ from ..errors import Rejected
 from ..events import Canceled, Closed, Completed, Established, Event, Failed, ItemReceived, Requested, RunReceived
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
-from ..session import Session
+from ..session import Durable, Session
 from ..tap import Outcome, Tap
 
 __all__ = ["TappedSession", "Taps"]
@@ -33,6 +33,7 @@ UNTOUCHED: Final = (
     "next_timer",
     "progressed",
     "push",
+    "rehandshake",
     "request",
     "streams",
 )
@@ -106,9 +107,6 @@ class TappedSession:
         # Each of these is looked up here, and costs no call of ours.
         for name in UNTOUCHED:
             setattr(self, name, getattr(session, name))
-        if hasattr(session, "rehandshake"):
-            # River's alone.
-            self.rehandshake = session.rehandshake
 
     # Links.
 
@@ -119,8 +117,18 @@ class TappedSession:
 
     @property
     def linked_at(self) -> float | None:
-        """When the newest link was found good, in protocols that tell."""
-        return getattr(self._session, "linked_at", None)
+        """See :class:`penstock.session.Session`."""
+        return self._session.linked_at
+
+    @property
+    def excused(self) -> bool:
+        """See :class:`penstock.session.Session`."""
+        return self._session.excused
+
+    @property
+    def durable(self) -> Durable | None:
+        """See :class:`penstock.session.Session`."""
+        return self._session.durable
 
     @property
     def calls_by_streams(self) -> bool:

@@ -12,7 +12,7 @@ from ..connection import Connection
 from ..errors import ApplicationError, FrameError, Invalid, LocalError, Mismatch
 from ..kinds import Kind
 from ..payload import MetadataPush, Payload, PayloadRun
-from ..protocols import data_mime
+from ..protocols import data_mime, spec_of
 from ..schema.converter import INVALID_REQUEST, Converter, problems_in_json, validation_extras
 from ..schema.formats import JSON, KNOWN, Format, format_of
 from .annotations import Types, takes_payload
@@ -20,8 +20,6 @@ from .service import Handler
 
 __all__ = ["TypedHandler"]
 
-WORDS: Final = frozenset({"river"})
-"""Protocols whose error codes are words; those of the others are numbers."""
 AS_IT_IS: Final = (Payload, MetadataPush, PayloadRun)
 """What a typed handler may also return or yield: it is encoded already."""
 
@@ -192,7 +190,7 @@ async def _decoded_items(
 def _invalid(connection: Connection, form: Format, error: Mismatch) -> ApplicationError:
     """Return what a peer is told whose data does not fit."""
     message = f"the data does not match its schema: {error}"
-    if connection.protocol not in WORDS:
+    if not spec_of(connection.protocol).word_codes:
         return Invalid(message=message, data=problems_in_json(error))
     # River, Clients, servers, and RPCs: INVALID_REQUEST; the extras are the reference's.
     return Invalid(INVALID_REQUEST, message, form.encode(validation_extras(error)))

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, Final, TypeAlias, cast
 
 from ..connection import Connection
 from ..errors import ApplicationError, LocalError, SessionClosed, SessionError
@@ -36,14 +36,6 @@ ENTERING: Final = 8
 
 LEAVING: Final = 1.0
 """Seconds that a hook may take to be left while somebody waits for that."""
-
-
-@runtime_checkable
-class _Asks(Protocol):
-    """A session that can ask its client who it is."""
-
-    def rehandshake(self, now: float) -> None:
-        """Ask."""
 
 
 class Watchers:
@@ -131,8 +123,7 @@ class WatchedDriver(Driver):
         connection.peer = Peer(self)
         self.admission: Gate | None = None
         self._renewals: list[asyncio.Future[None]] = []
-        if isinstance(session, _Asks):
-            connection.renew = self._renew
+        connection.renew = self._renew
         self._hook = hook
         self._tasks = tasks
         self._task: asyncio.Task[None] | None = None
@@ -261,9 +252,9 @@ class WatchedDriver(Driver):
     async def _renew(self) -> None:
         """Ask the client who it is, and wait until what it says is accepted. See :func:`penstock.rehandshake`."""
         if not self.closed:
+            self.session.rehandshake(self.loop.time())
             renewal: asyncio.Future[None] = self.loop.create_future()
             self._renewals.append(renewal)
-            cast(_Asks, self.session).rehandshake(self.loop.time())
             self.wake()
             await renewal
         if self.closed:

@@ -10,10 +10,10 @@ from typing import Annotated, Final
 import typer
 
 from ..errors import LocalError
+from ..protocols import VERSIONS, Dump, dump_of
 
 __all__ = [
-    "PREFIXES",
-    "RIVER",
+    "DEFAULT_DIALECT",
     "Codec",
     "Credit",
     "Dialect",
@@ -24,6 +24,7 @@ __all__ = [
     "Route",
     "Take",
     "Url",
+    "check_codec",
     "offering",
     "prefix_bytes",
     "read_bytes",
@@ -50,41 +51,44 @@ Credit = Annotated[int | None, typer.Option("--credit", min=1, help="Items that 
 
 Codec = Annotated[str, typer.Option("--codec", help="With river-2.0: json or msgpack.")]
 
-PREFIXES: Final = {"none": 0, "u24": 3, "u32-inclusive": 4}
-RIVER: Final = {"none": 0, "u32": 4}
-"""Bytes of the length, by the name of the framing."""
+
+def _framings() -> list[str]:
+    # The same name may stand for several protocols.
+    return list(dict.fromkeys(name for version in VERSIONS for name in dump_of(version).framings))
 
 
-def _dialects() -> list[str]:
-    from ..wire.rsocket.dump import DIALECTS
-
-    return list(DIALECTS)
-
-
+DEFAULT_DIALECT: Final = next(iter(VERSIONS))
 Dialect = Annotated[
-    str,
-    typer.Option("--dialect", help="rsocket-1.0, reactivesocket-0.2 or reactivesocket-0.0.", autocompletion=_dialects),
+    str, typer.Option("--dialect", help=f"One of {', '.join(VERSIONS)}.", autocompletion=offering(*VERSIONS))
 ]
 Framing = Annotated[
     str,
     typer.Option(
         "--framing",
-        help="Length before each frame: u24, u32-inclusive or none.",
-        autocompletion=offering(*PREFIXES),
+        help="Length before each frame: none; with RSocket's family u24 or u32-inclusive, with River u32.",
+        autocompletion=_framings,
     ),
 ]
 
 
-def prefix_bytes(framing: str) -> int:
+def prefix_bytes(dialect: str, dump: Dump, framing: str) -> int:
     """Return the bytes of the length before each frame.
 
     Raises:
-        LocalError: There is no such framing.
+        LocalError: The dialect has no such framing.
 
     """
-    if framing not in PREFIXES:
-        raise LocalError(f"unknown framing {framing!r}; known are {', '.join(PREFIXES)}")
-    return PREFIXES[framing]
+    if framing in dump.framings:
+        return dump.framings[framing]
+    if len(dump.framings) == 1:
+        raise LocalError(f"{dialect} has no length before its {dump.unit}s; leave --framing out")
+    raise LocalError(f"unknown framing {framing!r} of {dialect}; known are {', '.join(dump.framings)}")
+
+
+def check_codec(dump: Dump, codec: str) -> None:
+    """Raise LocalError if the dialect has codecs, and this is none of them."""
+    if dump.codecs and codec not in dump.codecs:
+        raise LocalError(f"unknown codec {codec!r}; known are: {', '.join(dump.codecs)}")
 
 
 def read_bytes(value: str) -> bytes:

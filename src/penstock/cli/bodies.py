@@ -1,31 +1,30 @@
-"""What people write and read, where the connection speaks something that they do not: River's MessagePack."""
+"""Data as people write and read it, where a connection carries it in a form that they do not write."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from ..errors import ApplicationError, FrameError
 from ..payload import Payload
+from ..protocols import TextForm, text_form
 from ..urls import parse_url
 
 __all__ = ["Bodies", "bodies_of"]
 
 Source: TypeAlias = Iterable[bytes | Payload] | AsyncIterable[bytes | Payload]
-NATIVE: Final = "msgpack"
-"""The one codec that is not written by hand."""
 
 
 class Bodies:
-    """Turns what was written into what travels, and back; without a codec both are the same.
+    """Turns what was written into what travels, and back; without a form of its own both are the same.
 
     Args:
-        codec: What travels; None for whatever was written.
+        form: Turns JSON into what travels, and back; None: what was written travels.
 
     """
 
-    def __init__(self, codec: str | None) -> None:
-        self._codec = codec
+    def __init__(self, form: TextForm | None) -> None:
+        self._form = form
 
     def outgoing(self, payload: Payload) -> Payload:
         """Return what travels for what was written; no data at all stays none.
@@ -34,11 +33,9 @@ class Bodies:
             LocalError: It is no JSON, and should be.
 
         """
-        if self._codec is None or not payload.data:
+        if self._form is None or not payload.data:
             return payload
-        from ..wire.river.values import from_json
-
-        return Payload(from_json(payload.data, self._codec), payload.metadata)
+        return Payload(self._form.from_json(payload.data), payload.metadata)
 
     def incoming(self, payload: Payload) -> Payload:
         """Return what is shown for what came.
@@ -47,15 +44,13 @@ class Bodies:
             FrameError: It is nothing that the peer may send.
 
         """
-        if self._codec is None:
+        if self._form is None:
             return payload
-        from ..wire.river.values import to_json
-
-        return Payload(to_json(payload.data, self._codec), payload.metadata)
+        return Payload(self._form.to_json(payload.data), payload.metadata)
 
     def error_data(self, error: ApplicationError) -> bytes:
         """Return what is shown of the data that came with an error."""
-        if self._codec is None or error.data == error.message.encode():
+        if self._form is None or error.data == error.message.encode():
             return error.data
         try:
             return self.incoming(Payload(error.data)).data
@@ -63,8 +58,8 @@ class Bodies:
             return error.data
 
     def items(self, items: Source) -> Source:
-        """Return what travels for items that were written; without a codec they are those items themselves."""
-        return items if self._codec is None else self._each(items)
+        """Return what travels for items that were written: those items themselves, unless data has a form."""
+        return items if self._form is None else self._each(items)
 
     async def _each(self, items: Source) -> AsyncIterator[Payload]:
         if isinstance(items, AsyncIterable):
@@ -87,4 +82,4 @@ def bodies_of(url: str) -> Bodies:
 
     """
     parsed = parse_url(url)
-    return Bodies(NATIVE if parsed.protocol == "river" and parsed.options.get("codec") == NATIVE else None)
+    return Bodies(text_form(parsed.protocol, parsed.options))

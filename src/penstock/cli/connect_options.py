@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import LocalError
 from ..payload import Payload
 from .arguments import read_bytes
 from .bodies import bodies_of
 from .credentials import credentials
-from .session_options import SessionOptions, is_composite
+from .request_options import OCTETS
+from .session_options import SessionOptions, check_composite
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -73,10 +73,8 @@ class ConnectOptions(SessionOptions):
         metadata = None if self.setup_metadata is None else read_bytes(self.setup_metadata)
         if self.setup_auth is None:
             return bodies_of(url).outgoing(Payload(data, metadata))
-        from ..rsocket.extensions.composite import Metadata
-        from ..rsocket.extensions.mimes import OCTETS
+        from .. import Metadata
 
-        if not is_composite(url, settings):
-            raise LocalError("--setup-auth needs composite metadata: protocol rsocket, and no other --metadata-mime")
+        check_composite(url, settings, "--setup-auth needs")
         beside = [] if metadata is None else [(OCTETS, metadata)]
         return Payload(data, Metadata(auth=credentials(self.setup_auth), entries=beside).encode())

@@ -9,7 +9,7 @@ from ..errors import LocalError
 from .arguments import read_bytes
 
 if TYPE_CHECKING:
-    from ..rsocket.extensions.authentication import Authentication
+    from .. import Bearer, Simple
 
 __all__ = ["credentials"]
 
@@ -20,14 +20,14 @@ USAGE: Final = (
 )
 
 
-def credentials(text: str) -> Authentication:
+def credentials(text: str) -> Simple | Bearer:
     """Return what --auth or --setup-auth says. What is secret is in no error.
 
     Raises:
         LocalError: It says nothing that we know, or a file or variable is not there.
 
     """
-    from ..rsocket.extensions.authentication import Bearer, Simple
+    from .. import Bearer, Simple
 
     # What comes from a file or a variable is taken as it stands.
     whole = _elsewhere(text)

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..connection import Connection
-from ..errors import ProtocolError
+from ..protocols import Dump, FrameReader, dump_of, spec_of
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
-from .framelines import RSocketWay, Way, way_of
-from .output import shown
-
-if TYPE_CHECKING:
-    from ..rsocket.dialect import Dialect
+from ..texts import shown
 
 __all__ = ["FrameDump"]
 
-SENT, RCVD = "sent", "rcvd"
-REACTIVE_STREAMS: Final = "reactive-streams"
+SENT: Final = "sent"
+RCVD: Final = "rcvd"
 
 
 class FrameDump(Tap):
@@ -106,46 +102,34 @@ class _Connection:
 
     def __init__(self, connection: Connection, messages: bool, settings: Settings, secrets: bool) -> None:
         self._connection = connection
+        self._messages = messages
         self._settings = settings
         self._secrets = secrets
-        self._ways: dict[str, Way] = {}
+        self._dump = dump_of(spec_of(connection.protocol).version)
+        self._readers: dict[str, FrameReader] = {}
         self._head = b""
-        self._new: Callable[[], Way] | None = way_of(connection.protocol, secrets)
-        if self._new is None and connection.is_client:
-            from ..rsocket.dialect import DIALECTS, RSOCKET_1_0
-
-            dialect = DIALECTS.get(connection.protocol, RSOCKET_1_0)
-            self._speak(dialect.over_messages() if messages else dialect)
-        self.relink()
+        if connection.is_client:
+            self._begin(self._dump)
 
     def relink(self) -> None:
         """Begin with whole frames again."""
-        if self._new is not None:
-            self._ways = {way: self._new() for way in (SENT, RCVD)}
+        if self._readers:
+            self._begin(self._dump)
 
     def lines(self, way: str, data: bytes) -> list[str]:
-        """Return what is to be told of the frames that are whole with `data`."""
-        if not self._ways:
+        """Return a line for each frame that is whole with `data`."""
+        if not self._readers:
+            # The first bytes are a client's: they tell what it speaks.
             self._head += data
-            data = self._head
-            self._detect()
-        return self._ways[way].lines(data) if self._ways else []
+            found = self._dump.detected(self._head, self._settings)
+            if found is None:
+                return []
+            self._begin(found)
+            data, self._head = self._head, b""
+        return self._readers[way].lines(data)
 
-    def _detect(self) -> None:
-        """Learn what the client of a server speaks: the first bytes are a client's."""
-        from ..rsocket.detect import detect
-        from ..rsocket.dialect import DIALECTS
-
-        protocol = self._connection.protocol
-        try:
-            dialect = detect(self._head, self._settings, DIALECTS if protocol == "rsocket" else (protocol,))
-        except ProtocolError:
-            return
-        if dialect is not None:
-            self._head = b""
-            self._speak(dialect)
-            self.relink()
-
-    def _speak(self, dialect: Dialect) -> None:
-        mime = self._connection.metadata_mime or dialect.metadata_mime
-        self._new = lambda: RSocketWay(dialect, mime, self._secrets)
+    def _begin(self, dump: Dump) -> None:
+        self._dump = dump
+        messages = self._messages and self._connection.is_client
+        mime = self._connection.metadata_mime
+        self._readers = {way: dump.reader(mime, messages, self._secrets) for way in (SENT, RCVD)}

@@ -11,9 +11,10 @@ import typer
 
 from ..errors import LocalError
 from ..payload import Payload
+from ..texts import shown
 from .exits import FAILED
 from .groups import grouped
-from .output import OutputOptions, Printer, complain, shown
+from .output import OutputOptions, Printer, complain
 
 if TYPE_CHECKING:
     from ..journal import Journal, JournalReader, Report

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,18 +12,11 @@ import typer
 
 from ..errors import LocalError
 from ..payload import Payload
+from ..texts import shown, shown_json
 from .arguments import offering
 from .bodies import Bodies, bodies_of
 
-__all__ = ["FORMATS", "OutputOptions", "Printer", "complain", "shown"]
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Control characters but tab and line feed: a peer's bytes must not steer our terminal."""
-
-
-def shown(text: str) -> str:
-    """Return `text` with control characters as escapes, safe for a terminal."""
-    return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
+__all__ = ["FORMATS", "OutputOptions", "Printer", "complain"]
 
 
 def complain(message: str) -> None:
@@ -81,9 +73,7 @@ def _nothing(payload: Payload) -> bytes:
 
 def _json_line(payload: Payload) -> bytes:
     fields = _text("data", payload.data) | _text("metadata", payload.metadata)
-    text = json.dumps(fields, ensure_ascii=False)
-    # JSON escapes the control characters below the space, but not those above it.
-    return _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text).encode() + b"\n"
+    return shown_json(json.dumps(fields, ensure_ascii=False)).encode() + b"\n"
 
 
 def _text(name: str, value: bytes | None) -> dict[str, str | None]:

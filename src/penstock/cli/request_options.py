@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -11,13 +11,16 @@ from ..errors import LocalError
 from ..payload import Payload
 from .arguments import offering, read_bytes
 from .credentials import credentials
-from .session_options import is_composite
+from .session_options import check_composite
 from .tracing import WORDS, b3, trace_context
 
 if TYPE_CHECKING:
     from ..settings import Settings
 
 __all__ = ["RequestOptions"]
+
+OCTETS: Final = "application/octet-stream"
+"""What metadata beside the route is, unless --entry says more of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +73,7 @@ class RequestOptions:
         metadata = None if self.metadata is None else read_bytes(self.metadata)
         if self.auth is None and self.request_mime is None and self.trace is None and not (self.accept or self.entry):
             return route, Payload(data, metadata)
-        if not is_composite(url, settings):
-            raise LocalError(
-                "--auth, --request-mime, --accept, --entry and --trace need composite metadata:"
-                " protocol rsocket, and no other --metadata-mime"
-            )
+        check_composite(url, settings, "--auth, --request-mime, --accept, --entry and --trace need")
         return "", Payload(data, self._composite(route, metadata))
 
     def lasting_metadata(self, payload: Payload) -> bytes | None:
@@ -84,19 +83,18 @@ class RequestOptions:
         """
         if self.auth is None and self.trace is None:
             return payload.metadata
-        from ..rsocket.extensions.composite import Metadata
-        from ..rsocket.extensions.mimes import AUTHENTICATION, OCTETS, ROUTING, TRACING
+        from .. import Metadata
 
-        entries = Metadata.decode(payload.metadata).entries
-        lasting = [entry for entry in entries if entry.mime not in (ROUTING, AUTHENTICATION, TRACING)]
+        found = Metadata.decode(payload.metadata)
+        passing = {entry.mime for entry in Metadata(tags=found.tags, auth=found.auth, trace=found.trace).entries}
+        lasting = [entry for entry in found.entries if entry.mime not in passing]
         if [entry.mime for entry in lasting] == [OCTETS]:
             # As it is without credentials.
             return lasting[0].content
         return Metadata(entries=lasting).encode() if lasting else None
 
     def _composite(self, route: str, metadata: bytes | None) -> bytes:
-        from ..rsocket.extensions.composite import Metadata
-        from ..rsocket.extensions.mimes import OCTETS
+        from .. import Metadata
 
         beside = [] if metadata is None else [(OCTETS, metadata)]
         trace = None if self.trace is None else trace_context(self.trace)

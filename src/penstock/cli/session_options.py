@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ssl as tls
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import LocalError
-from ..urls import parse_url
+from ..protocols import PROTOCOLS, is_composite
+from ..settings import DEFAULT_SETTINGS
+from ..urls import check_headers, parse_url
 from .given import given_settings
 from .optionsfile import OptionsFile
 from .trust import client_tls
@@ -17,9 +19,7 @@ from .trust import client_tls
 if TYPE_CHECKING:
     from ..settings import Settings
 
-__all__ = ["SessionOptions", "Set", "is_composite"]
-
-WITH_HEADERS: Final = ("ws", "wss")
+__all__ = ["SessionOptions", "Set", "check_composite"]
 
 Set = Annotated[list[str], typer.Option("--set", metavar="NAME=VALUE", help="One of penstock.Settings; repeatable.")]
 
@@ -36,7 +36,8 @@ class SessionOptions:
     ] = None
     lease: Annotated[bool, typer.Option("--lease", help="Ask for leases, and wait for them.")] = False
     header: Annotated[
-        list[str], typer.Option("--header", metavar="'NAME: VALUE'", help="For ws and wss: a header; repeatable.")
+        list[str],
+        typer.Option("--header", metavar="'NAME: VALUE'", help="With WebSocket and HTTP/2: a header; repeatable."),
     ] = field(default_factory=list)
     cafile: Annotated[
         str | None, typer.Option("--cafile", metavar="FILE", help="With TLS: trust the certificates in this file.")
@@ -70,8 +71,7 @@ class SessionOptions:
         if self.lease:
             chosen["lease"] = True
         if self.header:
-            if parse_url(url).transport not in WITH_HEADERS:
-                raise LocalError(f"--header is for WebSocket, and {url!r} is not")
+            check_headers(parse_url(url).transport, "--header")
             chosen["headers"] = tuple(_header(text) for text in self.header)
         return Settings(**chosen)
 
@@ -80,14 +80,16 @@ class SessionOptions:
         return client_tls(url, self.cafile, self.insecure, self.cert, self.key)
 
 
-def is_composite(url: str, settings: Settings) -> bool:
-    """Whether the metadata of such a connection is composite, and so holds more than a route."""
-    from ..rsocket.dialect import DIALECTS, RSOCKET_1_0
-    from ..rsocket.extensions.mimes import COMPOSITE
+def check_composite(url: str, settings: Settings, options: str) -> None:
+    """Refuse options that need more room in metadata than a route takes, where there is none.
 
-    protocol = parse_url(url).protocol
-    dialect = RSOCKET_1_0 if protocol == "rsocket" else DIALECTS.get(protocol)
-    return dialect is not None and (settings.metadata_mime or dialect.metadata_mime) == COMPOSITE
+    Raises:
+        LocalError: The metadata of such a connection is not composite.
+
+    """
+    if not is_composite(parse_url(url).protocol, settings):
+        protocols = " or ".join(protocol for protocol in PROTOCOLS if is_composite(protocol, DEFAULT_SETTINGS))
+        raise LocalError(f"{options} composite metadata: protocol {protocols}, and no other --metadata-mime")
 
 
 def _header(text: str) -> tuple[str, str]:

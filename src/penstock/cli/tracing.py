@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..errors import LocalError
 
 if TYPE_CHECKING:
-    from ..rsocket.extensions.tracing import TraceContext
+    from .. import TraceContext
 
 __all__ = ["WORDS", "b3", "trace_context"]
 
@@ -40,7 +40,7 @@ def trace_context(text: str) -> TraceContext:
         LocalError: It names none.
 
     """
-    from ..rsocket.extensions.tracing import TraceContext
+    from .. import TraceContext
 
     if text in WORDS:
         # An id of 0 is none.

@@ -111,7 +111,7 @@ class WriteAhead(Outbox):
             self._rewrite_at = 2 * log.size + REWRITE_BYTES
 
     def watch(self, watcher: Callable[[bool], None]) -> None:
-        """Tell `watcher` what is durable. See :meth:`penstock.session.Kept.watch`."""
+        """Tell `watcher` what is durable. See :meth:`penstock.session.Durable.watch`."""
         self._watcher = watcher
 
     @property

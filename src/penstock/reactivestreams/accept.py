@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from ..errors import ProtocolError
-from ..session import Session
+from ..session import ServerStart, Session
 from ..settings import Settings
 from ..wire.reactivestreams.codec import LAYOUTS, NAMES, Message, Type, encode
 from .session import ReactiveStreamsSession
 
-__all__ = ["ReactiveStreamsAcceptor"]
+__all__ = ["ReactiveStreamsDetector", "detectors"]
 
 FOREIGN: Final = {
     0x16: "a TLS ClientHello; connect with +tcp, or serve with +tls",
@@ -26,7 +27,7 @@ OPENING: Final = (Type.CLIENT_HELLO, Type.GOODBYE)
 NO_HELLO: Final = b"the server closes the connection, and no clientHello has come"
 
 
-class ReactiveStreamsAcceptor:
+class ReactiveStreamsDetector:
     """Waits for the first byte, which is the type of a message: clientHello."""
 
     def __init__(self, settings: Settings) -> None:
@@ -45,7 +46,7 @@ class ReactiveStreamsAcceptor:
         return self._since + self._settings.first_frame_timeout
 
     def receive(self, data: bytes, now: float) -> Session | None:
-        """Take what the link brought. See :meth:`penstock.session.Acceptor.receive`.
+        """Take what the link brought. See :meth:`penstock.session.Detector.receive`.
 
         Raises:
             ProtocolError: It is no clientHello. What is another message is answered with goodbye, junk with nothing.
@@ -67,3 +68,8 @@ class ReactiveStreamsAcceptor:
         session.link_up(self._since)
         session.receive(data, now)
         return session
+
+
+def detectors(start: ServerStart) -> Callable[[], ReactiveStreamsDetector]:
+    """Return what makes the detectors of one server. See :func:`penstock.protocols.detectors`."""
+    return lambda: ReactiveStreamsDetector(start.settings)

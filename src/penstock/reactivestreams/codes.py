@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ..core.texts import shown
 from ..errors import ApplicationError, Canceled, Rejected
+from ..texts import shown
 
 __all__ = ["error_of", "fitting", "text_of"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ..core.texts import shown
 from ..core.timers import Timer, TimerTable
 from ..errors import (
     KeepaliveTimeout,
@@ -21,7 +20,9 @@ from ..errors import (
 from ..events import Closed, Established, Event, Failed
 from ..kinds import Kind
 from ..payload import Payload
+from ..session import Durable
 from ..settings import Settings
+from ..texts import shown
 from ..wire.reactivestreams.codec import Items, Message, Type
 from ..wire.reactivestreams.decoder import Decoder
 from .codes import fitting
@@ -96,6 +97,21 @@ class Connection:
     def calls_by_streams(self) -> bool:
         """Yes: a subscriber that wants one item cannot say so."""
         return True
+
+    @property
+    def linked_at(self) -> float | None:
+        """None: a session has one link."""
+        return None
+
+    @property
+    def excused(self) -> bool:
+        """No: a session has one link."""
+        return False
+
+    @property
+    def durable(self) -> Durable | None:
+        """None: this session ends with its link."""
+        return None
 
     @property
     def full(self) -> bool:

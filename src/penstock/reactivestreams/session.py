@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..errors import CreditExceeded, LocalError, SessionClosed, StreamClosed, UnsupportedKind
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
+from ..session import ClientStart
 from ..settings import Settings
 from ..wire.reactivestreams.codec import Message, Type
 from .codes import text_of
@@ -12,7 +13,7 @@ from .connection import CLOSED, DRAINING, LEAVING, OPENED, Connection
 from .publisher import publisher_of
 from .streams import UNBOUNDED, Publication, add, spend
 
-__all__ = ["ReactiveStreamsSession"]
+__all__ = ["ReactiveStreamsSession", "client"]
 
 
 class ReactiveStreamsSession(Connection):
@@ -26,15 +27,11 @@ class ReactiveStreamsSession(Connection):
         """Return a client's session.
 
         Raises:
-            LocalError: The settings, or `setup`, ask for what this protocol has not.
+            LocalError: There is a `setup`, for which this protocol has no place.
 
         """
         if setup.data or setup.metadata is not None:
             raise LocalError("reactive-streams has no place for a set-up payload; leave `setup` out")
-        if settings.resume:
-            raise LocalError("reactive-streams cannot resume sessions; leave Settings.resume out")
-        if settings.lease:
-            raise LocalError("reactive-streams has no leases; leave Settings.lease out")
         return cls(settings, True)
 
     @classmethod
@@ -158,6 +155,10 @@ class ReactiveStreamsSession(Connection):
         """Refuse: there is no such thing."""
         raise UnsupportedKind("reactive-streams has no way to push metadata")
 
+    def rehandshake(self, now: float) -> None:
+        """Refuse: hello comes once, and holds nothing about the client."""
+        raise UnsupportedKind("reactive-streams has no way to ask a client again who it is")
+
     def confirm(self) -> None:
         """Ask for a sign that the server has accepted us: its hello, which it sends in any case."""
         if self._greeted and self._state == OPENED:
@@ -189,3 +190,10 @@ class ReactiveStreamsSession(Connection):
     def _end(self, publication: Publication) -> None:
         self._inbound.end_publication(publication)
         self._after()
+
+
+def client(start: ClientStart) -> ReactiveStreamsSession:
+    """Return a client's session. See :func:`penstock.protocols.client_session`."""
+    if start.checkpoint is not None:
+        raise LocalError("this is no checkpoint: reactive-streams has none")
+    return ReactiveStreamsSession.client(start.settings, start.setup)

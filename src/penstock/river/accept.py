@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..errors import ProtocolError, SetupRejected
-from ..session import Session
+from ..session import ServerStart, Session
 from ..settings import Settings
+from ..wire.framing import deframer, framed
 from ..wire.river.codec import codec_of
-from ..wire.river.framing import deframer, framed
 from ..wire.river.message import Message
 from .handshake import MALFORMED, MISMATCH, check_state, code_of, decode_request, response
 from .identity import SERVER, Identity, tag_of
 from .session import RiverSession
 from .sessions import Sessions
 
-__all__ = ["RiverAcceptor"]
+__all__ = ["RiverDetector", "detectors"]
 
 
-class RiverAcceptor:
+class RiverDetector:
     """Waits for a whole handshake, and finds the session that it belongs to.
 
     Args:
@@ -53,7 +55,7 @@ class RiverAcceptor:
         return self._since + self._settings.handshake_timeout
 
     def receive(self, data: bytes, now: float) -> Session | None:
-        """Take what the link brought. See :meth:`penstock.session.Acceptor.receive`.
+        """Take what the link brought. See :meth:`penstock.session.Detector.receive`.
 
         Raises:
             ProtocolError: It begins with no handshake, or with one that is refused.
@@ -104,3 +106,16 @@ class RiverAcceptor:
         session.identity = self.identity
         session.serve(asked, sessions, now)
         return session
+
+
+def detectors(start: ServerStart) -> Callable[[], RiverDetector]:
+    """Return what makes the detectors of one server. See :func:`penstock.protocols.detectors`."""
+    settings, identity = start.settings, Identity.of(start.options)
+    if start.logs is None:
+        sessions: Sessions[RiverSession] = Sessions(settings.all_sessions)
+        return lambda: RiverDetector(settings, identity, sessions)
+    from .stored import StoredRiverSession
+    from .stored_sessions import StoredSessions
+
+    stored = StoredSessions(settings, start.logs, identity.codec)
+    return lambda: RiverDetector(settings, identity, stored, StoredRiverSession)

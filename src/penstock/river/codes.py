@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType, to_builtins
 
-from ..core.texts import shown
 from ..errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
+from ..texts import shown
 from ..wire.river.codec import CANCEL, CLOSE, RiverCodec
 from ..wire.river.values import encode_value
 

@@ -6,15 +6,26 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ..errors import LocalError
+from ..session import ClientStart
 from ..settings import Settings
 from ..wire.river.codec import codec_of
 from .checkpoint import decode_checkpoint
 from .identity import SERVER, Identity, base36, tag_of
 from .session import RiverSession
 
-__all__ = ["new_client", "restored_client"]
+__all__ = ["client", "new_client", "restored_client"]
 
 Renew: TypeAlias = Callable[[], bytes] | None
+
+
+def client(start: ClientStart) -> RiverSession:
+    """Return a client's session. See :func:`penstock.protocols.client_session`."""
+    identity, metadata, renew = Identity.of(start.options), start.setup.data, start.renew
+    renewed = None if renew is None else lambda: renew().data
+    checkpoint = start.checkpoint_with_secret()
+    if checkpoint is None:
+        return new_client(start.settings, identity, metadata, start.random, renewed)
+    return restored_client(start.settings, identity, metadata, start.random, checkpoint, start.secret, renewed)
 
 
 def new_client(

@@ -13,11 +13,11 @@ from typing import Final, Literal
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from ..core.texts import shown
 from ..core.timers import Timer
 from ..errors import FrameError, LinkLost, LocalError, ProtocolError, ResumeRejected, SetupRejected
 from ..events import Established
 from ..payload import Payload
+from ..texts import shown
 from ..wire.river.codec import Id, RiverCodec, whole
 from ..wire.river.message import Message
 from .identity import Side

@@ -14,7 +14,7 @@ from ..settings import Settings
 from ..wire.river.codec import CODECS, MAX_ID, RiverCodec, codec_of
 from .streams import RiverStreams
 
-__all__ = ["SERVER", "Identity", "Side", "base36", "tag_of"]
+__all__ = ["SERVER", "Identity", "Side", "base36", "data_mime", "tag_of"]
 
 SERVER: Final = "SERVER"
 """What servers are called that have no name of their own."""
@@ -103,3 +103,13 @@ def base36(number: int) -> str:
 def tag_of(secret: str) -> str:
     """Return the first characters of a session's ids. Many read them, so they do not show the session's own id."""
     return blake2b(secret.encode(errors="replace"), digest_size=TAG_BYTES).hexdigest()
+
+
+def data_mime(options: Mapping[str, str]) -> str:
+    """Return the type of all data of a connection, by the options of its URL.
+
+    Raises:
+        UrlError: They name no such codec, or an id that is too long.
+
+    """
+    return Identity.of(options).data_mime

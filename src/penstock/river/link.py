@@ -8,10 +8,8 @@ from typing import Final
 from ..core.timers import Timer
 from ..errors import KeepaliveTimeout, LimitExceeded, LinkLost, ProtocolError, ResumeRejected, SetupRejected
 from ..events import Unlinked
-from ..long_messages import LongMessage
-from ..wire.framing import Deframer
+from ..wire.framing import Deframer, LongMessage, deframer
 from ..wire.river.codec import ACK, PREFIX_BYTES
-from ..wire.river.framing import deframer
 from ..wire.river.message import Message
 from ..wire.river.scanning import scan
 from .handshake import Handshake

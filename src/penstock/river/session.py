@@ -17,6 +17,7 @@ from ..errors import LimitExceeded, LocalError, SessionClosed, SetupRejected, Un
 from ..events import Closed, CreditGranted, Event
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
+from ..session import Durable
 from ..settings import Settings
 from ..wire.river.codec import CLOSE, codec_of
 from .checkpoint import Checkpoint, Promise, restore, take
@@ -105,12 +106,15 @@ class RiverSession:
     def decline(self) -> None:
         """Stay as it was before somebody asked for it."""
 
-    # What is known of it.
-
     @property
     def secret(self) -> bytes:
         """The session's id: a client that names it in a handshake resumes the session."""
         return self.session_id.encode()
+
+    @property
+    def durable(self) -> Durable | None:
+        """None: this session ends with its process."""
+        return None
 
     @property
     def open_streams(self) -> int:
@@ -215,8 +219,6 @@ class RiverSession:
         if self._link.state == UP:
             self._handshake.ask(now)
 
-    # Checkpoints.
-
     def restore(self, checkpoint: Checkpoint) -> None:
         """Take the state of `checkpoint` over, in a new session. See :func:`penstock.river.checkpoint.restore`."""
         restore(checkpoint, self._side, self._outbound)
@@ -244,8 +246,6 @@ class RiverSession:
             self.request(promise.stream_id, promise.count)
         if sequence.covered > before and self._link.state == UP:
             self._outbound.ack_heartbeat()
-
-    # Verbs.
 
     def open(
         self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False, endless: bool = False

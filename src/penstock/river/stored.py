@@ -66,23 +66,28 @@ class StoredRiverSession(RiverSession):
         """Keep the session in `log` from now on, which is written by way of `run`."""
         self._storage.begin(log, run)
 
+    @property
+    def durable(self) -> StoredRiverSession:
+        """This session. See :class:`penstock.session.Session`."""
+        return self
+
     def watch(self, watcher: Callable[[bool], None]) -> None:
-        """Tell `watcher` what is durable. See :meth:`penstock.session.Kept.watch`."""
+        """Tell `watcher` what is durable. See :meth:`penstock.session.Durable.watch`."""
         self._storage.watch(watcher)
 
     @property
     def kept(self) -> bool:
-        """Whether another process can go on with it. See :class:`penstock.session.Kept`."""
+        """Whether another process can go on with it. See :class:`penstock.session.Durable`."""
         return self._storage.log is not None and self._storage.begun and self._state == OPENED
 
     @property
     def settled(self) -> bool:
-        """Whether nothing waits for the disk. See :class:`penstock.session.Kept`."""
+        """Whether nothing waits for the disk. See :class:`penstock.session.Durable`."""
         return self._storage.settled
 
     @property
     def withheld(self) -> set[int]:
-        """The streams of which events wait for the disk. See :class:`penstock.session.Kept`."""
+        """The streams of which events wait for the disk. See :class:`penstock.session.Durable`."""
         return self._storage.withheld
 
     @property
@@ -91,8 +96,8 @@ class StoredRiverSession(RiverSession):
         settings = self._settings
         return len(self._storage.waiting) >= settings.max_streams or self._inbound.held_bytes > settings.max_held_bytes
 
-    def leave(self) -> None:
-        """Let go of the session. See :meth:`penstock.session.Kept.leave`."""
+    def detach(self) -> None:
+        """Leave the session to the next process. See :meth:`penstock.session.Durable.detach`."""
         self._storage.detach()
 
     @classmethod
@@ -158,7 +163,7 @@ class StoredRiverSession(RiverSession):
     def decline(self) -> None:
         """Leave a session on the disk that its client cannot have. See :meth:`RiverSession.decline`."""
         if self._orphans is not None:
-            self.leave()
+            self.detach()
 
     def _end_orphan(self, name: str, open_halves: int) -> None:
         """End a stream whose handler died with the earlier process, after all that was sent on it."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from dataclasses import replace
 from typing import Final, cast
 
 from ..errors import FrameError, ProtocolError, ResumeRejected
-from ..session import Session
+from ..session import ServerStart, Session
 from ..settings import Settings
 from ..wire.rsocket.frames import ErrorFrame, ResumeFrame
 from .codes import Code
@@ -17,13 +18,13 @@ from .handshake import MAX_TOKEN_BYTES
 from .resume import SessionStore
 from .session import RSocketSession
 
-__all__ = ["RSocketAcceptor"]
+__all__ = ["RSocketDetector", "detectors"]
 
 RESUME_BYTES: Final = MAX_TOKEN_BYTES + 64
 """No RESUME is longer: until it is whole, it is gathered byte by byte."""
 
 
-class RSocketAcceptor:
+class RSocketDetector:
     """Waits for enough bytes to tell whose a new link is: which dialect, and a new session or one to be resumed.
 
     Args:
@@ -59,7 +60,7 @@ class RSocketAcceptor:
         return self._since + self._settings.first_frame_timeout
 
     def receive(self, data: bytes, now: float) -> Session | None:
-        """Take what the link brought. See :meth:`penstock.session.Acceptor.receive`.
+        """Take what the link brought. See :meth:`penstock.session.Detector.receive`.
 
         Raises:
             ProtocolError: These bytes are no RSocket; close the link and answer nothing.
@@ -104,3 +105,23 @@ class RSocketAcceptor:
         session.receive(self._head[end:], now)
         self._head = b""
         return session
+
+
+def detectors(start: ServerStart) -> Callable[[], RSocketDetector]:
+    """Return what makes the detectors of one server. See :func:`penstock.protocols.detectors`."""
+    settings, logs = start.settings, start.logs
+    if start.messages:
+        settings = replace(settings, length_counts_itself=False)
+    served = frozenset(DIALECTS if start.protocol == "rsocket" else {start.protocol})
+    store: SessionStore[Connection] | None = None
+    begin: Callable[..., RSocketSession] = RSocketSession.server
+    if settings.resume_timeout > 0 and not settings.length_counts_itself:
+        if logs is None:
+            store = SessionStore(settings.all_sessions)
+        else:
+            from .stored import StoredSession
+            from .stored_sessions import StoredSessions
+
+            store = StoredSessions(settings, logs)
+            begin = StoredSession.server
+    return lambda: RSocketDetector(settings, store, served, begin)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from ..core.texts import shown
 from ..errors import ApplicationError, Canceled, Invalid, Rejected
+from ..texts import shown, shown_line
 
 __all__ = ["HANDLER_FAILED", "SETUP_CODES", "Code", "error_of", "name_of", "text_of", "wire_of"]
 
@@ -52,7 +52,7 @@ def name_of(code: int) -> str:
 
 def text_of(data: bytes) -> str:
     """Return a peer's words as they may be shown: it must not steer terminals, nor forge logs by line breaks."""
-    return shown(data.decode("utf-8", "replace")).replace("\n", "\\n")
+    return shown_line(data.decode("utf-8", "replace"))
 
 
 def error_of(code: int, data: bytes, metadata: bytes | None = None) -> ApplicationError:

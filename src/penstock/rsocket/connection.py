@@ -24,6 +24,7 @@ from ..events import Closed, Draining, Established, Event, Failed, LeaseGranted,
 from ..kinds import Kind
 from ..leases import LONGEST, FixedLease, LeasePolicy
 from ..payload import Payload
+from ..session import Durable
 from ..settings import Settings
 from ..wire.codec import Codec
 from ..wire.framing import Deframer
@@ -129,6 +130,21 @@ class Connection:
             self._outbound.replay = Replay(settings.resume_bytes, self._codec.prefix_bytes)
         if is_client and settings.lease:
             self._use_leases(honor=True, grant=dialect.server_waits)
+
+    @property
+    def linked_at(self) -> float | None:
+        """None: new sessions are begun by other rules than links."""
+        return None
+
+    @property
+    def excused(self) -> bool:
+        """No: nothing that ends a link is known not to come again."""
+        return False
+
+    @property
+    def durable(self) -> Durable | None:
+        """None: this session ends with its process."""
+        return None
 
     @property
     def full(self) -> bool:

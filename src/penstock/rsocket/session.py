@@ -17,12 +17,13 @@ from ..errors import (
 )
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
+from ..session import ClientStart
 from ..settings import Settings
 from ..wire.framing import MAX_FRAME_BYTES, prefixed
 from ..wire.rsocket.frames import COMPLETE, RESPOND, Frame, FrameType, KeepaliveFrame
 from .codes import Code, wire_of
 from .connection import CLOSED, DRAINING, OPENED, Connection
-from .dialect import ENDLESS, RSOCKET_1_0, Dialect
+from .dialect import DIALECTS, ENDLESS, RSOCKET_1_0, Dialect
 from .link import Links
 from .resume import (
     VERSION,
@@ -34,7 +35,7 @@ from .resume import (
     encode_checkpoint,
 )
 
-__all__ = ["RSocketSession"]
+__all__ = ["RSocketSession", "client"]
 
 _COMPLETE = int(Signal.COMPLETE)
 _FAIL = int(Signal.FAIL)
@@ -193,6 +194,10 @@ class RSocketSession(Links):
             raise UnsupportedKind(f"{self._dialect.name} pushes metadata to connections alone, not to streams")
         self._outbound.control(Frame(FrameType.METADATA_PUSH, stream_id, 0, 0, metadata))
 
+    def rehandshake(self, now: float) -> None:
+        """Refuse: the set-up comes once, or again by a new session."""
+        raise UnsupportedKind(f"{self._dialect.name} has no way to ask a client again who it is")
+
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: at once with `error`, else when the streams that are open have ended."""
         if self._state == CLOSED:
@@ -324,3 +329,17 @@ class RSocketSession(Links):
             self._inbound.forget(stream)
             if self._state == DRAINING:
                 self._after()
+
+
+def client(start: ClientStart) -> RSocketSession:
+    """Return a client's session. See :func:`penstock.protocols.client_session`."""
+    settings = start.settings
+    checkpoint = start.checkpoint_with_secret()
+    dialect = DIALECTS.get(start.protocol, RSOCKET_1_0)
+    if start.messages:
+        dialect = dialect.over_messages()
+    elif settings.length_counts_itself:
+        dialect = dialect.counting_itself()
+    if checkpoint is not None:
+        return RSocketSession.restore(settings, checkpoint, start.secret, dialect)
+    return RSocketSession.client(settings, start.setup, dialect, start.random if settings.resume else None)

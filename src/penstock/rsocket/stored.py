@@ -102,23 +102,28 @@ class StoredSession(RSocketSession):
         self._log = log
         self._run = run
 
+    @property
+    def durable(self) -> StoredSession:
+        """This session. See :class:`penstock.session.Session`."""
+        return self
+
     def watch(self, watcher: Callable[[bool], None]) -> None:
-        """Tell `watcher` of what is durable. See :meth:`penstock.session.Kept.watch`."""
+        """Tell `watcher` of what is durable. See :meth:`penstock.session.Durable.watch`."""
         self._watcher = watcher
 
     @property
     def kept(self) -> bool:
-        """Whether another process can go on with it. See :class:`penstock.session.Kept`."""
+        """Whether another process can go on with it. See :class:`penstock.session.Durable`."""
         return self._log is not None and self._begun and self._state == OPENED
 
     @property
     def settled(self) -> bool:
-        """Whether nothing waits for the disk. See :class:`penstock.session.Kept`."""
+        """Whether nothing waits for the disk. See :class:`penstock.session.Durable`."""
         return self._log is None or not (self._writing or self._waiting_events or self._outbound.outbox.size)
 
     @property
     def withheld(self) -> set[int]:
-        """The streams of which events wait for the disk. See :class:`penstock.session.Kept`."""
+        """The streams of which events wait for the disk. See :class:`penstock.session.Durable`."""
         return {event.stream_id for event in self._held_events + self._waiting_events}
 
     @property
@@ -126,8 +131,8 @@ class StoredSession(RSocketSession):
         """Whether so many requests wait for the disk that nothing more should be read."""
         return len(self._waiting_events) >= self._settings.max_streams
 
-    def leave(self) -> None:
-        """Let go of the session. See :meth:`penstock.session.Kept.leave`."""
+    def detach(self) -> None:
+        """Leave the session to the next process. See :meth:`penstock.session.Durable.detach`."""
         log = self._log
         self._log = None
         self._forget_output()

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from .depth import check_json_depth, check_msgpack_depth
+from ..depth import MAX_DEPTH, json_too_deep, msgpack_too_deep
+from ..errors import Mismatch
 from .river import RiverJson, RiverMsgpack
 
 __all__ = ["FORMATS", "JSON", "KNOWN", "MSGPACK", "RIVER_JSON", "RIVER_MSGPACK", "Format", "format_of"]
@@ -20,31 +21,39 @@ class Format:
     Args:
         name: What people call it.
         module: The part of msgspec that knows it.
-        check_depth: Refuses what nests too deep for a decoder.
+        too_deep: Returns the offset at which data is nested too deeply for a decoder; -1: nowhere.
 
     Attributes:
         encode: Returns a value's bytes.
         decoder: Makes what decodes a type, strictly.
-        check_depth: As above.
-
     """
 
-    __slots__ = ("check_depth", "decoder", "encode", "name")
+    __slots__ = ("_too_deep", "decoder", "encode", "name")
 
-    def __init__(self, name: str, module: Any, check_depth: Callable[[bytes], None]) -> None:
+    def __init__(self, name: str, module: Any, too_deep: Callable[[bytes], int]) -> None:
         self.name = name
         self.encode: Callable[[Any], bytes] = module.Encoder().encode
         self.decoder: Callable[[Any], Any] = module.Decoder
-        self.check_depth = check_depth
+        self._too_deep = too_deep
+
+    def check_depth(self, data: bytes) -> None:
+        """Refuse data that is nested too deeply for a decoder (THREATS 64).
+
+        Raises:
+            Mismatch: It is.
+
+        """
+        if self._too_deep(data) >= 0:
+            raise Mismatch(f"nests deeper than {MAX_DEPTH} levels")
 
     def __repr__(self) -> str:
         return f"<Format {self.name}>"
 
 
-JSON: Final = Format("json", msgspec.json, check_json_depth)
-MSGPACK: Final = Format("msgpack", msgspec.msgpack, check_msgpack_depth)
-RIVER_JSON: Final = Format("River's json", RiverJson, check_json_depth)
-RIVER_MSGPACK: Final = Format("River's msgpack", RiverMsgpack, check_msgpack_depth)
+JSON: Final = Format("json", msgspec.json, json_too_deep)
+MSGPACK: Final = Format("msgpack", msgspec.msgpack, msgpack_too_deep)
+RIVER_JSON: Final = Format("River's json", RiverJson, json_too_deep)
+RIVER_MSGPACK: Final = Format("River's msgpack", RiverMsgpack, msgpack_too_deep)
 FORMATS: Final = (JSON, MSGPACK, RIVER_JSON, RIVER_MSGPACK)
 
 _BY_MIME: Final = {

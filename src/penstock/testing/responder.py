@@ -11,8 +11,8 @@ from ..errors import ProtocolError
 from ..events import Canceled, CreditGranted, Event, Requested
 from ..kinds import Kind
 from ..payload import Payload
-from ..protocols import acceptor
-from ..session import Acceptor
+from ..protocols import detector
+from ..session import Detector
 from ..settings import Settings
 from ..transports import Link, Listener, Refused
 from ..urls import parse_url
@@ -43,7 +43,7 @@ class RawPublisher(RawEnd):
         super().__init__(patience)
         self._url = parse_url(url)
         self._listener: Listener | None = None
-        self._acceptors: list[Acceptor] = []
+        self._detectors: list[Detector] = []
         self.streams: list[Requested] = []
         self.granted: list[int] = []
         self._canceled = False
@@ -52,7 +52,7 @@ class RawPublisher(RawEnd):
     async def __aenter__(self) -> Self:
         settings = Settings(resume_timeout=0, max_stray_frames=0)
         # Those of one server would share its sessions: the second would take the first one's over.
-        self._acceptors = [acceptor(self._url.protocol, settings) for _ in range(2)]
+        self._detectors = [detector(self._url.protocol, settings) for _ in range(2)]
         self._listener = await transports.listen(self._url, self._accept, settings)
         return self
 
@@ -92,7 +92,7 @@ class RawPublisher(RawEnd):
     def link_made(self, link: Link) -> None:
         """Begin."""
         super().link_made(link)
-        for each in self._acceptors:
+        for each in self._detectors:
             each.link_up(self.loop.time())
 
     def received(self, data: bytes) -> None:
@@ -101,7 +101,7 @@ class RawPublisher(RawEnd):
             super().received(data)
             return
         try:
-            self.speaker, self.ear = (each.receive(data, self.loop.time()) for each in self._acceptors)
+            self.speaker, self.ear = (each.receive(data, self.loop.time()) for each in self._detectors)
         except ProtocolError as error:
             self.error = error
         for session in self._sessions():

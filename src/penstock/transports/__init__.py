@@ -1,4 +1,4 @@
-"""Links over which bytes travel, one file a transport. May import the top files; asyncio starts here."""
+"""Links over which bytes travel, one file a transport; asyncio starts here. May import the top files, wire.framing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from ..errors import LocalError
 from ..settings import Settings
-from ..urls import Url
+from ..urls import Url, check_headers
 from .base import Accept, Discard, Link, Listener, Receiver, Refused, Transport
 
 __all__ = [
@@ -59,10 +59,12 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
 
     Raises:
         ConnectError: No connection could be made; the message says what to do.
-        LocalError: The transport needs a package that is not installed.
+        LocalError: The transport needs a package that is not installed, or cannot carry `Settings.headers`.
         UrlError: The URL has options that its transport does not know.
 
     """
+    if settings.headers:
+        check_headers(url.transport, "Settings.headers")
     await _module(url).connect(url, receiver, settings, ssl)
 
 

@@ -17,9 +17,10 @@ from h2 import events
 from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 
-from ..core.texts import shown
-from ..errors import ConnectError
+from ..errors import ConnectError, LocalError
+from ..protocols import spec_of
 from ..settings import Settings
+from ..texts import shown
 from ..urls import Url
 from . import tcp
 from .base import REFUSING, Accept, Receiver, Refused, connect_errors
@@ -31,8 +32,10 @@ __all__ = ["ClientConnection", "Http2Listener", "ServerConnection", "connect", "
 
 logger = logging.getLogger("penstock.transports")
 
-CONTENT_TYPE: Final = "application/rsocket"
-"""What both bodies are, whatever protocol they speak. A page of another site cannot send it without asking first."""
+OWN_HEADERS: Final = frozenset(
+    {"content-type", "host", "connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"}
+)
+"""Headers that the request sets itself, or that HTTP/2 has no place for: RFC 9113, section 8.2.2."""
 CLOSING: Final = Refused("the server is closing")
 REASON: Final = b"reason"
 """The header of an answer that says which limit is reached."""
@@ -40,8 +43,8 @@ REASON: Final = b"reason"
 REASONS: Final = {
     b"403": "the server refuses this client (403); is its origin allowed, and does a proxy want credentials?",
     b"404": "the server has nothing at that path (404); is the path of the URL right?",
-    b"405": "the server takes no POST there (405); does it speak RSocket at that path?",
-    b"415": f"the server takes no {CONTENT_TYPE} there (415); does it speak RSocket at that path?",
+    b"405": "the server takes no POST there (405); does it speak {protocol} at that path?",
+    b"415": "the server takes no {type} there (415); does it speak {protocol} at that path?",
     b"503": "the server takes no more connections now (503); try again later",
 }
 
@@ -52,16 +55,22 @@ class ClientConnection(Connection):
     Args:
         url: Where to.
         receiver: Whose link it will be.
-        settings: For `output_high_bytes` and the limits.
+        settings: For `output_high_bytes`, the limits and `headers`.
 
     Attributes:
         opened: Done when the server has answered.
+
+    Raises:
+        LocalError: `Settings.headers` has one that the request cannot have.
 
     """
 
     def __init__(self, url: Url, receiver: Receiver, settings: Settings) -> None:
         super().__init__(url, settings, is_client=True)
         self._receiver = receiver
+        for name, _ in settings.headers:
+            if name.lower() in OWN_HEADERS:
+                raise LocalError(f"Settings.headers has {name}, which HTTP/2 or the request itself sets; leave it out")
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def link_made(self, link: Any) -> None:
@@ -74,7 +83,8 @@ class ClientConnection(Connection):
                 (":scheme", "https" if self._url.transport == "h2" else "http"),
                 (":authority", f"{host or 'localhost'}:{self._url.port}"),
                 (":path", quote(self._url.path or "/")),
-                ("content-type", CONTENT_TYPE),
+                ("content-type", spec_of(self._url.protocol).content_type),
+                *((name.lower(), value) for name, value in self._settings.headers),
             ]
             self._h2.send_headers(self._h2.get_next_available_stream_id(), headers)
             self.flush()
@@ -87,7 +97,9 @@ class ClientConnection(Connection):
         headers = dict(event.headers)
         status = headers.get(b":status", b"")
         if status != b"200":
-            reason = REASONS.get(status, f"the server answers with status {status.decode(errors='replace')}")
+            spec = spec_of(self._url.protocol)
+            reason = REASONS.get(status, "").format(protocol=spec.name, type=spec.content_type)
+            reason = reason or f"the server answers with status {status.decode(errors='replace')}"
             if REASON in headers:
                 reason = f"{shown(headers[REASON].decode(errors='replace'))}; {reason}"
             self._refused(reason)
@@ -151,6 +163,7 @@ class ServerConnection(Connection):
     def __init__(self, listener: Http2Listener, receiver: Receiver | Refused, address: str) -> None:
         super().__init__(listener.url, listener.settings, is_client=False)
         self._listener = listener
+        self._content_type = spec_of(listener.url.protocol).content_type
         self.refusal = receiver if isinstance(receiver, Refused) else None
         self._next: Receiver | None = None if isinstance(receiver, Refused) else receiver
         self._address = address
@@ -236,13 +249,14 @@ class ServerConnection(Connection):
         if not are_allowed(values.get(b"origin", ()), hosts, self._settings.origins):
             return 403
         types = [value.partition(";")[0].strip().lower() for value in values.get(b"content-type", ())]
-        return 0 if types == [CONTENT_TYPE] else 415
+        return 0 if types == [self._content_type] else 415
 
     def _requested(self, event: events.RequestReceived) -> None:
         """Make a link of a stream that the peer has opened."""
         status = self._objection(event.headers)
         if status:
-            self._decline(event.stream_id, status)
+            wanted = f"this server speaks {self._url.protocol}, whose content-type is {self._content_type}"
+            self._decline(event.stream_id, status, wanted if status == 415 else "")
         else:
             receiver = CLOSING if self._draining else self._next or self.refusal or self._listener.accept(self._address)
             if isinstance(receiver, Refused):
@@ -250,7 +264,7 @@ class ServerConnection(Connection):
                 return
             self._next = receiver
             try:
-                self._h2.send_headers(event.stream_id, [(":status", "200"), ("content-type", CONTENT_TYPE)])
+                self._h2.send_headers(event.stream_id, [(":status", "200"), ("content-type", self._content_type)])
             except ProtocolError:
                 # It was reset within the same read. Its event finds no link, so it is counted here.
                 self.stream_over(self._loop.time())

@@ -28,6 +28,9 @@ __all__ = ["ALPN", "Connection", "code_name"]
 
 logger = logging.getLogger("penstock.transports")
 
+# At its level DEBUG, the library logs all headers, with whatever secrets they hold.
+logging.getLogger("hpack").setLevel(logging.WARNING)
+
 ALPN: Final = "h2"
 FRAME_BYTES: Final = 65_536
 """One DATA frame: a chunk of a session's output. h2 holds up to 64 of that size while a header is unfinished."""

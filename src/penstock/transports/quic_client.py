@@ -11,10 +11,11 @@ from aioquic.quic.packet import QuicErrorCode
 from aioquic.tls import AlertDescription
 
 from ..errors import ConnectError, LinkLost
+from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
 from .base import Receiver
-from .quic_connection import ABORTED, ALPN, Connection
+from .quic_connection import ABORTED, NO_ALPN, Connection
 from .streams import StreamLink
 
 __all__ = ["ClientConnection"]
@@ -27,10 +28,6 @@ UNTRUSTED: Final = frozenset(
         AlertDescription.certificate_unknown,
         AlertDescription.unknown_ca,
     )
-)
-NO_ALPN: Final = frozenset(
-    QuicErrorCode.CRYPTO_ERROR + alert
-    for alert in (AlertDescription.no_application_protocol, AlertDescription.handshake_failure)
 )
 
 
@@ -51,12 +48,13 @@ class ClientConnection(Connection):
     def __init__(self, quic: QuicConnection, url: Url, receiver: Receiver, settings: Settings) -> None:
         super().__init__(quic, url, settings)
         self._receiver = receiver
+        self._alpn = spec_of(url.protocol).alpn
         self.opened: asyncio.Future[None] = self._loop.create_future()
 
     def handshake_completed(self, alpn: str | None) -> None:
         """Make the link."""
-        if alpn != ALPN:
-            self._not_opened(f"the server does not speak {ALPN!r} there (ALPN); is it the right port?")
+        if alpn != self._alpn:
+            self._not_opened(f"the server does not speak {self._alpn!r} there (ALPN); is it the right port?")
         elif not self.opened.done():
             stream_id = self._quic.get_next_available_stream_id()
             link = StreamLink(self, stream_id, self._receiver, self._settings.output_high_bytes)
@@ -76,7 +74,7 @@ class ClientConnection(Connection):
         if event.error_code in UNTRUSTED:
             self._not_opened(f"its certificate is not trusted ({why}); name its CA with ?ca=FILE")
         elif event.error_code in NO_ALPN:
-            self._not_opened(f"the server does not speak {ALPN!r} there ({why}); is it the right port?")
+            self._not_opened(f"the server does not speak {self._alpn!r} there ({why}); is it the right port?")
         else:
             self._not_opened(f"the server closed the connection ({why})")
         self.drop()

@@ -11,8 +11,11 @@ from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.quic import events
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
+from aioquic.quic.packet import QuicErrorCode
+from aioquic.tls import AlertDescription
 
 from ..errors import LinkLost, UrlError
+from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
 from .base import check_options
@@ -23,9 +26,7 @@ if TYPE_CHECKING:
     from aioquic.quic.recovery import QuicPacketSpace
     from aioquic.quic.stream import QuicStream
 
-__all__ = ["ABORTED", "ALPN", "NO_ERROR", "Connection", "client_configuration", "server_configuration"]
-
-ALPN: Final = "rsocket"
+__all__ = ["ABORTED", "NO_ALPN", "NO_ERROR", "Connection", "client_configuration", "server_configuration"]
 
 SEND_AHEAD: Final = 65_536
 """Bytes of a stream that QUIC gets before it has sent them: enough for what goes out in one turn of the loop. The rest
@@ -34,6 +35,11 @@ waits in the link, where it is counted."""
 # What is said to the peer at the end of a connection, or of a stream.
 NO_ERROR: Final = 0
 ABORTED: Final = 1
+NO_ALPN: Final = frozenset(
+    QuicErrorCode.CRYPTO_ERROR + alert
+    for alert in (AlertDescription.no_application_protocol, AlertDescription.handshake_failure)
+)
+"""What ends a connection whose sides speak different protocols."""
 
 
 class Connection(QuicConnectionProtocol):
@@ -216,9 +222,9 @@ class Connection(QuicConnectionProtocol):
 # TLS, which QUIC brings itself.
 
 
-def _configuration(settings: Settings, *, is_client: bool) -> QuicConfiguration:
+def _configuration(url: Url, settings: Settings, *, is_client: bool) -> QuicConfiguration:
     return QuicConfiguration(
-        alpn_protocols=[ALPN],
+        alpn_protocols=[spec_of(url.protocol).alpn],
         idle_timeout=settings.keepalive_lifetime,
         is_client=is_client,
         max_data=16 * WINDOW_BYTES,
@@ -236,7 +242,7 @@ def client_configuration(url: Url, host: str, settings: Settings, ssl: tls.SSLCo
     check_options(url, frozenset({"ca"}))
     if ssl is not None:
         raise UrlError(f"'{url}': QUIC brings its own TLS, which takes no ssl=...; name whom to trust with ?ca=FILE")
-    configuration = _configuration(settings, is_client=True)
+    configuration = _configuration(url, settings, is_client=True)
     configuration.server_name = host
     with _certificate_errors(url):
         if "ca" in url.options:
@@ -261,7 +267,7 @@ def server_configuration(url: Url, settings: Settings, ssl: tls.SSLContext | Non
         # An ssl context serves the other places of a server, and this one has nothing of it.
         why = "QUIC brings its own TLS, which takes no ssl=...; " if ssl is not None else ""
         raise UrlError(f"'{url}' needs a certificate: {why}add ?cert=FILE&key=FILE")
-    configuration = _configuration(settings, is_client=False)
+    configuration = _configuration(url, settings, is_client=False)
     with _certificate_errors(url):
         configuration.load_cert_chain(url.options["cert"], url.options.get("key"))
     if configuration.private_key is None:

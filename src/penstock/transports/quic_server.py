@@ -16,10 +16,11 @@ from aioquic.quic.packet import QuicErrorCode, QuicFrameType
 
 from ..core.rates import Rate
 from ..errors import LinkLost
+from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Receiver, Refused
-from .quic_connection import ABORTED, NO_ERROR, Connection
+from .quic_connection import ABORTED, NO_ALPN, NO_ERROR, Connection
 from .streams import StreamLink
 
 __all__ = ["QuicListener", "ServerConnection"]
@@ -104,7 +105,8 @@ class ServerConnection(Connection):
         """Forget the connection."""
         super().terminated(event)
         self._done = True
-        self._gone(LinkLost(f"the connection ended: {event.reason_phrase}"))
+        wanted = f"; this server speaks {spec_of(self._url.protocol).alpn!r}" if event.error_code in NO_ALPN else ""
+        self._gone(LinkLost(f"the connection ended: {event.reason_phrase}{wanted}"))
 
     def ended(self, link: StreamLink) -> None:
         """Forget a stream that has ended in order."""

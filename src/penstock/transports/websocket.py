@@ -15,12 +15,13 @@ from typing import Any, Final, cast
 from websockets.frames import OK_CLOSE_CODES, Close, CloseCode, Opcode
 
 from ..errors import LimitExceeded, LinkLost, PenstockError, ProtocolError
+from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
+from ..wire.framing import MAX_MESSAGE_BYTES, Deframer
 from . import tcp
 from .base import REFUSING, Accept, Discard, Link, Listener, Receiver, Refused, connect_errors
 from .lingering import LONGEST, Linger
-from .messages import PASS_OVER, PREFIX_BYTES, MessageCutter
 from .websocket_frames import FrameReader, control_frame, message_frames
 from .websocket_handshake import ClientHandshake, ServerHandshake
 from .websocket_runs import write_run
@@ -66,16 +67,17 @@ class WebSocketLink:
         self.receiver = receiver
         self._link = link
         self._client = client
-        width = PREFIX_BYTES[url.protocol]
+        spec = spec_of(url.protocol)
+        width = spec.prefix_bytes
         # Without lengths, each piece of output is a message, and where it ends means nothing.
-        self._cutter = MessageCutter(width) if width else None
+        self._cutter = Deframer(width, MAX_MESSAGE_BYTES, 0, counts_itself=False) if width else None
         self._reader = FrameReader(
             masked=not client,
             max_bytes=settings.max_frame_bytes,
             width=width,
             # Nobody has said yet who they are.
             first_max_bytes=None if client or not width else settings.max_setup_frame_bytes,
-            pass_over=url.protocol in PASS_OVER,
+            pass_over=spec.passes_over,
         )
         self._paused = False
         # Our Close is sent, or the link aborted; and the time that what is to follow may take.
@@ -104,13 +106,13 @@ class WebSocketLink:
             messages = [data]
         else:
             if not cutter.pending:
-                frames, taken = write_run(data, cutter.width, self._client)
+                frames, taken = write_run(data, cutter.prefix, self._client)
                 if frames:
                     self._link.write(frames)
                     if taken == len(data):
                         return
                     data = data[taken:]
-            messages = cutter.cut(data)
+            messages = cutter.split(data)
         for chunk in message_frames(messages, self._client):
             self._link.write(chunk)
 

@@ -13,7 +13,7 @@ from typing import Final
 from websockets.exceptions import ProtocolError as CloseError
 from websockets.frames import Close, CloseCode, Opcode
 
-from ..long_messages import LongMessage
+from ..wire.framing import LongMessage
 from .websocket_runs import read_run
 
 try:

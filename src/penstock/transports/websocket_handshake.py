@@ -15,14 +15,14 @@ from websockets.typing import Subprotocol
 from websockets.uri import WebSocketURI
 
 from ..errors import ConnectError, LocalError, ProtocolError
+from ..protocols import spec_of
 from ..settings import Settings
+from ..texts import shown_line
 from ..urls import Url
 from .origins import are_allowed
 
 __all__ = ["ClientHandshake", "ServerHandshake"]
 
-SUBPROTOCOLS: Final = {"rsocket": "rsocket"}
-"""What each protocol is called in the handshake; one that is not here has no name there."""
 HEAD_BYTES: Final = 16_384
 """The longest request or response: some large cookies."""
 HEAD_END: Final = b"\r\n\r\n"
@@ -97,7 +97,7 @@ class ClientHandshake:
         self._url = url
         self._head = _Head()
         path = quote(url.path or "/", safe="/:@!$&'()*+,;=~-._")
-        subprotocol = SUBPROTOCOLS.get(url.protocol)
+        subprotocol = spec_of(url.protocol).subprotocol
         self._protocol = ClientProtocol(
             WebSocketURI(url.transport == "wss", host, url.port or 0, path, ""),
             subprotocols=None if subprotocol is None else [Subprotocol(subprotocol)],
@@ -148,11 +148,9 @@ class ClientHandshake:
             raise ConnectError(f"cannot connect to {self._url.place}: the answer is no HTTP; {OTHERWISE}")
         if code != "101":
             todo = WHAT_TO_DO.get(int(code), ELSEWHERE if code.startswith("3") else OTHERWISE)
-            # Whatever the server says is shown as far as it can be printed.
             reason = self._head.rest[:REASON_BYTES].decode("utf-8", "replace") if code == "503" else ""
             said = f"{status[:80]}: {reason.strip()}" if reason else status[:80]
-            shown = "".join(letter for letter in said if letter.isprintable())
-            raise ConnectError(f"cannot connect to {self._url.place}: the server answered {shown}; {todo}")
+            raise ConnectError(f"cannot connect to {self._url.place}: the server answered {shown_line(said)}; {todo}")
 
 
 class ServerHandshake:
@@ -174,7 +172,7 @@ class ServerHandshake:
         self._refusal = refusal
         self._origins = settings.origins
         self._head = _Head()
-        choose = _chooser(SUBPROTOCOLS.get(url.protocol))
+        choose = _chooser(spec_of(url.protocol).subprotocol)
         self._protocol = ServerProtocol(select_subprotocol=choose, logger=_quiet)
         self.answer = b""
 

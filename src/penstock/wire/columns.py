@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import LocalError
 from ..payload import MAX_RUN_BYTES
-from .buffers import ColumnBuffers, RowBuffers
+from .buffers import ColumnBuffers
+from .rows import RowBuffers
 from .widths import SHARED_ROWS, WidthRows
 
 if TYPE_CHECKING:
@@ -63,11 +64,11 @@ def _nulls(rows: int) -> pyarrow.Array:
     return _some_nulls(rows) if rows <= SHARED_ROWS else pyarrow.nulls(rows, pyarrow.binary())
 
 
-def _binary(rows: int, valid: Any, ends: Any, octets: Any, nulls: int) -> pyarrow.Array:
+def _binary(rows: int, valid: Any, ends: Any, values: Any, nulls: int) -> pyarrow.Array:
     """Return a binary array over buffers, which are not copied."""
     import pyarrow
 
-    buffers = [pyarrow.py_buffer(valid) if nulls else None, pyarrow.py_buffer(ends), pyarrow.py_buffer(octets)]
+    buffers = [pyarrow.py_buffer(valid) if nulls else None, pyarrow.py_buffer(ends), pyarrow.py_buffer(values)]
     return pyarrow.Array.from_buffers(pyarrow.binary(), rows, buffers, nulls)
 
 
@@ -98,11 +99,11 @@ def rows_of(batch: pyarrow.RecordBatch | pyarrow.Array) -> RowBuffers | WidthRow
     data = _column(batch, name)
     if data.null_count:
         raise _nulls_error(data)
-    octets, ends, _ = _views(data)
+    values, ends, _ = _views(data)
     if annotated:
         metadata = _column(batch, "metadata")
-        return RowBuffers(octets, ends, *_views(metadata), metadata.offset)
-    return RowBuffers(octets, ends, None, None, None, 0)
+        return RowBuffers(values, ends, *_views(metadata), metadata.offset)
+    return RowBuffers(values, ends, None, None, None, 0)
 
 
 def _nulls_error(column: pyarrow.Array) -> LocalError:
@@ -122,8 +123,8 @@ def _rows_of_width(column: pyarrow.Array, width: int) -> WidthRows:
     """Return the rows of a column of numbers, which are not copied."""
     if column.null_count:
         raise _nulls_error(column)
-    octets = column.buffers()[1]
-    view = memoryview(b"") if octets is None else memoryview(octets).cast("B")
+    values = column.buffers()[1]
+    view = memoryview(b"") if values is None else memoryview(values).cast("B")
     return WidthRows(view[column.offset * width : (column.offset + len(column)) * width], width)
 
 
@@ -182,7 +183,7 @@ def _column(batch: pyarrow.RecordBatch, name: str) -> pyarrow.Array:
 
 def _views(column: pyarrow.Array) -> tuple[memoryview, memoryview, memoryview | None]:
     """Return a binary array's bytes, its 32-bit offsets, and its validity bits, None when all rows are valid."""
-    valid, ends, octets = column.buffers()
+    valid, ends, values = column.buffers()
     empty = memoryview(b"")
     first = column.offset
     # An array without rows may have no buffers at all.
@@ -192,7 +193,7 @@ def _views(column: pyarrow.Array) -> tuple[memoryview, memoryview, memoryview | 
         else memoryview(ends)[4 * first : 4 * (first + len(column) + 1)]
     )
     return (
-        empty if octets is None else memoryview(octets).cast("B"),
+        empty if values is None else memoryview(values).cast("B"),
         offsets.cast("B").cast("i"),
         None if valid is None or column.null_count == 0 else memoryview(valid).cast("B"),
     )

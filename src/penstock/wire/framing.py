@@ -7,20 +7,38 @@ the same with River, whose reference puts a length of 4 bytes that does not coun
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from ..errors import FrameError, LocalError
-from ..long_messages import LongMessage
 
-__all__ = ["MAX_FRAME_BYTES", "Deframer", "prefixed", "split_frames"]
+__all__ = [
+    "MAX_FRAME_BYTES",
+    "MAX_MESSAGE_BYTES",
+    "PREFIX_BYTES",
+    "WINDOW",
+    "Deframer",
+    "LongMessage",
+    "deframer",
+    "framed",
+    "prefixed",
+    "split_frames",
+]
 
 MAX_FRAME_BYTES = 0xFF_FFFF
 """The longest frame that a 24-bit length can tell of."""
+PREFIX_BYTES: Final = 4
+"""River: bytes of the length before each message, which does not count itself."""
+MAX_MESSAGE_BYTES = 0xFFFF_FFFF
+"""The longest message that a 32-bit length can tell of."""
 
 SMALL_BYTES = 4096
 """Pieces below this are gathered: an object for each byte would cost many times the bytes."""
 BLOCK_BYTES = 65_536
 """How many bytes are gathered in one place: growing it costs copies, and so does joining many."""
+WINDOW: Final = 8_192
+"""Bytes that are kept of either end. The fields of River's messages but the payload have some 300."""
+FILLER: Final = bytes(1 << 20)
 
 
 class Deframer:
@@ -150,6 +168,19 @@ class Deframer:
                 return False
             self._refill(need)
 
+    def split(self, data: bytes) -> list[bytes]:
+        """Take what the network brought, and return the bodies of the frames that are whole with it.
+
+        Raises:
+            FrameError: As `next` does.
+
+        """
+        bodies: list[bytes] = []
+        self.feed(data)
+        while self.next():
+            bodies.append(self.buffer[self.start : self.end])
+        return bodies
+
     def _body_bytes(self) -> int:
         """Return the length of the body behind the prefix at `end`, which lies whole in the buffer."""
         p = self.buffer
@@ -213,6 +244,50 @@ class Deframer:
         self.start = self.end = 0
 
 
+class LongMessage:
+    """The beginning and the end of a message; what lies between them is dropped as it comes.
+
+    Attributes:
+        size: How many bytes have come.
+        head: The first of them, at most `WINDOW`.
+
+    """
+
+    __slots__ = ("_tail", "head", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.head = b""
+        self._tail = b""
+
+    def add(self, data: bytes, start: int, end: int) -> None:
+        """Take ``data[start:end]``, which comes next."""
+        self.size += end - start
+        if len(self.head) < WINDOW:
+            taken = min(end - start, WINDOW - len(self.head))
+            self.head += data[start : start + taken]
+            start += taken
+        if end - start >= WINDOW:
+            self._tail = data[end - WINDOW : end]
+        elif end > start:
+            self._tail = (self._tail + data[start:end])[-WINDOW:]
+
+    @property
+    def tail(self) -> bytes:
+        """The last bytes, at most `WINDOW`; of a short message they are some of `head` as well."""
+        return self._tail if len(self._tail) == WINDOW else (self.head + self._tail)[-WINDOW:]
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield as many bytes as there were, with zeros in the place of what was dropped."""
+        yield self.head
+        left = self.size - len(self.head) - len(self._tail)
+        while left > 0:
+            piece = FILLER[:left]
+            left -= len(piece)
+            yield piece
+        yield self._tail
+
+
 def prefixed(message: bytes, prefix: int = 3) -> bytes:
     """Return `message` with its length before it, as a stream transport would have brought it.
 
@@ -239,12 +314,28 @@ def split_frames(chunks: Iterable[bytes], prefix: int = 3) -> list[bytes]:
         LocalError: The last frame is not whole.
 
     """
-    deframer = Deframer(prefix, 0x7FFF_FFFF, 0)
-    messages: list[bytes] = []
-    for chunk in chunks:
-        deframer.feed(chunk)
-        while deframer.next():
-            messages.append(deframer.buffer[deframer.start : deframer.end])
-    if deframer.pending:
-        raise LocalError(f"the output ends {deframer.pending} bytes into a frame; hand over whole frames")
+    frames = Deframer(prefix, 0x7FFF_FFFF, 0)
+    messages = [message for chunk in chunks for message in frames.split(chunk)]
+    if frames.pending:
+        raise LocalError(f"the output ends {frames.pending} bytes into a frame; hand over whole frames")
     return messages
+
+
+def deframer(max_bytes: int, pass_over: bool = False) -> Deframer:
+    """Return what cuts bytes into River's messages of at most `max_bytes`; longer ones are errors, or passed over.
+
+    The reference implementation's framing for sockets: a 32-bit big-endian length, which does not count itself.
+    """
+    return Deframer(PREFIX_BYTES, max_bytes, 0, counts_itself=False, pass_over=pass_over)
+
+
+def framed(message: bytes) -> bytes:
+    """Return a message of River with its length before it.
+
+    Raises:
+        LocalError: It is too long for one.
+
+    """
+    if len(message) > MAX_MESSAGE_BYTES:
+        raise LocalError(f"a message of {len(message)} bytes is longer than its length can say")
+    return len(message).to_bytes(PREFIX_BYTES, "big") + message

@@ -46,7 +46,7 @@ class WidthRows:
     """Rows of one width and without metadata, from which runs are cut as from `RowBuffers`.
 
     Args:
-        octets: The bytes of all rows, one behind the other.
+        data: The bytes of all rows, one after the other.
         width: Bytes of a row.
 
     Raises:
@@ -54,16 +54,16 @@ class WidthRows:
 
     """
 
-    __slots__ = ("_octets", "_width")
+    __slots__ = ("_data", "_width")
 
-    def __init__(self, octets: memoryview, width: int) -> None:
-        if width < 1 or len(octets) % width:
-            raise LocalError(f"{len(octets)} bytes are no rows of {width} bytes each")
-        self._octets = octets
+    def __init__(self, data: memoryview, width: int) -> None:
+        if width < 1 or len(data) % width:
+            raise LocalError(f"{len(data)} bytes are no rows of {width} bytes each")
+        self._data = data
         self._width = width
 
     def __len__(self) -> int:
-        return len(self._octets) // self._width
+        return len(self._data) // self._width
 
     def run(self, start: int = 0, stop: int | None = None, most: int = MAX_RUN_BYTES, each: int = 0) -> PayloadRun:
         """Return the rows from `start` to `stop`, or as many of them as cost at most `most` bytes, at least one.
@@ -81,4 +81,4 @@ class WidthRows:
         count = min(last - start, max(most // max(width, LEAST_COST), 1))
         if count * width > MAX_RUN_BYTES:
             raise LocalError(f"a run holds at most {MAX_RUN_BYTES} bytes; make several of these payloads")
-        return fixed_run(bytes(self._octets[start * width : (start + count) * width]), width, 0, count * width)
+        return fixed_run(bytes(self._data[start * width : (start + count) * width]), width, 0, count * width)

@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from penstock import FrameError, LimitExceeded, LocalError
+from penstock import FrameError, Kind, LimitExceeded, LocalError, Payload, Settings
+from penstock.protocols import client_session
 from penstock.wire.reactivestreams.codec import Message, Type, encode
-from penstock.wire.reactivestreams.dump import Encoder, line, read_messages, to_object
+from penstock.wire.reactivestreams.dump import Encoder, ReactiveStreamsDump, line, read_messages, to_object
 from tests.wire.reactivestreams.test_codec import MEANT, VECTORS
 from tests.wire.reactivestreams.test_decoder import conversations
 
@@ -34,7 +35,7 @@ def test_fields_have_the_names_of_the_document() -> None:
 
 
 def test_a_line_tells_all_and_moves_no_cursor() -> None:
-    assert line(Message(Type.ON_NEXT, 1, 0, b"a\x1b[2J\xff")) == r'onNext subscriber=1 element="a\x1b[2J\\xff"(6)'
+    assert line(Message(Type.ON_NEXT, 1, 0, b"a\x1b[2J\xff")) == r'onNext subscriber=1 element="a\x1b[2J\xff"(6)'
     assert line(Message(Type.ON_ERROR, 1, 0, b"x" * 100)).endswith(f'"{"x" * 60}…"(100)')
     assert line(Message(Type.SERVER_HELLO, ids=(1, 2))) == "serverHello version=0 extensions=[1, 2]"
 
@@ -70,3 +71,16 @@ def test_what_is_no_message_is_told_by_byte(octets: str, error: type[Exception],
 def test_what_stands_for_no_message_is_refused(value: object, what: str) -> None:
     with pytest.raises(LocalError, match=what):
         Encoder().octets(value)
+
+
+def test_reader_shows_messages_over_any_cut() -> None:
+    session = client_session("reactive-streams", Settings())
+    session.link_up(0)
+    session.open(Kind.STREAM, "count", Payload(b"3"), 5)
+    data = b"".join(session.take_output())
+    reader = ReactiveStreamsDump("reactive-streams-0").reader("", False, False)
+    found = [text for at in range(len(data)) for text in reader.lines(data[at : at + 1])]
+    assert [text.split()[0] for text in found] == ["clientHello", "subscribe"]
+    (lost,) = reader.lines(b"\xff" * 12)
+    assert "nothing more can be shown" in lost
+    assert reader.lines(data) == []

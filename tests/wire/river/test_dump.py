@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from penstock import LocalError, Payload, Settings
 from penstock.errors import FrameError
-from penstock.wire.river.dump import CONTROLS, line, read_messages
-from penstock.wire.river.framing import framed
+from penstock.protocols import client_session
+from penstock.texts import shown_line
+from penstock.wire.framing import framed
+from penstock.wire.river.dump import CONTROLS, RiverDump, line, read_messages
 from penstock.wire.river.values import encode_value
 from tests.river.peers import recorded, transcript, transcripts
 
@@ -28,7 +31,7 @@ def test_every_message_of_the_reference_is_one_line(name: str) -> None:
     for event in transcript(name)["events"]:
         if event["kind"] == "frame":
             shown = line(recorded(event))
-            assert shown.isprintable() and shown.split()[0] in ("DATA", *CONTROLS)
+            assert shown_line(shown) == shown and shown.split()[0] in ("DATA", *CONTROLS)
             assert ("HANDSHAKE_" in shown) == ("HANDSHAKE_" in str(recorded(event)))
 
 
@@ -53,3 +56,71 @@ def test_what_is_cut_or_none_is_refused() -> None:
         list(read_messages(b"\0\0\0\xff{}", "json", prefixed=True))
     with pytest.raises(FrameError):
         list(read_messages(b"{}", "json"))
+
+
+def greeting(codec: str = "json") -> bytes:
+    """Return what a client writes when its link is up."""
+    setup = Payload(b'{"token":"geheim"}' if codec == "json" else b"\xa6geheim")
+    session = client_session("river", Settings(), setup=setup, random=bytes(16), options={"codec": codec})
+    session.link_up(0)
+    return b"".join(session.take_output())
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_reader_shows_messages_over_any_cut(codec: str) -> None:
+    dump, data = RiverDump("river-2.0"), greeting(codec)
+    reader = dump.reader("", False, False)
+    (text,) = [text for at in range(len(data)) for text in reader.lines(data[at : at + 1])]
+    assert text.startswith("HANDSHAKE_REQ stream=")
+    assert "geheim" not in text and "session-" not in text and "metadata=hidden" in text
+    assert "geheim" in dump.reader("", False, True).lines(data)[0]
+
+
+def test_reader_goes_on_after_what_is_no_message() -> None:
+    bad, good = RiverDump("river-2.0").reader("", False, False).lines(b"\0\0\0\x02{}" + greeting())
+    assert bad.startswith("no message of 2 bytes: ") and good.startswith("HANDSHAKE_REQ")
+
+
+def test_reader_passes_over_a_message_too_long_to_be_shown() -> None:
+    reader = RiverDump("river-2.0").reader("", False, False)
+    lines = reader.lines((1 << 27).to_bytes(4, "big"))
+    for _ in range(128):
+        lines += reader.lines(bytes(1 << 20))
+    [long, good] = lines + reader.lines(greeting())
+    assert long == "a message of 134217728 bytes, which is too long to be shown" and good.startswith("HANDSHAKE_REQ")
+
+
+@pytest.mark.parametrize("prefix", [0, 4])
+@pytest.mark.parametrize("name", [name for name in transcripts() if "-raw-" not in name])
+def test_objects_come_back_as_they_were(name: str, prefix: int) -> None:
+    dump, codec = RiverDump("river-2.0"), name.rpartition(".")[2]
+    encode = dump.encoder(prefix, codec)
+    for event in transcript(name)["events"]:
+        if event["kind"] == "frame":
+            (shown,) = read_messages(recorded(event), codec)
+            written = encode(shown)
+            (again,) = dump.frames(written, prefix, codec)
+            assert again.pop("length", len(written)) == len(written) - prefix or not prefix
+            assert again == shown
+
+
+def test_traces_are_shown_and_written() -> None:
+    trace = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": ""}
+    shown = MESSAGE | {"controlFlags": ["OPEN"], "payload": None, "tracing": trace}
+    (again,) = read_messages(RiverDump("river-2.0").encoder(0, "json")(shown), "json")
+    assert again == shown
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seq": -1}, "seq"),
+        ({"id": 1}, "id"),
+        ({"controlFlags": ["SHUT"]}, "SHUT"),
+        ({"colour": "red"}, "colour"),
+        ({"payload": float("nan")}, "River carries JSON"),
+    ],
+)
+def test_objects_that_are_no_messages_are_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(LocalError, match=message):
+        RiverDump("river-2.0").encoder(0, "msgpack")(MESSAGE | {"controlFlags": [], "payload": 1} | change)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.texts import shown_line
 from tests.wire import vectors
 from tests.wire.conftest import Wire
 from tests.wire.strategies import frames, made
@@ -213,7 +214,7 @@ def test_a_frame_is_one_line(wire: Wire, body: str, line: str) -> None:
 @given(frame=frames)
 def test_a_line_moves_no_cursor_and_stays_short(wire: Wire, frame: tuple[str, dict[str, Any]]) -> None:
     line = wire.dump.line(made(wire, frame))
-    assert line.isprintable()
+    assert shown_line(line) == line
 
 
 def test_a_long_text_is_shortened(wire: Wire) -> None:

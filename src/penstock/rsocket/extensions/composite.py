@@ -11,11 +11,11 @@ from ...settings import DEFAULT_SETTINGS
 from . import authentication, tracing
 from .authentication import Authentication
 from .metadata import route_tags, routing
-from .mimes import ACCEPT, AUTHENTICATION, MIME_TYPE, NAMES, ROUTING, TRACING, read_mime, write_mime
+from .mimes import ACCEPT, AUTHENTICATION, COMPOSITE, MIME_TYPE, NAMES, ROUTING, TRACING, read_mime, write_mime
 from .stream_mimes import decode_accept, decode_mime, encode_accept, encode_mime
 from .tracing import TraceContext
 
-__all__ = ["Entry", "Metadata", "mime_of"]
+__all__ = ["Entry", "Metadata", "mime_of", "request_mime"]
 
 MAX_CONTENT_BYTES: Final = 0xFFFFFF
 """Composite Metadata: lengths have 24 bits."""
@@ -233,3 +233,18 @@ def _mime(metadata: bytes) -> str | None:
 
 # A client's requests for one route have the same metadata, as a rule.
 _cached_mime = lru_cache(maxsize=1_024)(_mime)
+
+
+def request_mime(metadata_mime: str, metadata: bytes) -> str | None:
+    """Return the MIME type that a request's metadata gives the data beside it; None where it gives none.
+
+    Args:
+        metadata_mime: What the metadata of the connection is; empty where a client leaves it to the protocol, and so
+            composite.
+        metadata: The request's.
+
+    Raises:
+        FrameError: It is not composite metadata, and should be.
+
+    """
+    return mime_of(metadata) if metadata_mime in ("", COMPOSITE) else None

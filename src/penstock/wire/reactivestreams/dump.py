@@ -5,18 +5,15 @@ An object has `type`, then the fields of the message under the document's names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from ...errors import FrameError, LocalError
+from ...errors import FrameError, LocalError, SessionError
+from ...texts import quoted
 from .codec import EXTENDED, LAYOUTS, NAMES, Field, Items, Layout, Message, Type, encode
 from .decoder import Decoder
 
-__all__ = ["DIALECT", "Encoder", "line", "read_messages", "to_object"]
-
-DIALECT: Final = "reactive-streams-0"
-LINE_CHARACTERS: Final = 60
-"""How much of a text `line` shows."""
+__all__ = ["Encoder", "MessageReader", "ReactiveStreamsDump", "line", "read_messages", "to_object"]
 
 _TYPES: Final = {name: type for type, name in NAMES.items()}
 _ATTRIBUTES: Final = {Field.SUBSCRIBER: "subscriber", Field.NUMBER: "number"}
@@ -72,9 +69,7 @@ def line(message: Message) -> str:
         elif kind in _ATTRIBUTES:
             words.append(f"{name}={getattr(message, _ATTRIBUTES[kind])}")
         else:
-            text = message.octets[: 4 * LINE_CHARACTERS].decode(errors="backslashreplace")
-            shown = ascii(text[:LINE_CHARACTERS])[1:-1]
-            words.append(f'{name}="{shown}{"…" if len(text) > LINE_CHARACTERS else ""}"({len(message.octets)})')
+            words.append(f"{name}={quoted(message.octets)}")
     return " ".join(words)
 
 
@@ -130,3 +125,62 @@ def _integer(value: object, what: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise LocalError(f"{what} is {value!r}; it must be an integer")
     return value
+
+
+class ReactiveStreamsDump:
+    """See :class:`penstock.protocols.Dump`.
+
+    Args:
+        version: The version of the protocol; there is one.
+
+    """
+
+    framings: Final = {"none": 0}
+    codecs: Final[tuple[str, ...]] = ()
+    unit: Final = "message"
+    apart: Final = False
+
+    def __init__(self, version: str) -> None:
+        self._version = version
+
+    def frames(self, data: bytes, prefix: int, codec: str) -> Iterator[dict[str, object]]:
+        """Yield the messages in `data` as objects. See :meth:`penstock.protocols.Dump.frames`."""
+        return (to_object(message) for message in read_messages(data))
+
+    def encoder(self, prefix: int, codec: str) -> Callable[[Mapping[str, object]], bytes]:
+        """Return what makes bytes of objects. See :meth:`penstock.protocols.Dump.encoder`."""
+        return Encoder().octets
+
+    def detected(self, head: bytes, settings: object) -> ReactiveStreamsDump:
+        """Return this dump: there is one version."""
+        return self
+
+    def reader(self, mime: str, messages: bool, secrets: bool) -> MessageReader:
+        """Return what shows one direction of a connection. See :meth:`penstock.protocols.Dump.reader`."""
+        return MessageReader()
+
+
+class MessageReader:
+    """One direction of a connection as lines, a message each."""
+
+    def __init__(self) -> None:
+        self._decoder: Decoder | None = Decoder(runs=False)
+        self._decoder.extensions.update(EXTENDED)
+
+    def lines(self, data: bytes) -> list[str]:
+        """Return a line for each message that is whole with `data`."""
+        found: list[str] = []
+        decoder = self._decoder
+        if decoder is None:
+            return found
+        decoder.feed(data)
+        try:
+            while (message := decoder.next()) is not None:
+                # `runs` is off: items are read one by one.
+                if isinstance(message, Message):
+                    found.append(line(message))
+        except SessionError as error:
+            # Nothing tells where the next message begins.
+            self._decoder = None
+            found.append(f"no frame, and nothing more can be shown: {error}")
+        return found

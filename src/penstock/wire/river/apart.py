@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .depth import skip_msgpack
+from ...depth import skip_msgpack
+from .grammar import FIELDS, Type
 
 __all__ = ["span_of_payload", "start_of_payload"]
 
 MAX_FIELDS: Final = 32
-"""Of an envelope: River's has eleven."""
+"""Of an envelope: a peer may have added some to those of the grammar."""
 
 # A string is taken whole, and one without an end to the end, so that no byte is looked at twice.
 _TOKENS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
@@ -31,9 +32,7 @@ _TRACING: Final = (
 _FIELD: Final = rb"(?:" + _SCALAR + rb"|" + _TRACING + rb")" + _WS + rb":" + _WS + _TEXT + _WS + rb","
 _BEHIND: Final = re.compile(_WS + rb"\}(?:" + _WS + _FIELD + rb")*+")
 
-_NAMES: Final = (
-    "id", "from", "to", "seq", "ack", "streamId", "controlFlags", "serviceName", "procedureName", "tracing",
-)  # fmt: skip
+_NAMES: Final = [field.name for field in FIELDS if field.type is not Type.BODY]
 # MessagePack's fields: each name with the byte that says how long it is.
 _KEYS: Final = re.compile(b"|".join(re.escape(bytes([0xA0 | len(name)]) + name.encode()) for name in _NAMES))
 

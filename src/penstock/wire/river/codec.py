@@ -11,15 +11,16 @@ from collections.abc import Callable
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
+from ...depth import json_too_deep, msgpack_too_deep, skip_json, skip_msgpack
 from ...errors import FrameError, LocalError
-from ...long_messages import WINDOW
-from . import scanning as river_scanning
+from ..framing import PREFIX_BYTES, WINDOW
+from . import scanning
 from .apart import span_of_payload, start_of_payload
-from .bodies import BODY_DEPTH, json_body, json_to_send, msgpack_body
-from .depth import check_json_depth, check_msgpack_depth, skip_json, skip_msgpack
+from .grammar import ACK, BODY_DEPTH, CANCEL, CLOSE, FIELDS, MAX_ID, MAX_NUMBER, OPEN, REQUIRED, RESULT_DEPTH, Type
 from .message import Message
+from .values import check_codec, json_body, json_to_send, msgpack_body, too_deep
 
 __all__ = [
     "ACK",
@@ -37,43 +38,31 @@ __all__ = [
     "whole",
 ]
 
-ACK: Final = 0b00001
-"""River, Clients, servers, and RPCs: the message is a heartbeat."""
-OPEN: Final = 0b00010
-CANCEL: Final = 0b00100
-CLOSE: Final = 0b01000
-
-PREFIX_BYTES: Final = 4
-MAX_NUMBER: Final = (1 << 53) - 1
-"""What every peer can count to."""
-MAX_ID: Final = 1_024
-"""Characters of an id or a name: the longest that anybody makes have some 40 (THREATS 62)."""
 CLOSE_BYTES: Final = 64
 """A ControlClose has no reason to be longer."""
-RESULT_DEPTH: Final = BODY_DEPTH + 2
-"""Levels of a result: an error is two around a body."""
 
 Id = Annotated[str, Meta(max_length=MAX_ID)]
 T = TypeVar("T")
 
-
-class _Envelope(Struct, rename="camel", omit_defaults=True):
-    """River, TransportMessage, as it stands on the wire."""
-
-    id: Id
-    from_: Id = msgspec.field(name="from")
-    to: Id = msgspec.field(name="to")
-    seq: int | float
-    ack: int | float
-    stream_id: Id
-    control_flags: int | float
-    payload: Raw
-    service_name: Id | UnsetType = UNSET
-    procedure_name: Id | UnsetType = UNSET
-    tracing: dict[str, Any] | UnsetType = UNSET
-
-
-_QUOTED: Final = [f'"{field.encode_name}"'.encode() for field in msgspec.structs.fields(_Envelope)]
+_TYPES: Final[dict[Type, Any]] = {
+    Type.ID: Id,
+    Type.NUMBER: int | float,
+    Type.OBJECT: dict[str, Any],
+    Type.BODY: Raw,
+}
+_Envelope: Final[Any] = msgspec.defstruct(
+    "_Envelope",
+    [
+        (field.attribute, _TYPES[field.type], msgspec.field(name=field.name))
+        if field.required
+        else (field.attribute, _TYPES[field.type] | UnsetType, msgspec.field(default=UNSET, name=field.name))
+        for field in FIELDS
+    ],
+    omit_defaults=True,
+)
+"""River, TransportMessage, as it stands on the wire."""
+_OPTIONAL: Final = tuple(field.attribute for field in FIELDS if not field.required)
+_QUOTED: Final = [f'"{field.name}"'.encode() for field in FIELDS]
 
 
 class RiverCodec:
@@ -83,7 +72,7 @@ class RiverCodec:
         name: ``json`` or ``msgpack``.
         encode: Makes bytes of objects.
         decode: Makes an object of bytes, of the type given.
-        check_depth: Refuses bytes that are nested too deeply.
+        too_deep: Returns the offset at which bytes are nested too deeply; -1: nowhere.
         skip: Returns where the value ends that begins at an offset; -1: nowhere.
         before: What stands before the payload of a result that is well.
         after: What stands behind it.
@@ -106,7 +95,7 @@ class RiverCodec:
         name: str,
         encode: Callable[[Any], bytes],
         decode: Callable[..., Any],
-        check_depth: Callable[..., None],
+        too_deep: Callable[[bytes], int],
         skip: Callable[[bytes, int], int],
         before: bytes,
         after: bytes,
@@ -116,7 +105,7 @@ class RiverCodec:
         self.data_mime = f"application/vnd.river+{name}"
         self.encode_value = encode
         self._decode = decode
-        self._check_depth = check_depth
+        self._too_deep = too_deep
         self._skip = skip
         self.before = before
         self.after = after
@@ -132,20 +121,9 @@ class RiverCodec:
             LocalError: A field of it cannot be encoded.
 
         """
-        envelope = _Envelope(
-            message.id,
-            message.from_,
-            message.to,
-            message.seq,
-            message.ack,
-            message.stream_id,
-            message.control_flags,
-            Raw(message.payload),
-            UNSET if message.service_name is None else message.service_name,
-            UNSET if message.procedure_name is None else message.procedure_name,
-            UNSET if message.tracing is None else message.tracing,
-        )
-        return self.encoded(envelope)
+        fields = {field.attribute: getattr(message, field.attribute) for field in FIELDS}
+        present = {name: value for name, value in fields.items() if value is not None}
+        return self.encoded(_Envelope(**present | {"payload": Raw(message.payload)}))
 
     def encoded(self, value: object) -> bytes:
         """Return `value` as bytes.
@@ -173,7 +151,7 @@ class RiverCodec:
 
         """
         end = len(data) if end is None else end
-        found = river_scanning.scan(data, start, end, self.is_json, results)
+        found = scanning.scan(data, start, end, self.is_json, results)
         return found or self.decode_any(data[start:end], results)
 
     def decode_any(self, data: bytes, results: bool = False) -> Message:
@@ -231,11 +209,13 @@ class RiverCodec:
         except FrameError:
             return None
 
-    def _envelope(self, data: bytes) -> _Envelope:
-        self._check_depth(data)
+    def _envelope(self, data: bytes) -> Any:
+        offset = self._too_deep(data)
+        if offset >= 0:
+            raise too_deep(offset)
         return self.value(data, _Envelope)
 
-    def _message(self, data: bytes, envelope: _Envelope) -> Message:
+    def _message(self, data: bytes, envelope: Any) -> Message:
         """Return the message that `data` is, whose payload nobody has looked at. Raises FrameError if it is none."""
         self._check_names(data, envelope)
         return Message(
@@ -272,7 +252,7 @@ class RiverCodec:
             LocalError: It is nothing that this codec could have written.
 
         """
-        if river_scanning.is_body(data, self.is_json):
+        if scanning.is_body(data, self.is_json):
             return data
         try:
             return self._sendable(data)
@@ -302,7 +282,7 @@ class RiverCodec:
         """Return the body that `data` travels as. Raises FrameError if it cannot travel."""
         raise NotImplementedError
 
-    def _check_names(self, data: bytes, message: _Envelope) -> None:
+    def _check_names(self, data: bytes, envelope: Any) -> None:
         """Refuse a message that says something twice: who reads it may take either (THREATS 64)."""
         raise NotImplementedError
 
@@ -314,7 +294,7 @@ class _Json(RiverCodec):
     def _sendable(self, data: bytes) -> bytes:
         return json_to_send(data)
 
-    def _check_names(self, data: bytes, message: _Envelope) -> None:
+    def _check_names(self, data: bytes, envelope: Any) -> None:
         # Only a name that stands there twice, or one that is written with escapes, can be a double.
         if b"\\u" in data or any(data.count(name) > 1 for name in _QUOTED):
             # What the payload says is nobody's business here, and it may be long.
@@ -338,16 +318,17 @@ class _Msgpack(RiverCodec):
     def _sendable(self, data: bytes) -> bytes:
         return msgpack_body(data)
 
-    def _check_names(self, data: bytes, message: _Envelope) -> None:
-        optional = (message.service_name, message.procedure_name, message.tracing)
-        said = 8 + sum(field is not UNSET for field in optional)
+    def _check_names(self, data: bytes, envelope: Any) -> None:
+        known = REQUIRED
+        for name in _OPTIONAL:
+            known += getattr(envelope, name) is not UNSET
         # Nearly all maps are of at most 15 entries, which the first byte counts.
         count = data[0] & 0x0F
         if data[0] == 0xDE:
             count = int.from_bytes(data[1:3], "big")
         elif data[0] == 0xDF:
             count = int.from_bytes(data[1:5], "big")
-        if count != said and len(self.value(data, dict[str, Raw])) != count:
+        if count != known and len(self.value(data, dict[str, Raw])) != count:
             raise FrameError("the message names a field twice")
 
 
@@ -369,13 +350,13 @@ def whole(name: str, number: int | float) -> int:
 
 CODECS: Final[dict[str, RiverCodec]] = {
     "json": _Json(
-        "json", msgspec.json.encode, msgspec.json.decode, check_json_depth, skip_json, b'{"ok":true,"payload":', b"}"
+        "json", msgspec.json.encode, msgspec.json.decode, json_too_deep, skip_json, b'{"ok":true,"payload":', b"}"
     ),
     "msgpack": _Msgpack(
         "msgpack",
         msgspec.msgpack.encode,
         msgspec.msgpack.decode,
-        check_msgpack_depth,
+        msgpack_too_deep,
         skip_msgpack,
         b"\x82\xa2ok\xc3\xa7payload",
         b"",
@@ -390,6 +371,5 @@ def codec_of(name: str) -> RiverCodec:
         LocalError: There is none.
 
     """
-    if name not in CODECS:
-        raise LocalError(f"unknown codec {name!r}; known are: {', '.join(CODECS)}")
+    check_codec(name)
     return CODECS[name]

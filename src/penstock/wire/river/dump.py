@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, Final, Literal
 
-from ...errors import FrameError
-from .codec import ACK, CANCEL, CLOSE, OPEN, PREFIX_BYTES, Message, codec_of
-from .values import decode_value, shown_value
+from msgspec import Meta, Struct, ValidationError, convert, field
 
-__all__ = ["line", "read_messages"]
+from ...errors import FrameError, LocalError
+from ...texts import shortened, shown_line
+from ..framing import PREFIX_BYTES, deframer, framed
+from .codec import Id, codec_of
+from .grammar import CODEC_NAMES, FLAGS, MAX_NUMBER
+from .message import Message
+from .values import decode_value, from_json, shown_value
 
-FLAGS = {ACK: "ACK", OPEN: "OPEN", CANCEL: "CANCEL", CLOSE: "CLOSE"}
+__all__ = ["MessageReader", "RiverDump", "from_object", "line", "read_messages"]
+
+Number = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
+MAX_SHOWN_BYTES: Final = 1 << 26
+"""Of a message that is shown; a longer one is not held for that."""
 HANDSHAKES: Final = ("HANDSHAKE_REQ", "HANDSHAKE_RESP", "REHANDSHAKE_REQ", "REHANDSHAKE_RESP")
 CONTROLS: Final = ("ACK", "CLOSE", *HANDSHAKES)
 SECRETS: Final = ("sessionId", "metadata", "metdata")
 """Whoever knows the id of a session may go on with it, and its client's metadata may hold credentials."""
-LINE_CHARACTERS: Final = 60
-"""How much of a payload `line` shows."""
 
 
 def read_messages(data: bytes, codec: str, prefixed: bool = False) -> Iterator[dict[str, Any]]:
@@ -61,10 +68,61 @@ def _shown(data: bytes, codec: str) -> dict[str, Any]:
         shown["serviceName"] = message.service_name
     if message.procedure_name is not None:
         shown["procedureName"] = message.procedure_name
+    if message.tracing is not None:
+        shown["tracing"] = message.tracing
     # Bytes and big integers as the JSON codec has them.
     body = shown_value(decode_value(message.payload, codec))
     shown["payload"] = codec_of("json").value(body, object)
     return shown
+
+
+class _Object(Struct, rename="camel", forbid_unknown_fields=True):
+    """A message as `read_messages` shows it; its length follows from the rest."""
+
+    id: Id
+    from_: Id = field(name="from")
+    to: Id
+    seq: Number
+    ack: Number
+    stream_id: Id
+    control_flags: list[Literal["ACK", "OPEN", "CANCEL", "CLOSE"]]
+    payload: Any
+    service_name: Id | None = None
+    procedure_name: Id | None = None
+    tracing: dict[str, Any] | None = None
+    length: int = 0
+
+
+def from_object(value: Mapping[str, object], codec: str) -> bytes:
+    """Return the message that an object such as those of `read_messages` stands for, without a length before it.
+
+    Raises:
+        LocalError: Something is missing, unknown, of the wrong type or out of range.
+
+    """
+    try:
+        shown = convert(value, _Object)
+    except ValidationError as error:
+        raise LocalError(f"not a message of River: {error}") from None
+    flags = sum({bit for bit, name in FLAGS.items() if name in shown.control_flags})
+    message = Message(
+        shown.id,
+        shown.from_,
+        shown.to,
+        shown.seq,
+        shown.ack,
+        shown.stream_id,
+        flags,
+        from_json(json.dumps(shown.payload).encode(), codec),
+        shown.service_name,
+        shown.procedure_name,
+        shown.tracing,
+    )
+    return codec_of(codec).encode(message)
+
+
+def _with_length(message: bytes, prefix: int) -> bytes:
+    return framed(message) if prefix else message
 
 
 def line(data: bytes, secrets: bool = False) -> str:
@@ -87,15 +145,15 @@ def line(data: bytes, secrets: bool = False) -> str:
     value = decode_value(bytes(message.payload), codec)
     control = value.get("type") if isinstance(value, dict) else None
     known = control in CONTROLS
-    words = [str(control) if known else "DATA", f"stream={_plain(message.stream_id)}"]
+    words = [str(control) if known else "DATA", f"stream={shown_line(message.stream_id)}"]
     words += [name.lower() for bit, name in FLAGS.items() if flags & bit]
     if control in HANDSHAKES[:2]:
         # These have no numbers.
-        words += [f"from={_plain(message.from_)}", f"to={_plain(message.to)}"]
+        words += [f"from={shown_line(message.from_)}", f"to={shown_line(message.to)}"]
     else:
         words += [f"seq={message.seq}", f"ack={message.ack}"]
     if isinstance(message.service_name, str) or isinstance(message.procedure_name, str):
-        words.append(f"procedure={_plain(f'{message.service_name}.{message.procedure_name}')}")
+        words.append(f"procedure={shown_line(f'{message.service_name}.{message.procedure_name}')}")
     if not known:
         words.append(f"payload={_text(value)}({len(bytes(message.payload))})")
     elif control in HANDSHAKES:
@@ -116,18 +174,74 @@ def _fields(value: dict[str, Any], secrets: bool) -> Iterator[tuple[str, str]]:
     """Yield the fields of a handshake as they are shown, those of its inner objects, too."""
     for name, inner in value.items():
         if name in SECRETS and not secrets:
-            yield _plain(name), "hidden"
+            yield shown_line(name), "hidden"
         elif isinstance(inner, dict) and name not in SECRETS:
             yield from _fields(inner, secrets)
         elif name != "type":
-            yield _plain(name), _plain(inner[:LINE_CHARACTERS]) if isinstance(inner, str) else _text(inner)
+            yield shown_line(name), shortened(inner) if isinstance(inner, str) else _text(inner)
 
 
 def _text(value: Any) -> str:
-    text = shown_value(value).decode()
-    return f"{_plain(text[:LINE_CHARACTERS])}{'…' if len(text) > LINE_CHARACTERS else ''}"
+    return shortened(shown_value(value).decode())
 
 
-def _plain(text: str) -> str:
-    """Return a peer's words without what does not print."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+class RiverDump:
+    """See :class:`penstock.protocols.Dump`.
+
+    Args:
+        version: The version of the protocol; there is one.
+
+    """
+
+    framings: Final = {"none": 0, "u32": PREFIX_BYTES}
+    codecs: Final = CODEC_NAMES
+    unit: Final = "message"
+    apart: Final = True
+
+    def __init__(self, version: str) -> None:
+        pass
+
+    def frames(self, data: bytes, prefix: int, codec: str) -> Iterator[dict[str, object]]:
+        """Yield the messages in `data` as objects. See :meth:`penstock.protocols.Dump.frames`."""
+        return read_messages(data, codec, prefix > 0)
+
+    def encoder(self, prefix: int, codec: str) -> Callable[[Mapping[str, object]], bytes]:
+        """Return what makes bytes of objects. See :meth:`penstock.protocols.Dump.encoder`."""
+        return lambda fields: _with_length(from_object(fields, codec), prefix)
+
+    def detected(self, head: bytes, settings: object) -> RiverDump:
+        """Return this dump: there is one version."""
+        return self
+
+    def reader(self, mime: str, messages: bool, secrets: bool) -> MessageReader:
+        """Return what shows one direction of a connection. See :meth:`penstock.protocols.Dump.reader`."""
+        return MessageReader(secrets)
+
+
+class MessageReader:
+    """One direction of a connection as lines, a message each, in either codec.
+
+    Args:
+        secrets: Show what is secret, too.
+
+    """
+
+    def __init__(self, secrets: bool) -> None:
+        self._deframer = deframer(MAX_SHOWN_BYTES, pass_over=True)
+        self._secrets = secrets
+
+    def lines(self, data: bytes) -> list[str]:
+        """Return a line for each message that is whole with `data`."""
+        found: list[str] = []
+        frames = self._deframer
+        frames.feed(data)
+        while frames.next():
+            if frames.oversized is not None:
+                found.append(f"a message of {frames.oversized.size} bytes, which is too long to be shown")
+                continue
+            message = frames.buffer[frames.start : frames.end]
+            try:
+                found.append(line(message, self._secrets))
+            except FrameError as error:
+                found.append(f"no message of {len(message)} bytes: {error}")
+        return found

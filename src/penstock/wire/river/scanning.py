@@ -1,4 +1,4 @@
-"""The fast way into River's messages, which only the compiled build has; see `river_scanning.pyx`."""
+"""The fast way into River's messages, which only the compiled build has; see `scanning.pyx`."""
 
 from __future__ import annotations
 

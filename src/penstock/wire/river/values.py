@@ -1,27 +1,177 @@
-"""Values as River's codecs write them, and as people do.
+"""River's bodies and values, the same for what comes in and what goes out.
 
+A body is a value as it travels; one that passes here can be decoded by whoever takes it, and be sent on as it is.
 Both codecs carry bytes and integers of any size. JSON has wrappers for them, ``{"$t": base64}`` and ``{"$b":
-decimal}``; MessagePack has bytes, and extension type 0 for integers beyond 2^53-1. A value in people's hands is JSON
-with these wrappers.
+decimal}``; MessagePack has bytes, and extension type 0 for integers beyond 2^53-1. People write values as JSON with
+these wrappers.
 """
 
 from __future__ import annotations
 
 import base64
+import binascii
 import json
+import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
+from msgspec import Raw
 from msgspec.msgpack import Ext
 
+from ...depth import MAX_DEPTH, json_too_deep, msgpack_too_deep
 from ...errors import FrameError, LocalError
-from .bodies import BIG_INTEGER, BYTES_KEY, INTEGER_KEY, big_integer, unwrapped
-from .codec import MAX_NUMBER, codec_of
-from .depth import MAX_DEPTH, check_json_depth, check_msgpack_depth
+from .grammar import BODY_DEPTH, CODEC_NAMES, MAX_DIGITS, MAX_NUMBER
 
-__all__ = ["decode_value", "encode_value", "from_json", "shown_value", "to_json"]
+__all__ = [
+    "JsonForm",
+    "check_codec",
+    "check_wrappers",
+    "decode_value",
+    "encode_value",
+    "from_json",
+    "json_body",
+    "json_form",
+    "json_to_send",
+    "msgpack_body",
+    "shown_value",
+    "to_json",
+    "too_deep",
+]
 
+BYTES_KEY: Final = "$t"
+"""JSON: an object with this key stands for bytes, in base64."""
+INTEGER_KEY: Final = "$b"
+"""JSON: an object with this key stands for an integer, in decimal digits."""
+BIG_INTEGER: Final = 0
+"""MessagePack: the extension type of big integers."""
+_DECIMAL: Final = re.compile(r"-?[0-9]+")
+# Each escape of a string; a surrogate whose other half does not follow stands by itself in the group.
+_ESCAPES: Final = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
 WRAPPERS: Final = frozenset({BYTES_KEY, INTEGER_KEY})
+
+
+def too_deep(offset: int, limit: int = MAX_DEPTH, what: str = "the message is ") -> FrameError:
+    """Return the error of data that is nested more than `limit` levels deep at `offset` (THREATS 64)."""
+    return FrameError(f"{what}nested more than {limit} levels deep", offset)
+
+
+def check_codec(name: str) -> None:
+    """Refuse a codec that River does not have.
+
+    Raises:
+        LocalError: There is no codec of that name.
+
+    """
+    if name not in CODEC_NAMES:
+        raise LocalError(f"unknown codec {name!r}; known are: {', '.join(CODEC_NAMES)}")
+
+
+def json_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
+    """Return a body in JSON that was received. A lone surrogate becomes U+FFFD: JavaScript writes such strings.
+
+    Raises:
+        FrameError: It cannot be decoded, or is nested more deeply than `levels`.
+
+    """
+    offset = json_too_deep(body, levels)
+    if offset >= 0:
+        raise too_deep(offset, levels, "")
+    try:
+        body.decode()
+        if b"\\u" in body:
+            body = _ESCAPES.sub(_replaced, body)
+        msgspec.json.decode(body, type=Raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise FrameError(f"not valid JSON: {error}") from error
+    return body
+
+
+def json_to_send(body: bytes) -> bytes:
+    """Return a body in JSON that a user wrote as it travels: without white space.
+
+    Raises:
+        FrameError: A peer could not decode it.
+
+    """
+    if json_body(body) != body:
+        raise FrameError("not valid Unicode: a surrogate without its other half is no character")
+    check_wrappers(body)
+    return msgspec.json.format(body, indent=-1)
+
+
+def _replaced(escape: re.Match[bytes]) -> bytes:
+    return escape.group() if escape.group(1) is None else b"\\ufffd"
+
+
+def msgpack_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
+    """Return a body in MessagePack that was received.
+
+    Raises:
+        FrameError: It cannot be decoded, or is nested more deeply than `levels`.
+
+    """
+    offset = msgpack_too_deep(body, levels)
+    if offset >= 0:
+        raise too_deep(offset, levels, "")
+    try:
+        msgspec.msgpack.decode(body, ext_hook=_extension)
+    except (msgspec.MsgspecError, ValueError, OverflowError, TypeError, RecursionError) as error:
+        raise FrameError(f"not valid MessagePack: {error}") from error
+    return body
+
+
+def _extension(code: int, data: memoryview) -> Any:
+    return _integer(data) if code == BIG_INTEGER else Ext(code, bytes(data))
+
+
+def _integer(data: memoryview) -> int:
+    """Return the integer that the data of extension type 0 is.
+
+    Raises:
+        ValueError: It is none.
+
+    """
+    number = msgspec.msgpack.decode(data)
+    if isinstance(number, int):
+        return number
+    if isinstance(number, str) and len(number) <= MAX_DIGITS and _DECIMAL.fullmatch(number):
+        return int(number)
+    raise ValueError("an integer of extension type 0 is a number or a decimal string")
+
+
+def _unwrapped(fields: dict[str, Any]) -> Any:
+    """Return the bytes or the integer that an object of JSON stands for; another object stays what it is."""
+    if len(fields) == 1:
+        ((name, text),) = fields.items()
+        if name == BYTES_KEY and isinstance(text, str):
+            try:
+                return base64.b64decode(text, validate=True)
+            except (binascii.Error, ValueError):
+                return fields
+        if name == INTEGER_KEY and isinstance(text, str) and len(text) <= MAX_DIGITS and _DECIMAL.fullmatch(text):
+            return int(text)
+    return fields
+
+
+def check_wrappers(body: bytes) -> None:
+    """Refuse JSON with a ``$t`` or ``$b`` that stands for nothing: some peers end the whole session for it.
+
+    Raises:
+        FrameError: There is one.
+
+    """
+    if b"$" in body or b"\\u0024" in body:
+        json.loads(body.decode(), object_hook=_no_false_wrapper, parse_int=len, parse_float=len)
+
+
+def _no_false_wrapper(fields: dict[str, Any]) -> Any:
+    for key, what in ((BYTES_KEY, "bytes, in base64"), (INTEGER_KEY, "an integer, in decimal digits")):
+        if key in fields and isinstance(_unwrapped(fields), dict):
+            raise FrameError(f"in River's JSON an object with the key {key!r} stands for {what}, and this one does not")
+    return None
 
 
 def decode_value(body: bytes, codec: str) -> Any:
@@ -32,11 +182,12 @@ def decode_value(body: bytes, codec: str) -> Any:
 
     """
     try:
+        offset = json_too_deep(body) if codec == "json" else msgpack_too_deep(body)
+        if offset >= 0:
+            raise too_deep(offset)
         if codec == "json":
-            check_json_depth(body)
-            return json.loads(body, object_hook=unwrapped, parse_constant=_no_constant)
-        check_msgpack_depth(body)
-        return msgspec.msgpack.decode(body, ext_hook=_big_integer)
+            return json.loads(body, object_hook=_unwrapped, parse_constant=_no_constant)
+        return msgspec.msgpack.decode(body, ext_hook=_known_extension)
     except FrameError:
         raise
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -50,7 +201,7 @@ def encode_value(value: Any, codec: str) -> bytes:
         LocalError: It cannot: also a dict that JSON would take for bytes or a big integer.
 
     """
-    codec_of(codec)
+    check_codec(codec)
     try:
         if codec == "json":
             return _json(_wrapped(value))
@@ -133,10 +284,10 @@ def _extended(value: Any, depth: int = 0) -> Any:
     return value
 
 
-def _big_integer(code: int, data: memoryview) -> Any:
+def _known_extension(code: int, data: memoryview) -> Any:
     if code != BIG_INTEGER:
         raise ValueError(f"extension type {code} is unknown")
-    return big_integer(data)
+    return _integer(data)
 
 
 def _key(name: object) -> str:
@@ -148,3 +299,28 @@ def _key(name: object) -> str:
 def _check(depth: int) -> None:
     if depth > MAX_DEPTH:
         raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
+
+
+class JsonForm:
+    """Data in a codec, as people write it in JSON. See :class:`penstock.protocols.TextForm`.
+
+    Args:
+        codec: What travels.
+
+    """
+
+    def __init__(self, codec: str) -> None:
+        self._codec = codec
+
+    def from_json(self, data: bytes) -> bytes:
+        """Return the body for JSON. Raises LocalError if it is none."""
+        return from_json(data, self._codec)
+
+    def to_json(self, body: bytes) -> bytes:
+        """Return a body as JSON. Raises FrameError if it is none."""
+        return to_json(body, self._codec)
+
+
+def json_form(options: Mapping[str, str]) -> JsonForm | None:
+    """Return the form of a connection's data, by the options of its URL; None where it is JSON already."""
+    return JsonForm("msgpack") if options.get("codec") == "msgpack" else None

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ...errors import LocalError
-from .codec import PREFIX_BYTES, RiverCodec
+from ..framing import PREFIX_BYTES
+from .codec import RiverCodec
+from .grammar import REQUIRED
 
 __all__ = ["MAX_ROUTES", "Writer"]
 
 MAX_ROUTES: Final = 1_024
 """Procedures whose names are kept encoded."""
-FIELDS: Final = 8
-"""That every message has."""
 
 
 class Writer:
@@ -92,7 +92,7 @@ class Writer:
             )  # fmt: skip
         else:
             after += more
-            fields = FIELDS + (2 if route is not None else 0) + (tracing is not None)
+            fields = REQUIRED + (2 if route is not None else 0) + (tracing is not None)
             head = self._packed(fields, seq, ack, name, flags)
         size = len(head) + len(before) + len(body) + len(after)
         if size >> 32:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...errors import FrameError, LocalError
+from ...texts import quoted
 from ..codec import Codec
 from ..fields import check
 from ..framing import MAX_FRAME_BYTES, Deframer
-from ..reactivestreams.dump import DIALECT as REACTIVE_STREAMS
 from .frames import (
     COMPLETE,
     FOLLOWS,
@@ -34,7 +34,7 @@ from .v00 import name_of as name_in_v00
 from .v02 import REACTIVESOCKET_V02
 from .v1 import RSocketV1
 
-__all__ = ["DIALECTS", "codec_of", "from_object", "line", "quoted", "read_frames", "to_object"]
+__all__ = ["DIALECTS", "codec_of", "from_object", "line", "read_frames", "to_object"]
 
 FLAG_NAMES: Final = {
     "ignore": IGNORE,
@@ -48,8 +48,6 @@ FLAG_NAMES: Final = {
     "respond": RESPOND,
 }
 """In the order in which they are shown."""
-LINE_CHARACTERS = 60
-"""How much of a text `line` shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ DIALECTS: Final = tuple(_DIALECTS)
 def _dialect(name: str) -> Dialect:
     """Return the dialect of that name."""
     if name not in _DIALECTS:
-        raise LocalError(f"there is no dialect {name!r}; use one of {', '.join((*DIALECTS, REACTIVE_STREAMS))}")
+        raise LocalError(f"there is no dialect {name!r}; use one of {', '.join(DIALECTS)}")
     return _DIALECTS[name]
 
 
@@ -333,14 +331,3 @@ def line(frame: Frame, dialect: str = "rsocket-1.0", show: Callable[[str, bytes]
 def _octets_shown(name: str, octets: bytes, show: Callable[[str, bytes], str | None] | None) -> str:
     text = None if show is None else show(name, octets)
     return f"{name}={quoted(octets) if text is None else text}"
-
-
-def quoted(octets: bytes) -> str:
-    """Return bytes as a text in quotes, shortened, with its length; what does not print is escaped."""
-    text = octets[: 4 * LINE_CHARACTERS].decode(errors="backslashreplace")
-    shown = "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in text[:LINE_CHARACTERS]
-    )
-    more = "…" if len(text) > LINE_CHARACTERS else ""
-    return f'"{shown}{more}"({len(octets)})'

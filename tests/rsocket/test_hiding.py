@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from penstock import Bearer, Metadata
-from penstock.cli.hiding import Hiding, is_secret, named
 from penstock.rsocket.extensions.mimes import AUTHENTICATION, COMPOSITE
+from penstock.rsocket.hiding import Hiding, is_secret, named
 from penstock.wire.rsocket.dump import line
 from penstock.wire.rsocket.frames import FOLLOWS, METADATA, Frame, FrameType, ResumeFrame, SetupFrame
 
@@ -69,6 +69,7 @@ def test_what_is_no_composite_metadata_is_hidden() -> None:
 
 def test_names_move_no_cursor() -> None:
     assert named("message/x.rsocket.routing.v0") == "routing"
-    assert named("a\x1b[2J") == "'a\\x1b[2J'"
+    assert named("a\x1b[2J\n") == "a\\x1b[2J\\n"
+    assert named("a b") == '"a b"'
     assert is_secret("message/x.rsocket.authentication.basic.v0")
     assert not is_secret("text/plain")

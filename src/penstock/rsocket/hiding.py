@@ -1,14 +1,15 @@
-"""What of a frame is not for everybody's eyes."""
+"""Hides credentials and tokens in frames that are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..errors import FrameError
-
-if TYPE_CHECKING:
-    from ..wire.rsocket.frames import Frame
+from ..texts import quoted, shown_line
+from ..wire.rsocket.frames import FOLLOWS, Frame, SetupFrame
+from .extensions.metadata import entries
+from .extensions.mimes import COMPOSITE
 
 __all__ = ["Hiding"]
 
@@ -32,8 +33,6 @@ class Hiding:
 
     def of(self, frame: Frame) -> Callable[[str, bytes], str | None]:
         """Return what shows the byte fields of `frame`, as :func:`penstock.wire.rsocket.dump.line` wants it."""
-        from ..wire.rsocket.frames import FOLLOWS, SetupFrame
-
         goes_on = frame.stream_id in self._unfinished
         if frame.flags & FOLLOWS and frame.metadata is not None:
             self._unfinished.add(frame.stream_id)
@@ -51,10 +50,6 @@ class Hiding:
         return show
 
     def _metadata(self, octets: bytes, is_setup: bool) -> str | None:
-        from ..rsocket.extensions.metadata import entries
-        from ..rsocket.extensions.mimes import COMPOSITE
-        from ..wire.rsocket.dump import quoted
-
         if self._mime != COMPOSITE:
             return hidden(octets) if is_setup or is_secret(self._mime) else None
         try:
@@ -74,7 +69,7 @@ def is_secret(mime: str) -> bool:
 def named(mime: str) -> str:
     """Return a MIME type, which may be a peer's words; those of RSocket without what all of them have."""
     short = mime.removeprefix("message/x.rsocket.").removesuffix(".v0")
-    return short if short.isprintable() and " " not in short else ascii(short)
+    return f'"{shown_line(short)}"' if " " in short else shown_line(short)
 
 
 def hidden(octets: bytes) -> str:

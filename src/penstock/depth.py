@@ -1,7 +1,10 @@
-"""How deeply a message is nested, and where a value ends, found without decoding and without recursion.
+"""How deeply JSON and MessagePack are nested, and where a value ends, found without decoding and without recursion.
 
-Decoders recurse, and crash where stacks are small. `river_depth.pyx` does the same in the compiled build: a message of
-16 MiB may have as many values, and each costs a microsecond here.
+Decoders recurse, and crash where stacks are small (THREATS 64). `depth.pyx` does the same in the compiled build: a
+message of 16 MiB may have as many values, and each costs a microsecond here.
+
+Malformed data counts as its most deeply nested reading: the scan goes on after a first value that is whole, after
+bytes that are never used, and after a bracket that closes nothing.
 """
 
 from __future__ import annotations
@@ -9,12 +12,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ...errors import FrameError
-
-__all__ = ["MAX_DEPTH", "check_json_depth", "check_msgpack_depth", "skip_json", "skip_msgpack"]
+__all__ = ["MAX_DEPTH", "json_too_deep", "msgpack_too_deep", "skip_json", "skip_msgpack"]
 
 MAX_DEPTH: Final = 128
-"""Levels of arrays and maps, the message itself included."""
+"""Containers within containers: deeper than any data that people write, shallow enough for any thread's stack."""
 
 # A string is taken whole, and one without an end to the end, so that no byte is looked at twice.
 _TOKENS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
@@ -22,7 +23,7 @@ _TOKENS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 _OUTLINE: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+("?)|[\[{]|[\]}]|,|[^"\[\]{},]++', re.DOTALL)
 # All bytes that may begin a map or an array: fixmap, fixarray, array 16 and 32, map 16 and 32.
 _OPENERS: Final = bytes([*range(0x80, 0xA0), *range(0xDC, 0xE0)])
-# MessagePack, Formats: bytes behind the first one, where that alone tells; and the width of a length that follows.
+# MessagePack, Formats: bytes after the first one, where that alone tells; and the width of a length that follows.
 _FIXED: Final = {0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8} | {
     0xD4 + power: 1 + (1 << power) for power in range(5)
 }
@@ -31,40 +32,32 @@ _EXTENSIONS: Final = {0xC7: 1, 0xC8: 2, 0xC9: 4}
 _COUNTED: Final = {0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
 
 
-def check_json_depth(data: bytes, limit: int = MAX_DEPTH, what: str = "the message is ") -> None:
-    """Refuse JSON that is nested more deeply than `limit` (THREATS 64). What is no JSON may pass.
-
-    Raises:
-        FrameError: It is.
-
-    """
+def json_too_deep(data: bytes, limit: int = MAX_DEPTH) -> int:
+    """Return the offset at which JSON is nested more than `limit` levels deep; -1: nowhere."""
+    # Data with so few brackets cannot be too deep: two counts are all that most data costs.
     if data.count(b"{") + data.count(b"[") <= limit:
-        return
+        return -1
     depth = 0
     for token in _TOKENS.finditer(data):
         first = data[token.start()]
         if first in b"[{":
             depth += 1
             if depth > limit:
-                raise FrameError(f"{what}nested more than {limit} levels deep", token.start())
-        elif first != 0x22:
+                return token.start()
+        elif first != 0x22 and depth:
             depth -= 1
+    return -1
 
 
-def check_msgpack_depth(data: bytes, limit: int = MAX_DEPTH, what: str = "the message is ") -> None:
-    """Refuse MessagePack that is nested more deeply than `limit` (THREATS 64). What is none may pass.
-
-    Raises:
-        FrameError: It is.
-
-    """
+def msgpack_too_deep(data: bytes, limit: int = MAX_DEPTH) -> int:
+    """Return the offset at which MessagePack is nested more than `limit` levels deep; -1: nowhere."""
     if len(data) - len(data.translate(None, _OPENERS)) <= limit:
-        return
+        return -1
     at = 0
     size = len(data)
-    # How many values are still to come at each level.
-    left = [1]
-    while left and at < size:
+    # How many values are still to come at each level. There is no end of them outside of all containers.
+    left = [-1]
+    while at < size:
         if left[-1] == 0:
             left.pop()
             continue
@@ -73,7 +66,8 @@ def check_msgpack_depth(data: bytes, limit: int = MAX_DEPTH, what: str = "the me
         if inner >= 0:
             left.append(inner)
             if len(left) > limit + 1:
-                raise FrameError(f"{what}nested more than {limit} levels deep", at)
+                return at
+    return -1
 
 
 def skip_json(data: bytes, at: int) -> int:

@@ -1,0 +1,109 @@
+"""Frames of a dialect for people and scripts. See :class:`penstock.protocols.Dump`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from ..errors import FrameError, ProtocolError
+from ..settings import Settings
+from ..wire.framing import Deframer, prefixed
+from ..wire.rsocket.dump import codec_of, from_object, line, read_frames, to_object
+from .detect import detect
+from .dialect import DIALECTS, RSOCKET_1_0, Dialect
+from .hiding import Hiding
+
+__all__ = ["FrameReader", "RSocketDump"]
+
+
+class RSocketDump:
+    """See :class:`penstock.protocols.Dump`.
+
+    Args:
+        version: The name of a dialect.
+
+    """
+
+    framings: Final = {"none": 0, "u24": 3, "u32-inclusive": 4}
+    codecs: Final[tuple[str, ...]] = ()
+    unit: Final = "frame"
+    apart: Final = True
+
+    def __init__(self, version: str) -> None:
+        self._dialect = DIALECTS[version]
+
+    def frames(self, data: bytes, prefix: int, codec: str) -> Iterator[dict[str, object]]:
+        """Yield the frames in `data` as objects. See :meth:`penstock.protocols.Dump.frames`."""
+        name = self._dialect.name
+        for length, frame in read_frames(data, name, prefix):
+            fields = to_object(frame, name)
+            yield fields if length is None else {"length": length, **fields}
+
+    def encoder(self, prefix: int, codec: str) -> Callable[[Mapping[str, object]], bytes]:
+        """Return what makes bytes of objects. See :meth:`penstock.protocols.Dump.encoder`."""
+        name = self._dialect.name
+        written = codec_of(name)
+
+        def encode(fields: Mapping[str, object]) -> bytes:
+            frame = written.encode(from_object(fields, name))
+            return prefixed(frame, prefix) if prefix else frame
+
+        return encode
+
+    def detected(self, head: bytes, settings: Settings) -> RSocketDump | None:
+        """Return the dump of the dialect that a client's first bytes are. See :meth:`penstock.protocols.Dump`."""
+        served = DIALECTS if self._dialect is RSOCKET_1_0 else (self._dialect.name,)
+        try:
+            dialect = detect(head, settings, served)
+        except ProtocolError:
+            return None
+        if dialect is None:
+            return None
+        found = RSocketDump(dialect.name)
+        found._dialect = dialect
+        return found
+
+    def reader(self, mime: str, messages: bool, secrets: bool) -> FrameReader:
+        """Return what shows one direction of a connection. See :meth:`penstock.protocols.Dump.reader`."""
+        dialect = self._dialect.over_messages() if messages else self._dialect
+        return FrameReader(dialect, mime or dialect.metadata_mime, secrets)
+
+
+class FrameReader:
+    """One direction of a connection as lines, a frame each.
+
+    Args:
+        dialect: Its dialect.
+        mime: What the connection's metadata is.
+        secrets: Show what is secret, too.
+
+    """
+
+    def __init__(self, dialect: Dialect, mime: str, secrets: bool) -> None:
+        self._name = dialect.name
+        self._codec = dialect.codec()
+        self._deframer: Deframer | None = Deframer(self._codec.prefix_bytes, min_frame_bytes=self._codec.header_bytes)
+        self._hiding = None if secrets else Hiding(mime)
+
+    def lines(self, data: bytes) -> list[str]:
+        """Return a line for each frame that is whole with `data`."""
+        found: list[str] = []
+        deframer = self._deframer
+        if deframer is None:
+            return found
+        deframer.feed(data)
+        try:
+            while deframer.next():
+                found.append(self._line(deframer.buffer, deframer.start, deframer.end))
+        except FrameError as error:
+            # Nothing tells where the next frame begins.
+            self._deframer = None
+            found.append(f"no frame, and nothing more can be shown: {error}")
+        return found
+
+    def _line(self, buffer: bytes, start: int, end: int) -> str:
+        try:
+            frame = self._codec.decode(buffer, start, end)
+        except FrameError as error:
+            return f"no frame of {end - start} bytes: {error}"
+        return line(frame, self._name, None if self._hiding is None else self._hiding.of(frame))

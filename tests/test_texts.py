@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.texts import quoted, shortened, shown, shown_json, shown_line
+
+DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+MARKS = "\u061c\u200e\u200f"
+
+
+def steers(character: str) -> bool:
+    """Whether a character moves the cursor, breaks a line, turns the direction, or cannot be written at all."""
+    if unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs"):
+        return character not in "\t\n"
+    return unicodedata.bidirectional(character) in DIRECTIONS or character in MARKS
+
+
+# THREATS 18
+def test_every_character_that_steers_a_terminal_is_escaped() -> None:
+    for character in map(chr, range(sys.maxunicode + 1)):
+        assert (shown(character) != character) == steers(character), hex(ord(character))
+
+
+def test_escapes_name_the_character() -> None:
+    assert shown("a\x1b[2J\x9b\x7f\r\0b") == "a\\x1b[2J\\x9b\\x7f\\x0d\\x00b"
+    assert shown("\u2028\u202e\ud800") == "\\u2028\\u202e\\ud800"
+
+
+@pytest.mark.parametrize("text", ["one\ttwo\nthr\u00e9e", "\u3000\u00a0", "\U0001f468\u200d\U0001f469", "\u0633\u200c"])
+def test_text_of_any_language_stays(text: str) -> None:
+    assert shown(text) == text
+
+
+@given(st.text())
+def test_shown_text_is_shown_unchanged(text: str) -> None:
+    assert shown(shown(text)) == shown(text)
+    assert shown_line(shown_line(text)) == shown_line(text)
+
+
+@given(st.text())
+def test_a_line_is_one_line(text: str) -> None:
+    for line in (shown_line(text), shortened(text), quoted(text.encode(errors="surrogatepass"))):
+        assert not any(steers(character) or character in "\t\n" for character in line)
+        assert len(line.splitlines()) <= 1
+        line.encode()
+
+
+def test_line_feeds_and_tabs_of_a_line_are_escaped() -> None:
+    assert shown_line("a\tb\nc\x1b") == "a\\tb\\nc\\x1b"
+
+
+@given(st.text())
+def test_json_stays_the_same_value(text: str) -> None:
+    line = shown_json(json.dumps(text, ensure_ascii=False))
+    assert json.loads(line) == text
+    assert not any(steers(character) for character in line)
+
+
+def test_long_texts_are_shortened() -> None:
+    assert shortened("x" * 60) == "x" * 60
+    assert shortened("x" * 61) == "x" * 60 + "…"
+    assert quoted(b"a\xff\n" + b"x" * 100) == '"a\\xff\\n' + "x" * 54 + '…"(103)'
