@@ -30,7 +30,9 @@ WITHOUT_SOURCE = {
     "journal/test_collect_secrets.py": "the collector and its log together: nothing secret where others read",
     "reactivestreams/test_mini.py": "all that is said, as a reader understands it who knows the page alone",
     "reactivestreams/test_sockets.py": "the protocol on real links, below all that stands above a session",
+    "river/test_oversized.py": "all parts of a session: messages that one side does not take for their size",
     "schema/test_codegen_served.py": "generated clients, against the services that their schemas came from",
+    "test_states.py": "tools/states.py and the page that it writes",
     "transports/test_every.py": "all transports: what each must carry",
 }
 # Folders of tests that go across the layers.

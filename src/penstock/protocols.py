@@ -238,7 +238,7 @@ _SPECS: Final = {
         ),
         ProtocolSpec(
             name="river",
-            client="river.session:client",
+            client="river.connect:client",
             detectors="river.accept:detectors",
             version="river-2.0",
             dump="wire.river.dump:RiverDump",

@@ -41,8 +41,10 @@ class Session(Protocol):
     events. The verbs raise :exc:`~penstock.LocalError` when they are misused.
     """
 
-    link_wanted: bool
-    """Whether the session has use for a link: the driver closes the link, or opens one, accordingly."""
+    @property
+    @abstractmethod
+    def link_wanted(self) -> bool:
+        """Whether the session has use for a link: the driver closes the link, or opens one, accordingly."""
 
     @property
     @abstractmethod

@@ -14,6 +14,7 @@ from penstock.events import Event
 from penstock.kinds import Kind
 from penstock.payload import Payload
 from penstock.river.accept import RiverDetector
+from penstock.river.connect import new_client
 from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.river.sessions import Sessions
@@ -146,7 +147,7 @@ class Duo:
         self.now = 1000.0
         self.server_settings = Settings(**server)
         self.sessions: Sessions[RiverSession] = Sessions(100)
-        self.client = RiverSession.client(
+        self.client = new_client(
             Settings(**(server if client is None else client)), Identity(codec, "client-1"), b"", RANDOM
         )
         self.server: Any = None
@@ -245,6 +246,21 @@ class Duo:
         return Payload(encode_value(value, self.codec))
 
 
+def client(settings: Settings | None = None) -> RiverSession:
+    """Return a client that waits for the answer to its handshake."""
+    session = new_client(settings or Settings(), Identity("json", "client-1"), b'{"token": 1}', RANDOM)
+    session.link_up(0.0)
+    return session
+
+
+def answer(session: RiverSession, status: object, **fields: object) -> list[object]:
+    """Answer the handshake of `session`; return what happened."""
+    message = {"id": "m", "from": "SERVER", "to": "client-1", "seq": 0, "ack": 0, "streamId": "x", "controlFlags": 0}
+    body = {"payload": {"type": "HANDSHAKE_RESP", "status": status}}
+    session.receive(framed(encode_value(message | body | fields, "json")), 0.0)
+    return list(session.take_events())
+
+
 def split(output: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the messages in some output, each with its length."""
     found = deframer(1 << 24)
@@ -274,7 +290,9 @@ __all__ = [
     "RANDOM",
     "Duo",
     "Raw",
+    "answer",
     "body_of",
+    "client",
     "is_greeting",
     "messages",
     "msgspec",

@@ -9,9 +9,9 @@ from penstock.checkpoints import dissect, join, split
 from penstock.errors import LocalError, ResumeRejected
 from penstock.kinds import Kind
 from penstock.river.checkpoint import RESERVED, decode_checkpoint
+from penstock.river.connect import new_client, restored_client
 from penstock.river.identity import Identity
 from penstock.river.link import HANG_UPS
-from penstock.river.session import RiverSession
 from penstock.settings import Settings
 from penstock.wire.river.codec import ACK
 from penstock.wire.river.values import decode_value
@@ -38,7 +38,7 @@ def kill(duo: Duo, checkpoint: bytes | None, codec: str = "json") -> None:
     """Put another process in the place of the client; its link is lost."""
     assert checkpoint is not None
     duo.client.take_output()
-    duo.client = RiverSession.restore(Settings(), Identity(codec), b"", AGAIN, checkpoint, duo.client.secret)
+    duo.client = restored_client(Settings(), Identity(codec), b"", AGAIN, checkpoint, duo.client.secret)
     duo.client_events.clear()
     duo.cut()
 
@@ -130,12 +130,12 @@ def test_no_more_is_said_than_a_checkpoint_has_reserved() -> None:
     assert kept.reserved == RESERVED + 60
     end = kept.seq + kept.reserved
     for _ in range(2 * kept.reserved):
-        duo.server._beat()
+        duo.server._outbound.send_heartbeat()
         duo.drive()
     assert duo.client.sequence.seq == duo.server.sequence.ack == end
     # Another checkpoint, another reserve.
     committed(duo, ours)
-    duo.server._beat()
+    duo.server._outbound.send_heartbeat()
     duo.drive()
     assert duo.client.sequence.seq == duo.server.sequence.ack == end + 2
 
@@ -148,7 +148,7 @@ def test_a_process_that_took_over_says_nothing_of_its_own_before_it_has_a_checkp
         kill(duo, checkpoint)
         duo.link()
         for _ in range(5):
-            duo.server._beat()
+            duo.server._outbound.send_heartbeat()
             duo.drive()
         assert duo.server.sequence.ack == duo.client.sequence.seq
         assert not duo.of("client", "Closed")
@@ -163,7 +163,7 @@ def test_whoever_went_on_behind_the_checkpoint_is_found_out() -> None:
         duo.drive()
     kill(duo, checkpoint)
     duo.link()
-    duo.server._beat()
+    duo.server._outbound.send_heartbeat()
     duo.drive()
     error = duo.of("client", "Closed")[0].error
     assert isinstance(error, ResumeRejected) and "more than was reserved" in str(error)
@@ -233,7 +233,7 @@ def test_requests_are_in_the_private_part_until_they_are_acknowledged(codec: str
     bring(duo, theirs, 0)
     duo.cut()
     duo.client.open(Kind.CALL, "demo.add", duo.payload({"password": "hidden"}), 1)
-    duo.client._beat()
+    duo.client._outbound.send_heartbeat()
     checkpoint = duo.client.checkpoint(ours, 0)
     assert checkpoint is not None
     public, private = split(checkpoint)
@@ -272,7 +272,7 @@ def test_what_a_client_says_of_itself_is_in_no_public_part() -> None:
     said = msgspec.json.encode({"token": "hidden"})
     duo = Duo()
     duo.cut()
-    duo.client = client = RiverSession.client(Settings(), Identity(), said, AGAIN)
+    duo.client = client = new_client(Settings(), Identity(), said, AGAIN)
     duo.link()
     ours = client.open(Kind.STREAM, "demo.count", duo.payload({}), 1)
     duo.drive()
@@ -289,7 +289,7 @@ def test_what_fills_reserved_numbers_is_acknowledgements_alone() -> None:
     duo, ours, theirs = opened()
     bring(duo, theirs, 0)
     checkpoint = committed(duo, ours)
-    session = RiverSession.restore(Settings(), Identity(), b"", AGAIN, checkpoint, duo.client.secret)
+    session = restored_client(Settings(), Identity(), b"", AGAIN, checkpoint, duo.client.secret)
     filled = messages(session.sequence.unacked)
     said = [message for message in filled if message.seq >= decode_checkpoint(checkpoint, "json").seq]
     assert len(said) == RESERVED + 60
@@ -301,7 +301,7 @@ def test_what_fills_reserved_numbers_is_acknowledgements_alone() -> None:
 def test_a_session_that_nobody_answered_is_not_gone_on_with() -> None:
     duo = Duo()
     duo.cut()
-    duo.client = RiverSession.client(Settings(), Identity(), b"", RANDOM)
+    duo.client = new_client(Settings(), Identity(), b"", RANDOM)
     ours = duo.client.open(Kind.STREAM, "demo.count", duo.payload({}), 1)
     with pytest.raises(ResumeRejected, match="had not answered yet"):
         kill(duo, duo.client.checkpoint(ours, 0))

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 import pytest
-from msgspec import Raw
 
-from penstock.errors import SetupRejected
+from penstock.errors import FrameError, LinkLost, ProtocolError, ResumeRejected, SetupRejected
+from penstock.events import Closed, Established, Unlinked
+from penstock.kinds import Kind
+from penstock.payload import Payload
 from penstock.river import handshake
 from penstock.river.handshake import ExpectedState, HandshakeRequest, HandshakeResponse, check_state, code_of
 from penstock.river.sequence import Sequence
+from penstock.settings import Settings
 from penstock.wire.river.codec import CODECS
+from tests.river.peers import Raw, answer, body_of, client, messages
+
+ADD = {"serviceName": "demo", "procedureName": "add"}
+ANSWER = {"type": "REHANDSHAKE_RESP", "metadata": {"token": "new"}}
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -17,9 +24,9 @@ def test_what_a_client_says_is_read(codec: str) -> None:
     sequence.sent(b"a")
     sequence.ack = 7
     asked = known.value(handshake.request("s", sequence, known.close, known), HandshakeRequest)
-    assert (asked.protocol_version, asked.session_id, asked.said) == ("v2.0", "s", known.close)
+    assert (asked.protocol_version, asked.session_id, asked.metadata_body) == ("v2.0", "s", known.close)
     assert (asked.expected_session_state.next_expected_seq, asked.expected_session_state.next_sent_seq) == (7, 0)
-    assert known.value(handshake.request("s", sequence, b"", known), HandshakeRequest).said == b""
+    assert known.value(handshake.request("s", sequence, b"", known), HandshakeRequest).metadata_body == b""
     good = known.value(handshake.response(known, "s"), HandshakeResponse).status
     assert good.ok and good.session_id == "s"
     bad = known.value(handshake.response(known, "", "r", "C"), HandshakeResponse).status
@@ -49,9 +56,141 @@ def test_codes_of_others_are_not_said() -> None:
     assert code_of(SetupRejected("", "SECRET")) == code_of(SetupRejected("", 3)) == "REJECTED_BY_CUSTOM_HANDLER"
 
 
-def test_a_server_may_ask_again() -> None:
-    known = CODECS["json"]
-    assert handshake.is_rehandshake(known, Raw(b'{"type":"REHANDSHAKE_REQ"}'))
-    for body in (b'{"type":"ACK"}', b"5", b'{"ok":true,"payload":1}'):
-        assert not handshake.is_rehandshake(known, Raw(body))
-    assert handshake.rehandshake(b"", known) == b'{"type":"REHANDSHAKE_RESP"}'
+@pytest.fixture(params=["json", "msgpack"])
+def raw(request: pytest.FixtureRequest) -> Raw:
+    raw = Raw(request.param)
+    raw.shake(metadata={"token": "old"})
+    raw.events.clear()
+    return raw
+
+
+def test_a_server_asks_and_is_told(raw: Raw) -> None:
+    raw.session.rehandshake(raw.now)
+    (asked,) = raw.said()
+    # As the reference sends it: a message like any other.
+    assert (asked.stream_id, asked.control_flags, asked.seq) == ("rehandshake", 0, 1)
+    assert body_of(asked, raw.codec) == {"type": "REHANDSHAKE_REQ"}
+    raw.session.rehandshake(raw.now)
+    assert raw.said() == []
+    assert raw.say("rehandshake", 0, ANSWER, ack=1) == []
+    (established,) = raw.events
+    assert isinstance(established, Established) and b"new" in established.payload.data
+    # It was asked once, and is over.
+    raw.session.handle_timer(raw.now + 1.0)
+    raw.said()
+    assert not any(isinstance(event, Closed) for event in raw.events)
+    (refused,) = raw.say("rehandshake", 0, ANSWER, ack=1)
+    assert body_of(refused, raw.codec)["payload"]["code"] == "INVALID_REQUEST"
+
+
+def test_who_does_not_answer_loses_the_session(raw: Raw) -> None:
+    raw.session.rehandshake(raw.now)
+    raw.say("a", 10, {}, **ADD)
+    raw.session.handle_timer(raw.now + raw.settings.handshake_timeout)
+    raw.said()
+    closed = raw.events[-1]
+    assert isinstance(closed, Closed) and isinstance(closed.error, LinkLost)
+    assert len(raw.sessions) == 0
+
+
+@pytest.mark.parametrize("payload", [{}, {"type": "REHANDSHAKE_REQ"}, {"type": "CLOSE"}, None, [1]])
+def test_what_is_no_answer_ends_the_session(raw: Raw, payload: object) -> None:
+    raw.session.rehandshake(raw.now)
+    raw.say("rehandshake", 0, payload)
+    closed = raw.events[-1]
+    assert isinstance(closed, Closed) and isinstance(closed.error, ProtocolError)
+
+
+def test_an_answer_may_have_no_metadata(raw: Raw) -> None:
+    raw.session.rehandshake(raw.now)
+    raw.say("rehandshake", 0, {"type": "REHANDSHAKE_RESP"})
+    assert raw.events[-1].payload.data == b""  # type: ignore[attr-defined]
+
+
+def test_who_is_refused_then_is_told_nothing(raw: Raw) -> None:
+    raw.session.rehandshake(raw.now)
+    raw.say("rehandshake", 0, ANSWER)
+    raw.said()
+    raw.session.close(raw.now, SetupRejected("no"))
+    assert raw.said() == [] and len(raw.sessions) == 0
+
+
+def test_who_comes_back_says_it_anyhow(raw: Raw) -> None:
+    raw.session.rehandshake(raw.now)
+    raw.said()
+    raw.session.link_down(raw.now, None)
+    raw.session.rehandshake(raw.now)
+    assert raw.session.take_output() == []
+    session = raw.session
+    raw.link()
+    answer, *_ = raw.shake(metadata={"token": "new"})
+    assert raw.session is session and body_of(answer, raw.codec)["status"]["ok"]
+    assert b"new" in raw.events[-1].payload.data  # type: ignore[attr-defined]
+    # And who is refused at that is told so.
+    raw.session.close(raw.now, SetupRejected("no"))
+    assert body_of(raw.said()[-1], raw.codec)["status"]["code"] == "REJECTED_BY_CUSTOM_HANDLER"
+
+
+def test_the_time_to_answer_is_a_setting() -> None:
+    raw = Raw(settings=Settings(handshake_timeout=0.5))
+    raw.shake()
+    raw.session.rehandshake(raw.now)
+    assert raw.session.next_timer() == raw.now + 0.5
+
+
+def test_a_client_says_nothing_before_it_is_answered() -> None:
+    session = client()
+    session.open(Kind.CALL, "demo.add", Payload(b"{}"), 1)
+    (handshake,) = messages(session.take_output())
+    assert body_of(handshake)["metadata"] == {"token": 1}
+    assert body_of(handshake)["expectedSessionState"] == {"nextExpectedSeq": 0, "nextSentSeq": 0}
+    (established,) = answer(session, {"ok": True, "sessionId": session.session_id})
+    assert isinstance(established, Established)
+    (call,) = messages(session.take_output())
+    assert (call.seq, call.service_name) == (0, "demo")
+    session.confirm()
+    assert isinstance(session.take_events()[0], Established)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "code"),
+    [
+        ({"ok": False, "reason": "r", "code": "SESSION_STATE_MISMATCH"}, ResumeRejected, "SESSION_STATE_MISMATCH"),
+        ({"ok": False, "reason": "r", "code": "MALFORMED_HANDSHAKE_META"}, SetupRejected, "MALFORMED_HANDSHAKE_META"),
+        ({"ok": False, "reason": "r"}, SetupRejected, None),
+        ({"ok": True, "sessionId": "another"}, ResumeRejected, None),
+        ({"ok": "yes"}, FrameError, None),
+    ],
+)
+def test_a_client_learns_why_it_is_refused(status: object, kind: type[Exception], code: str | None) -> None:
+    session = client()
+    number = session.open(Kind.CALL, "demo.add", Payload(b"{}"), 1)
+    failed, closed = answer(session, status)
+    assert failed.stream_id == number and type(failed.error) is kind  # type: ignore[attr-defined]
+    assert type(closed.error) is kind and closed.error.code == code  # type: ignore[attr-defined]
+    assert not session.link_wanted
+
+
+@pytest.mark.parametrize("payload", [{"status": {"ok": True, "sessionId": "s"}}, {"type": "ACK"}, None])
+def test_what_is_no_answer_to_a_handshake_is_refused(payload: object) -> None:
+    session = client()
+    (closed,) = answer(session, None, payload=payload)
+    assert isinstance(closed.error, FrameError)  # type: ignore[attr-defined]
+
+
+def test_an_answer_from_somebody_else_is_refused() -> None:
+    session = client()
+    (_,) = answer(session, {"ok": True, "sessionId": session.session_id}, **{"from": "OTHER"})
+    assert not session.link_wanted
+
+
+def test_a_handshake_that_is_not_answered_is_tried_again() -> None:
+    session = client()
+    session.handle_timer(1.0)
+    (unlinked,) = session.take_events()
+    assert isinstance(unlinked, Unlinked) and isinstance(unlinked.error, LinkLost)
+    session.link_down(1.0, None)
+    assert session.link_wanted and session.next_timer() == 6.0
+    session.take_output()
+    session.link_up(2.0)
+    assert body_of(messages(session.take_output())[0])["type"] == "HANDSHAKE_REQ"

@@ -153,7 +153,7 @@ def duo_with(kind: Kind) -> tuple[Duo, int, Any]:
 def test_what_nobody_waits_for_is_dropped() -> None:
     duo, number, server = duo_with(Kind.CALL)
     duo.client.cancel(number)
-    server._post(b'"unheard of"', 0, b'{"ok":true,"payload":1}')
+    server._outbound.send_message(b'"unheard of"', 0, b'{"ok":true,"payload":1}')
     duo.drive()
     assert not duo.of("client", "ItemReceived") and not duo.of("client", "Closed")
 
@@ -161,7 +161,7 @@ def test_what_nobody_waits_for_is_dropped() -> None:
 @pytest.mark.parametrize("body", [b"1", b"{}", b'{"ok":1,"payload":1}', b'{"ok":true}'])
 def test_an_answer_that_is_no_result_fails_the_stream(body: bytes) -> None:
     duo, number, server = duo_with(Kind.CHANNEL)
-    server._post(duo.client._streams.get(number).encoded, 0, body)  # type: ignore[union-attr]
+    server._outbound.send_message(duo.client._streams.get(number).encoded, 0, body)  # type: ignore[union-attr]
     duo.drive()
     (failed,) = duo.of("client", "Failed")
     assert isinstance(failed.error, ProtocolError)
@@ -172,7 +172,7 @@ def test_an_error_among_items_ends_the_stream() -> None:
     duo, number, server = duo_with(Kind.STREAM)
     name = duo.client._streams.get(number).encoded  # type: ignore[union-attr]
     server.send(1, duo.payload(1))
-    server._post(name, 0, b'{"ok":false,"payload":{"code":"ODD","message":"m","extra":{"n":1}}}')
+    server._outbound.send_message(name, 0, b'{"ok":false,"payload":{"code":"ODD","message":"m","extra":{"n":1}}}')
     duo.drive()
     (failed,) = duo.of("client", "Failed")
     assert isinstance(failed.error, ApplicationError) and failed.error.code == "ODD"
@@ -191,8 +191,8 @@ def test_a_protocol_error_ends_both_halves() -> None:
 
 def test_metadata_is_said_again_when_it_is_asked_for() -> None:
     duo, _, server = duo_with(Kind.CALL)
-    duo.client._metadata = b'{"token":1}'
-    server._post(b'"rehandshake"', 0, b'{"type":"REHANDSHAKE_REQ"}')
+    duo.client._handshake._metadata = b'{"token":1}'
+    server._outbound.send_message(b'"rehandshake"', 0, b'{"type":"REHANDSHAKE_REQ"}')
     duo.linked = False
     duo.client.take_output()
     (request,) = server.take_output()

@@ -5,18 +5,18 @@ import re
 
 import pytest
 
-from penstock.errors import FrameError, LinkLost, ProtocolError, ResumeRejected, SetupRejected, UnsupportedKind
+from penstock.errors import LinkLost, ProtocolError, UnsupportedKind
 from penstock.events import Closed, Established, Event, Requested, Unlinked
 from penstock.kinds import Kind
 from penstock.payload import Payload
+from penstock.river.connect import new_client
 from penstock.river.identity import Identity
 from penstock.river.link import HANG_UPS
-from penstock.river.session import RiverSession
 from penstock.settings import Settings
 from penstock.wire.framing import framed
 from penstock.wire.river.message import Message
 from penstock.wire.river.values import encode_value
-from tests.river.peers import RANDOM, Duo, Raw, body_of, messages
+from tests.river.peers import RANDOM, Duo, Raw, answer, body_of, client, messages
 
 ADD = {"serviceName": "demo", "procedureName": "add"}
 
@@ -119,77 +119,6 @@ def test_a_server_that_hears_nothing_gives_the_link_up(raw: Raw) -> None:
     assert raw.now >= end + 5.0
 
 
-def client(settings: Settings | None = None) -> RiverSession:
-    session = RiverSession.client(settings or Settings(), Identity("json", "client-1"), b'{"token": 1}', RANDOM)
-    session.link_up(0.0)
-    return session
-
-
-def answer(session: RiverSession, status: object, **fields: object) -> list[object]:
-    message = {"id": "m", "from": "SERVER", "to": "client-1", "seq": 0, "ack": 0, "streamId": "x", "controlFlags": 0}
-    body = {"payload": {"type": "HANDSHAKE_RESP", "status": status}}
-    session.receive(framed(encode_value(message | body | fields, "json")), 0.0)
-    return list(session.take_events())
-
-
-def test_a_client_says_nothing_before_it_is_answered() -> None:
-    session = client()
-    session.open(Kind.CALL, "demo.add", Payload(b"{}"), 1)
-    (handshake,) = messages(session.take_output())
-    assert body_of(handshake)["metadata"] == {"token": 1}
-    assert body_of(handshake)["expectedSessionState"] == {"nextExpectedSeq": 0, "nextSentSeq": 0}
-    (established,) = answer(session, {"ok": True, "sessionId": session.session_id})
-    assert isinstance(established, Established)
-    (call,) = messages(session.take_output())
-    assert (call.seq, call.service_name) == (0, "demo")
-    session.confirm()
-    assert isinstance(session.take_events()[0], Established)
-
-
-@pytest.mark.parametrize(
-    ("status", "kind", "code"),
-    [
-        ({"ok": False, "reason": "r", "code": "SESSION_STATE_MISMATCH"}, ResumeRejected, "SESSION_STATE_MISMATCH"),
-        ({"ok": False, "reason": "r", "code": "MALFORMED_HANDSHAKE_META"}, SetupRejected, "MALFORMED_HANDSHAKE_META"),
-        ({"ok": False, "reason": "r"}, SetupRejected, None),
-        ({"ok": True, "sessionId": "another"}, ResumeRejected, None),
-        ({"ok": "yes"}, FrameError, None),
-    ],
-)
-def test_a_client_learns_why_it_is_refused(status: object, kind: type[Exception], code: str | None) -> None:
-    session = client()
-    number = session.open(Kind.CALL, "demo.add", Payload(b"{}"), 1)
-    failed, closed = answer(session, status)
-    assert failed.stream_id == number and type(failed.error) is kind  # type: ignore[attr-defined]
-    assert type(closed.error) is kind and closed.error.code == code  # type: ignore[attr-defined]
-    assert not session.link_wanted
-
-
-@pytest.mark.parametrize("payload", [{"status": {"ok": True, "sessionId": "s"}}, {"type": "ACK"}, None])
-def test_what_is_no_answer_to_a_handshake_is_refused(payload: object) -> None:
-    session = client()
-    (closed,) = answer(session, None, payload=payload)
-    assert isinstance(closed.error, FrameError)  # type: ignore[attr-defined]
-
-
-def test_an_answer_from_somebody_else_is_refused() -> None:
-    session = client()
-    (_,) = answer(session, {"ok": True, "sessionId": session.session_id}, **{"from": "OTHER"})
-    assert not session.link_wanted
-
-
-def test_a_handshake_that_is_not_answered_is_tried_again() -> None:
-    session = client()
-    session.handle_timer(1.0)
-    (unlinked,) = session.take_events()
-    assert isinstance(unlinked, Unlinked) and isinstance(unlinked.error, LinkLost)
-    session.link_down(1.0, None)
-    assert session.link_wanted and session.next_timer() == 6.0
-    session.take_output()
-    session.link_up(2.0)
-    assert body_of(messages(session.take_output())[0])["type"] == "HANDSHAKE_REQ"
-
-
 def test_what_was_sent_is_sent_again_byte_for_byte() -> None:
     duo = Duo()
     duo.linked = False
@@ -220,7 +149,7 @@ def test_servers_open_nothing() -> None:
 
 
 def test_a_server_that_hangs_up_on_every_first_handshake_is_not_asked_again() -> None:
-    client = RiverSession.client(Settings(), Identity(), b"", RANDOM)
+    client = new_client(Settings(), Identity(), b"", RANDOM)
     for attempt in range(HANG_UPS):
         assert client.link_wanted
         client.link_up(attempt)

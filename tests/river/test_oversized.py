@@ -6,7 +6,7 @@ import pytest
 
 from penstock.errors import Invalid, LimitExceeded, LinkLost, LocalError, SetupRejected
 from penstock.kinds import Kind
-from penstock.river.oversized import TOO_BIG
+from penstock.river.link import TOO_BIG
 from penstock.wire.framing import framed
 from penstock.wire.river.codec import PREFIX_BYTES
 from tests.river.peers import Duo, shaken

@@ -17,11 +17,8 @@ from penstock.errors import (
 )
 from penstock.kinds import Kind
 from penstock.payload import Payload, PayloadRun
-from penstock.river.identity import Identity
-from penstock.river.session import RiverSession
-from penstock.settings import Settings
 from penstock.wire.river.codec import CANCEL, CLOSE
-from tests.river.peers import RANDOM, Duo, Raw, body_of, messages
+from tests.river.peers import Duo, Raw, body_of, messages
 
 
 def test_what_river_does_not_have() -> None:
@@ -155,7 +152,7 @@ def test_a_handler_that_wants_no_more_says_nothing() -> None:
     duo.server.cancel(1)
     duo.client.send(number, duo.payload(2))
     duo.drive()
-    assert duo.server._held_bytes == 0 and not duo.of("server", "ItemReceived")
+    assert duo.server._inbound.held_bytes == 0 and not duo.of("server", "ItemReceived")
     duo.server.complete(1)
     duo.drive()
     assert duo.server.open_streams == 0 and duo.of("client", "Completed")
@@ -189,15 +186,6 @@ def test_closing_at_once_fails_what_is_open() -> None:
     duo.client.close(duo.now, LocalError("enough"))
     duo.listen()
     assert duo.of("client", "Failed")[0].stream_id == number
-
-
-def test_a_client_needs_randomness_and_metadata_that_can_travel() -> None:
-    with pytest.raises(LocalError, match="random"):
-        RiverSession.client(Settings(), Identity(), b"", b"x")
-    with pytest.raises(LocalError, match="json"):
-        RiverSession.client(Settings(), Identity(), b"{", RANDOM)
-    made = [RiverSession.client(Settings(), Identity(), b"", bytes([each]) * 16) for each in (1, 2)]
-    assert made[0].session_id != made[1].session_id and made[0].us != made[1].us
 
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])

@@ -30,7 +30,7 @@ class Kept(Raw):
         self.link()
 
     def link(self) -> None:
-        self.acceptor = RiverDetector(self.settings, self.identity, self.sessions, StoredRiverSession.server)
+        self.acceptor = RiverDetector(self.settings, self.identity, self.sessions, StoredRiverSession)
         self.acceptor.link_up(self.now)
         self.session = None
 

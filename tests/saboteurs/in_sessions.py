@@ -9,7 +9,7 @@ from typing import Any
 from penstock.core.replay import Replay
 from penstock.core.timers import Timer
 from penstock.river import link as river_links
-from penstock.river.checkpoint import Checkpoints
+from penstock.river import session as river_session
 from penstock.river.sequence import Sequence as Numbers
 from penstock.rsocket import session
 from penstock.rsocket.keepalive import Keepalive
@@ -24,15 +24,15 @@ Sabotage = AbstractContextManager[object]
 
 
 def river_hears_whole_messages() -> Sabotage:
-    real = river_links.Links.receive
+    real = river_links.Link.receive
 
     def receive(self: Any, data: bytes, now: float) -> None:
-        heard, count = self._heard, self._sequence.ack
+        received_at, count = self._last_received_at, self._sequence.ack
         real(self, data, now)
         if self._sequence.ack == count:
-            self._heard = heard
+            self._last_received_at = received_at
 
-    return replaced((river_links.Links, "receive", receive))
+    return replaced((river_links.Link, "receive", receive))
 
 
 def rsocket_output_is_no_life() -> Sabotage:
@@ -51,15 +51,15 @@ def silence_is_endured() -> Sabotage:
 
 
 def resent_for_ever() -> Sabotage:
-    return replaced((river_links.Links, "_worn_out", lambda self: False))
+    return replaced((river_links.Link, "_end_if_worn_out", lambda self: None))
 
 
 def river_takes_twice() -> Sabotage:
     edit = (
         "        # River, Transparent reconnections: it was taken already.\n",
-        "        if not message.control_flags:\n            self._stream_message(message)\n",
+        "        if not message.control_flags:\n            self._inbound.receive(message)\n",
     )
-    return edited(river_links.Links, "_message", edit)
+    return edited(river_links.Link, "_receive_message", edit)
 
 
 def river_confirms_what_has_come() -> Sabotage:
@@ -67,13 +67,13 @@ def river_confirms_what_has_come() -> Sabotage:
 
 
 def river_ignores_what_streams_hold() -> Sabotage:
-    edit = "covered = min([state.heard for state in streams], default=sequence.ack)", "covered = sequence.ack"
-    return edited(Checkpoints, "checkpoint", edit)
+    edit = "covered = min([state.seen_until for state in states], default=sequence.ack)", "covered = sequence.ack"
+    return edited(river_session, "take", edit)
 
 
 def river_reserves_nothing() -> Sabotage:
-    edit = "    for _ in range(checkpoint.reserved):\n        self._beat()\n", ""
-    return edited(Checkpoints, "restore_from", edit)
+    edit = "    for _ in range(checkpoint.reserved):\n        outbound.send_heartbeat()\n", ""
+    return edited(river_session, "restore", edit)
 
 
 def rsocket_position_counts_prefixes() -> Sabotage:
@@ -106,9 +106,8 @@ def half_a_frame_survives() -> Sabotage:
 
 
 def half_a_message_survives() -> Sabotage:
-    return edited(
-        river_links.Links, "_suspend", ("    self._deframer = deframer(self._max_frame_bytes, pass_over=True)\n", "")
-    )
+    edit = "    self._deframer = deframer(self._settings.max_frame_bytes, pass_over=True)\n", ""
+    return edited(river_links.Link, "_suspend", edit)
 
 
 def reported_what_has_come() -> Sabotage:

@@ -10,6 +10,7 @@ from penstock.errors import ApplicationError, ProtocolError, ResumeRejected
 from penstock.kinds import Kind
 from penstock.payload import Payload
 from penstock.river.accept import RiverDetector
+from penstock.river.connect import new_client
 from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.river.sessions import Sessions
@@ -39,7 +40,7 @@ class Beginning:
         self.last = False
         self.end: Any = None
         self.asked = 0
-        self.client: Any = RiverSession.client(Settings(), Identity(codec), b"", RANDOM)
+        self.client: Any = new_client(Settings(), Identity(codec), b"", RANDOM)
         self.serve()
         self.link()
         if not late:

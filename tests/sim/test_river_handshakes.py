@@ -33,7 +33,7 @@ def answered(codec: str = "json") -> Raw:
     raw.session.fail(1, KeyError())
     raw.say("b", 10, {}, ack=2, **ADD)
     for _ in range(2):
-        raw.session._post(raw.session._codec.encoded("more"), 0, raw.session._codec.null)
+        raw.session._outbound.send_message(raw.session._codec.encoded("more"), 0, raw.session._codec.null)
     raw.said()
     sequence = raw.session.sequence
     assert (sequence.ack, sequence.first, sequence.seq) == (2, 2, 4)

@@ -15,6 +15,7 @@ from penstock.events import Canceled, Closed, Completed, Event, Failed, ItemRece
 from penstock.kinds import Kind
 from penstock.payload import Payload
 from penstock.river.accept import RiverDetector
+from penstock.river.connect import new_client
 from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.river.sessions import Sessions
@@ -76,7 +77,7 @@ class Machine(RuleBasedStateMachine):
         self.codec = codec
         self.limits = Settings(session_grace=1e6, max_unacked=400)
         self.known: Sessions[RiverSession] = Sessions(10)
-        client = RiverSession.client(self.limits, Identity(codec, "client-1"), b"", RANDOM)
+        client = new_client(self.limits, Identity(codec, "client-1"), b"", RANDOM)
         self.sessions: dict[str, Any] = {"client": client, "server": None}
         self.acceptor: RiverDetector | None = None
         self.now = 0.0
@@ -319,7 +320,7 @@ class Machine(RuleBasedStateMachine):
                 assert call.deaf or (ours.received == ours.sent and ours.ended == call.kind.sends_items * 1)
         for session in self.sessions.values():
             assert session.open_streams == 0
-            assert session._held_bytes == 0
+            assert session._inbound.held_bytes == 0
         client, server = (self.sessions[side].sequence for side in SIDES)
         assert (client.seq, server.seq) == (server.ack, client.ack)
 

@@ -13,10 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock import protocols as dialects
+from penstock.core import write_ahead
 from penstock.errors import Canceled, ProtocolError
 from penstock.kinds import Kind
 from penstock.payload import Payload
-from penstock.river import stored
 from penstock.river.link import HANG_UPS
 from penstock.settings import Settings
 from penstock.wire.river.values import decode_value, encode_value
@@ -137,7 +137,7 @@ class World:
     def beat(self) -> None:
         """Let the server send a heartbeat."""
         if self.server is not None and self.up:
-            self.safely(self.server._beat)
+            self.safely(self.server._outbound.send_heartbeat)
 
     def output(self) -> bytes:
         data = b"".join(self.server.take_output())
@@ -330,7 +330,7 @@ def test_whatever_happens_nothing_is_lost_repeated_or_begun_twice(actions: Any, 
     with pytest.MonkeyPatch.context() as patch:
         if small:
             # Every log is rewritten all the time.
-            patch.setattr(stored, "REWRITE_BYTES", -(1 << 20))
+            patch.setattr(write_ahead, "REWRITE_BYTES", -(1 << 20))
         for action, *arguments in actions:
             if action in ("die", "cut", "kill") and not world.patient:
                 continue

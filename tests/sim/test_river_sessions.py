@@ -285,8 +285,8 @@ def test_a_peer_that_acknowledges_nothing_is_given_up() -> None:
         # What cannot wait: an answer, here a cancellation.
         late = world.client.open(Kind.CALL, "demo.add", Payload(), 1) if world.client.sequence.room else 0
         world.client.cancel(late)
-        world.client._beat()
-        world.client._beat()
+        world.client._outbound.send_heartbeat()
+        world.client._outbound.send_heartbeat()
         world.listen()
         if world.of("client", "Closed"):
             break

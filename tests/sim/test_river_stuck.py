@@ -72,7 +72,7 @@ async def test_a_consumer_that_takes_nothing_for_long_holds_little_and_loses_not
                     [driver] = drivers
                     await until(lambda: driver.session.full)
                     await turns(200)
-                    assert driver.session._held_bytes < LITTLE.max_held_bytes + READ
+                    assert driver.session._inbound.held_bytes < LITTLE.max_held_bytes + READ
                     assert [item.data async for item in stuck] == [b'{"i":%d}' % at for at in range(20_000)]
                 await others_work(peer)
 
@@ -91,7 +91,7 @@ async def test_a_handler_that_takes_nothing_for_long_stops_its_own_session_alone
             async with penstock.connect(server.urls[0], settings=LITTLE) as another:
                 await others_work(another)
             await turns(50)
-            assert not waiting.done() and theirs._held_bytes < LITTLE.max_held_bytes + READ
+            assert not waiting.done() and theirs._inbound.held_bytes < LITTLE.max_held_bytes + READ
             go.set()
             assert (await upload).data == b"20000"
             assert (await waiting).data == b'{"sum":3}'

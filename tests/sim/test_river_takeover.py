@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from penstock.kinds import Kind
+from penstock.river.connect import restored_client
 from penstock.river.identity import Identity
-from penstock.river.session import RiverSession
 from penstock.settings import Settings
 from penstock.wire.river.values import decode_value
 from tests.river.peers import Duo
@@ -96,7 +96,7 @@ class Process(Duo):
         self.client.take_output()
         random = b"process %8d" % self.processes
         secret = self.client.secret
-        self.client = RiverSession.restore(Settings(), Identity(self.codec), b"", random, self.checkpoint, secret)
+        self.client = restored_client(Settings(), Identity(self.codec), b"", random, self.checkpoint, secret)
         self.client_events.clear()
         self.cut()
         self.link()

@@ -14,10 +14,10 @@ from penstock.errors import ApplicationError, Canceled, Invalid, ProtocolError, 
 from penstock.kinds import Kind
 from penstock.payload import Payload
 from penstock.river.accept import RiverDetector
-from penstock.river.connection import CLOSED, DOWN
 from penstock.river.identity import Identity
 from penstock.river.session import RiverSession
 from penstock.river.sessions import Sessions
+from penstock.river.states import CLOSED, DOWN
 from penstock.settings import Settings
 from penstock.wire.framing import framed
 from penstock.wire.river.codec import CODECS, PREFIX_BYTES
@@ -231,7 +231,7 @@ class Server(Replay):
 
     def closed(self, event: Any, rest: list[Any]) -> None:
         if self.session is not None and "code 1000" in event["note"] and "BLACKHOLED" not in str(rest):
-            by_rule = self.session._link == DOWN or self.session._state == CLOSED
+            by_rule = self.session._link.state == DOWN or self.session._state == CLOSED
             assert by_rule or self.record["scenario"][:2] in ("24", "25", "28", "29", "56")
         super().closed(event, rest)
 

@@ -98,7 +98,7 @@ def test_callers_learn_that_their_peer_was_given_up() -> None:
     duo.drive()
     duo.linked = False
     while duo.client.open_streams:
-        duo.client._post(b'"more"', 0, b"{}")
+        duo.client._outbound.send_message(b'"more"', 0, b"{}")
     duo.listen()
     (failed,) = duo.of("client", "Failed")
     assert failed.stream_id == number and failed.error.code == "UNEXPECTED_DISCONNECT"

@@ -11,7 +11,7 @@ from ..wire.framing import deframer, framed
 from ..wire.river.codec import codec_of
 from ..wire.river.message import Message
 from .handshake import MALFORMED, MISMATCH, check_state, code_of, decode_request, response
-from .identity import SERVER, Identity
+from .identity import SERVER, Identity, tag_of
 from .session import RiverSession
 from .sessions import Sessions
 
@@ -25,7 +25,7 @@ class RiverDetector:
         settings: Limits and timeouts.
         identity: The codec, and the server's id.
         sessions: The server's.
-        begin: Makes a session.
+        session_class: The class of the sessions that begin here.
 
     """
 
@@ -34,9 +34,9 @@ class RiverDetector:
         settings: Settings,
         identity: Identity,
         sessions: Sessions[RiverSession],
-        begin: Callable[..., RiverSession] = RiverSession.server,
+        session_class: type[RiverSession] = RiverSession,
     ) -> None:
-        self._begin = begin
+        self._session_class = session_class
         self._settings = settings
         self._codec = codec_of(identity.codec)
         self._name = identity.server
@@ -89,7 +89,7 @@ class RiverDetector:
         sessions = self._sessions
         known = sessions.get(asked.session_id, message.from_, self.identity)
         if known is not None and known.us == message.to:
-            known.come_back(asked, now)
+            known.resume(asked, now)
             return known
         if known is not None:
             known.decline()
@@ -100,7 +100,12 @@ class RiverDetector:
         if sessions.full:
             raise SetupRejected.full(f"{self._settings.all_sessions} sessions are open", MISMATCH)
         us = message.to or self._name or SERVER
-        return self._begin(self._settings, self._codec.name, us, message.from_, asked, sessions, self.identity, now)
+        session_id = asked.session_id
+        tag = f"{tag_of(session_id)}-s"
+        session = self._session_class(self._settings, self._codec.name, False, us, message.from_, session_id, tag)
+        session.identity = self.identity
+        session.serve(asked, sessions, now)
+        return session
 
 
 def detectors(start: ServerStart) -> Callable[[], RiverDetector]:
@@ -113,4 +118,4 @@ def detectors(start: ServerStart) -> Callable[[], RiverDetector]:
     from .stored_sessions import StoredSessions
 
     stored = StoredSessions(settings, start.logs, identity.codec)
-    return lambda: RiverDetector(settings, identity, stored, StoredRiverSession.server)
+    return lambda: RiverDetector(settings, identity, stored, StoredRiverSession)

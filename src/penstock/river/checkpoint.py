@@ -4,9 +4,9 @@ River, Transparent reconnections, speaks of links that break, and not of process
 
 1. *What the server keeps.* A server forgets a message when it reads a number in `ack` that lies behind it. So from the
    first checkpoint on, all that we send acknowledges what the last committed checkpoint covers, and not what has come:
-   the server sends the rest again, to whoever shakes hands with `nextExpectedSeq` at that number. Items that came and
-   that nobody has asked for yet are not covered; where one stream holds some and another has gone on, `heard` tells
-   which of the messages that come twice each stream has seen.
+   the server sends the rest again, to a client whose handshake has `nextExpectedSeq` at that number. Items that came
+   and that nobody has requested yet are not covered. Where one stream holds some and another has gone on, `seen_until`
+   tells which of the messages that come twice each stream has seen.
 
 2. *What we say after the checkpoint.* The messages that it finds unacknowledged are part of it. Those that follow have
    numbers, too, and the next process cannot know how many of them the server has handled: a message with a number that
@@ -23,6 +23,7 @@ it gives the session up with :exc:`~penstock.ResumeRejected` rather than be misu
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
@@ -32,12 +33,11 @@ from ..checkpoints import before, compose, dissect
 from ..core.halves import OPEN
 from ..errors import LocalError, ResumeRejected
 from ..settings import Settings
-from ..wire.river.message import Message
-from .connection import CLOSED, OPENED, UP
-from .link import Links
+from .identity import Side
+from .outbound import Outbound
 from .streams import RiverStream
 
-__all__ = ["Checkpoint", "Checkpoints", "StreamState", "decode_checkpoint"]
+__all__ = ["Checkpoint", "Promise", "StreamState", "decode_checkpoint", "restore", "take"]
 
 VERSION: Final = 3
 """Version 1 held the session's id, too; in version 2 all was public."""
@@ -56,15 +56,15 @@ class StreamState(msgspec.Struct, array_like=True):
     inbound: int
     outbound: int
     granted: int
-    heard: int
+    seen_until: int
 
     @classmethod
     def of(cls, stream: RiverStream, ack: int) -> StreamState:
         """Return the state of `stream`, in a session that expects the message `ack` next."""
-        heard = stream.held_seqs[0] if stream.held_seqs else max(ack, stream.heard)
+        seen_until = stream.held_seqs[0] if stream.held_seqs else max(ack, stream.seen_until)
         # An end that is held comes again.
         inbound = OPEN if stream.held else stream.inbound
-        return cls(stream.number, stream.name, stream.kind, inbound, stream.outbound, stream.granted, heard)
+        return cls(stream.number, stream.name, stream.kind, inbound, stream.outbound, stream.granted, seen_until)
 
 
 class Checkpoint(msgspec.Struct):
@@ -101,7 +101,7 @@ def decode_checkpoint(data: bytes, codec: str) -> Checkpoint:
     """Return the checkpoint that `data` holds, of a session that speaks `codec`.
 
     Raises:
-        LocalError: It holds none, or one of a later version or another codec.
+        LocalError: It is not a checkpoint, or one of another version or codec.
 
     """
     public, private = dissect(data)
@@ -118,103 +118,87 @@ def decode_checkpoint(data: bytes, codec: str) -> Checkpoint:
     return checkpoint
 
 
-class Checkpoints(Links):
-    """A session with its links that may be taken over by another process."""
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a session owes to its last checkpoint, as soon as that is stored.
 
-    def checkpoint(self, stream_id: int, count: int) -> bytes | None:
-        """Return what a new process needs to go on; see :meth:`penstock.session.Session.checkpoint`.
+    Attributes:
+        covered: The number that the peer may be told then.
+        reserved: The number at which the session must not begin to speak by itself then.
+        stream_id: The stream of which more is requested.
+        count: How many items; 0: none.
 
-        Events that were not taken yet count as received: take them first, those that a `commit` brought as well. The
-        first checkpoint is None while anything is held that nobody has asked for: it may be acknowledged already.
-        """
-        sequence = self._sequence
-        early = sequence.covered < 0 and any(stream.held for stream in self._streams.all())
-        if not self._is_client or self._state != OPENED or early:
-            return None
-        reserved = _reserved(self._settings)
-        if sequence.covered < 0:
-            # There is no earlier one to go beyond. What comes from now on waits for the commit.
-            sequence.covered, sequence.reserved = sequence.ack, sequence.seq + reserved
-        streams = [StreamState.of(stream, sequence.ack) for stream in self._streams.all()]
-        covered = min([state.heard for state in streams], default=sequence.ack)
-        for state in streams:
-            # What `commit` will ask for.
-            state.granted += count if state.number == stream_id else 0
-        self._promised = covered, sequence.seq + reserved, stream_id, count
-        unacked = sequence.unacked
-        secrets = max(0, sequence.private - sequence.first)
-        public = Checkpoint(
-            version=VERSION,
-            codec=self._codec.name,
-            us=self.us,
-            peer=self.peer,
-            covered=covered,
-            seq=sequence.seq,
-            reserved=reserved,
-            unacked=unacked[secrets:],
-            streams=streams,
-        )
-        return compose(msgspec.msgpack.encode(public), sequence.first, unacked[:secrets])
+    """
 
-    def commit(self) -> None:
-        """What the last checkpoint covers is safe: tell the peer. See :meth:`penstock.session.Session.commit`."""
-        if self._promised is None or self._state == CLOSED:
-            return
-        sequence = self._sequence
-        before = sequence.covered
-        sequence.covered, sequence.reserved, stream_id, count = self._promised
-        self._promised = None
-        if count > 0:
-            self.request(stream_id, count)
-        if sequence.covered > before and self._link == UP:
-            self._echo()
+    covered: int
+    reserved: int
+    stream_id: int
+    count: int
 
-    def restore_from(self, checkpoint: Checkpoint) -> None:
-        """Take the state of `checkpoint` over.
 
-        Raises:
-            ResumeRejected: Nothing had come, nor had anything been acknowledged: a server that has forgotten such a
-                session takes it for a new one, and nobody would learn what is lost.
+def take(side: Side, outbound: Outbound, stream_id: int, count: int) -> tuple[bytes, Promise] | None:
+    """Return what a new process needs to go on with a client's session, and what is due once that is stored.
 
-        """
-        sequence = self._sequence
-        first = checkpoint.seq - len(checkpoint.unacked)
-        if checkpoint.covered == 0 and first == 0:
-            raise ResumeRejected("the server had not answered yet: it cannot be told whether it knows the session")
-        self._taken_over = True
-        sequence.seq = first
-        for message in checkpoint.unacked:
-            sequence.sent(message)
-        # Which of them hold secrets is not known any more.
-        sequence.private = sequence.seq
-        sequence.ack = sequence.covered = checkpoint.covered
-        for _ in range(checkpoint.reserved):
-            self._beat()
-        # Nothing more, before there is a checkpoint of this process.
-        sequence.reserved = sequence.seq
-        for state in checkpoint.streams:
-            stream = self._streams.restore(
-                state.number, state.name, self._codec.encoded(state.name), state.kind, state.inbound, state.outbound
-            )
-            stream.granted, stream.heard = state.granted, state.heard
+    The first checkpoint is None while anything is held that nobody has requested: it may be acknowledged already.
+    """
+    sequence, streams = outbound.sequence, side.streams
+    if sequence.covered < 0 and any(stream.held for stream in streams.all()):
+        return None
+    reserved = _reserved(side.settings)
+    if sequence.covered < 0:
+        # There is no earlier one to go beyond. What comes from now on waits for the commit.
+        sequence.covered, sequence.reserved = sequence.ack, sequence.seq + reserved
+    states = [StreamState.of(stream, sequence.ack) for stream in streams.all()]
+    covered = min([state.seen_until for state in states], default=sequence.ack)
+    for state in states:
+        # What the promise will request.
+        state.granted += count if state.number == stream_id else 0
+    unacked = sequence.unacked
+    secrets = max(0, sequence.private - sequence.first)
+    public = Checkpoint(
+        version=VERSION,
+        codec=side.codec.name,
+        us=side.us,
+        peer=side.peer,
+        covered=covered,
+        seq=sequence.seq,
+        reserved=reserved,
+        unacked=unacked[secrets:],
+        streams=states,
+    )
+    data = compose(msgspec.msgpack.encode(public), sequence.first, unacked[:secrets])
+    return data, Promise(covered, sequence.seq + reserved, stream_id, count)
 
-    def request(self, stream_id: int, count: int) -> None:
-        """Take `count` more items. See :meth:`penstock.session.Session.request`."""
-        raise NotImplementedError
 
-    def _echo(self) -> None:
-        if self._sequence.covered < 0 or self._sequence.seq < self._sequence.reserved:
-            self._beat()
+def restore(checkpoint: Checkpoint, side: Side, outbound: Outbound) -> None:
+    """Take the state of `checkpoint` over, in a new session.
 
-    def _astray(self, message: Message, now: float) -> None:
-        if self._taken_over and message.ack > self._sequence.seq:
-            text = f"{self.peer} has handled more than was reserved: the earlier process went on behind its checkpoint"
-            self._finish(ResumeRejected(text))
-        else:
-            Links._astray(self, message, now)
+    Raises:
+        ResumeRejected: Nothing had come, nor had anything been acknowledged: a server that has forgotten such a
+            session takes it for a new one, and nobody would learn what is lost.
+
+    """
+    sequence = outbound.sequence
+    first = checkpoint.seq - len(checkpoint.unacked)
+    if checkpoint.covered == 0 and first == 0:
+        raise ResumeRejected("the server had not answered yet: it cannot be told whether it knows the session")
+    sequence.seq = first
+    for message in checkpoint.unacked:
+        sequence.sent(message)
+    # Which of them hold secrets is not known any more.
+    sequence.private = sequence.seq
+    sequence.ack = sequence.covered = checkpoint.covered
+    for _ in range(checkpoint.reserved):
+        outbound.send_heartbeat()
+    # Nothing more, before there is a checkpoint of this process.
+    sequence.reserved = sequence.seq
+    for state in checkpoint.streams:
+        name = side.codec.encoded(state.name)
+        stream = side.streams.restore(state.number, state.name, name, state.kind, state.inbound, state.outbound)
+        stream.granted, stream.seen_until = state.granted, state.seen_until
 
 
 def _reserved(settings: Settings) -> int:
-    """Return how many numbers a checkpoint reserves: they must all find room among what is not acknowledged."""
+    """Return how many numbers a checkpoint reserves. All of them must fit among what is not acknowledged."""
     wanted = RESERVED + ceil(RESERVED_SECONDS / settings.heartbeat_interval)
     return max(1, min(wanted, settings.max_unacked // 4))

@@ -21,6 +21,7 @@ __all__ = [
     "UNEXPECTED_DISCONNECT",
     "Result",
     "TooLarge",
+    "disconnected",
     "error_of",
     "failure_of",
     "refusal",
@@ -155,3 +156,12 @@ def refusal(codec: RiverCodec, code: str, message: str, extras: Raw | UnsetType 
         return codec.encode_value(_Failed(Failure(code, message, extras)))
     except UnicodeEncodeError as error:
         raise LocalError(f"the error's text cannot travel: {error}") from error
+
+
+def disconnected(peer: str, error: Exception | None) -> ApplicationError | None:
+    """Return what streams fail with when a session that was linked ends with `error`."""
+    if error is None:
+        return None
+    reason = ApplicationError(UNEXPECTED_DISCONNECT, f"{peer} unexpectedly disconnected: {error}")
+    reason.__cause__ = error
+    return reason

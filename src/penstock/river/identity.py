@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Final
 
+from ..core.timers import TimerTable
 from ..errors import UrlError
-from ..wire.river.codec import CODECS, MAX_ID, codec_of
+from ..events import Event
+from ..settings import Settings
+from ..wire.river.codec import CODECS, MAX_ID, RiverCodec, codec_of
+from .streams import RiverStreams
 
-__all__ = ["SERVER", "Identity", "base36", "data_mime"]
+__all__ = ["SERVER", "Identity", "Side", "base36", "data_mime", "tag_of"]
 
 SERVER: Final = "SERVER"
 """What servers are called that have no name of their own."""
+TAG_BYTES: Final = 6
+"""The length of what ids begin with: enough that those of two sessions differ."""
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -53,6 +60,36 @@ class Identity:
         return codec_of(self.codec).data_mime
 
 
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a session: all that its parts share.
+
+    Attributes:
+        settings: Limits and timeouts.
+        codec: Of its messages.
+        is_client: Whether it opened the session.
+        us: Its id.
+        peer: The id of the other side.
+        session_id: The session's id. Whoever knows it can resume the session.
+        streams: The open streams.
+        timers: The deadlines.
+        events: What has happened, for the session's user.
+        finish: Ends the session, with an error or in order.
+
+    """
+
+    settings: Settings
+    codec: RiverCodec
+    is_client: bool
+    us: str
+    peer: str
+    session_id: str
+    streams: RiverStreams
+    timers: TimerTable
+    events: list[Event]
+    finish: Callable[[Exception | None], None]
+
+
 def base36(number: int) -> str:
     """Return `number`, which is not negative, in few characters."""
     digits = ""
@@ -61,6 +98,11 @@ def base36(number: int) -> str:
         digits = _DIGITS[digit] + digits
         if not number:
             return digits
+
+
+def tag_of(secret: str) -> str:
+    """Return the first characters of a session's ids. Many read them, so they do not show the session's own id."""
+    return blake2b(secret.encode(errors="replace"), digest_size=TAG_BYTES).hexdigest()
 
 
 def data_mime(options: Mapping[str, str]) -> str:

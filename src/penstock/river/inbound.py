@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from ..core.halves import DONE, OPEN
-from ..errors import FrameError, LimitExceeded, PeerClosed, ProtocolError, SessionError
+from ..errors import FrameError, Invalid, LimitExceeded, PeerClosed, ProtocolError, SessionClosed, SessionError
 from ..events import Canceled, Completed, Event, Failed, ItemReceived, Requested
 from ..kinds import Kind
 from ..payload import Payload
 from ..wire.river.codec import CANCEL, CLOSE
 from ..wire.river.codec import OPEN as OPENS
 from ..wire.river.message import Message
-from .codes import CANCELED, INVALID, error_of, refusal, rejection, result_of
-from .handshake import GOODBYE, REHANDSHAKE, is_rehandshake, rehandshake
-from .rehandshake import Rehandshakes
+from .codes import INVALID, error_of, refusal, rejection, result_of
+from .handshake import REHANDSHAKE, Handshake
+from .identity import Side
+from .outbound import GOODBYE, Outbound
 from .streams import RiverStream
 from .tracing import metadata_of
 
@@ -25,10 +27,36 @@ ITEM_BYTES: Final = 64
 NOT_OPENED: Final = "there is no such stream, and the message does not open one"
 
 
-class Inbound(Rehandshakes):
-    """A connection that knows what messages of streams mean."""
+class Inbound:
+    """The receiving part of a session.
 
-    def _stream_message(self, message: Message) -> None:
+    Args:
+        side: Who receives, from whom, and how.
+        outbound: Sends what answers a message at once.
+        handshake: Knows what the client says of itself.
+
+    Attributes:
+        held_bytes: The size of all items that came before anybody requested them.
+        kind_of: Returns the kind of a route's handler; None where the route has none.
+
+    """
+
+    def __init__(self, side: Side, outbound: Outbound, handshake: Handshake) -> None:
+        self._settings = side.settings
+        self._codec = side.codec
+        self._is_client = side.is_client
+        self._peer = side.peer
+        self._close = side.codec.close
+        self._streams = side.streams
+        self._events = side.events
+        self._outbound = outbound
+        self._sequence = outbound.sequence
+        self._handshake = handshake
+        self._finish = side.finish
+        self.held_bytes = 0
+        self.kind_of: Callable[[str], Kind | None] = lambda route: None
+
+    def receive(self, message: Message) -> None:
         """Take a message that is in order, and for us."""
         if self._is_client:
             self._response(message)
@@ -39,15 +67,9 @@ class Inbound(Rehandshakes):
 
     def _response(self, message: Message) -> None:
         stream = self._streams.named(message.stream_id)
-        if message.stream_id == REHANDSHAKE and is_rehandshake(self._codec, message.payload):
-            said = self._say()
-            if said is not None:
-                self._post(self._codec.encoded(REHANDSHAKE), 0, rehandshake(said, self._codec))
+        if stream is None and self._of_session(message):
             return
-        if stream is None and message.stream_id == GOODBYE and message.control_flags & CLOSE:
-            self._finish(PeerClosed(f"{self.peer} closed the session"))
-            return
-        if stream is None or stream.inbound != OPEN or self._sequence.ack <= stream.heard:
+        if stream is None or stream.inbound != OPEN or self._sequence.ack <= stream.seen_until:
             # River, On the client: what nobody waits for MUST be discarded silently.
             return
         flags = message.control_flags
@@ -69,8 +91,17 @@ class Inbound(Rehandshakes):
             stream.inbound = DONE
             if not flags & CLOSE:
                 # The procedure is of another kind, and would go on.
-                self._post(stream.encoded, CANCEL, refusal(self._codec, CANCELED, "one answer was asked for"))
+                self._outbound.cancel(stream, "one answer was asked for")
         self._item(stream, ItemReceived(stream.number, Payload(body), done))
+
+    def _of_session(self, message: Message) -> bool:
+        """Take a message that concerns the whole session; return whether it is one."""
+        if message.stream_id == REHANDSHAKE:
+            return self._handshake.repeat(message)
+        if message.stream_id == GOODBYE and message.control_flags & CLOSE:
+            self._finish(PeerClosed(f"{self._peer} closed the session"))
+            return True
+        return False
 
     def _result(self, stream: RiverStream, message: Message) -> bytes | None:
         """Return what a result that is well holds; anything else ends the stream."""
@@ -87,22 +118,22 @@ class Inbound(Rehandshakes):
     def _unusable(self, stream: RiverStream, flags: int, fault: SessionError) -> None:
         """End a stream whose answer cannot be used, and the server's half of it with it."""
         if not flags & CANCEL and (not flags & CLOSE or stream.outbound == OPEN):
-            self._post(stream.encoded, CANCEL, refusal(self._codec, CANCELED, "the answer cannot be used"))
-        text = f"the answer of {self.peer} cannot be used: {fault.message}"
-        self._end(stream, LimitExceeded(text) if isinstance(fault, LimitExceeded) else ProtocolError(text))
+            self._outbound.cancel(stream, "the answer cannot be used")
+        text = f"the answer of {self._peer} cannot be used: {fault.message}"
+        self.end(stream, LimitExceeded(text) if isinstance(fault, LimitExceeded) else ProtocolError(text))
 
     def _failed(self, stream: RiverStream, flags: int, error: Exception) -> None:
         """Take an error of the server's: it ends the stream."""
         if not flags & CANCEL:
             if not flags & CLOSE and stream.answers_items:
                 # More might follow it; to our users an error is the end.
-                self._post(stream.encoded, CANCEL, refusal(self._codec, CANCELED, "the stream ended with its error"))
+                self._outbound.cancel(stream, "the stream ended with its error")
             elif stream.outbound == OPEN:
-                self._post(stream.encoded, CLOSE, self._codec.close)
-        self._end(stream, error)
+                self._outbound.send_message(stream.encoded, CLOSE, self._codec.close)
+        self.end(stream, error)
 
-    def _end(self, stream: RiverStream, error: Exception) -> None:
-        """End both halves with an error, which comes after all items that are held."""
+    def end(self, stream: RiverStream, error: Exception) -> None:
+        """End both halves with an error. The user sees it after all items that are held."""
         stream.inbound = stream.outbound = DONE
         self._deliver(stream, Failed(stream.number, error))
 
@@ -112,29 +143,26 @@ class Inbound(Rehandshakes):
         name = message.stream_id
         flags = message.control_flags
         stream = self._streams.named(name)
-        if self._old and flags & CANCEL and (stream is None or stream.sends_items):
+        if self._outbound.v1_1 and flags & CANCEL and (stream is None or stream.sends_items):
             # v1.1 has one bit for both; who closes a stream in which it sends nothing wants no more of it.
             flags = flags & ~CANCEL | CLOSE
         if stream is None:
             self._unknown(message, flags)
         elif flags & CANCEL:
             self._canceled(stream)
-        elif stream.deaf:
+        elif stream.reads_stopped:
             return
         elif message.fault is not None:
             self._invalid(name, message.fault.message, stream)
         elif flags & OPENS:
             self._invalid(name, "the stream is open already", stream)
-        elif self._old and stream.answers_items and not stream.sends_items and self._is_close(message):
+        elif self._outbound.v1_1 and stream.answers_items and not stream.sends_items and self._is_close(message):
             # v1.1: this is how a client wants no more items.
             self._canceled(stream)
         elif flags & CLOSE and self._is_close(message):
             # THREATS 63: closing twice changes nothing.
             if stream.inbound == OPEN:
-                stream.inbound = DONE
-                if stream.sends_items:
-                    self._deliver(stream, Completed(stream.number))
-                self._settle(stream)
+                self._closed(stream)
         elif stream.inbound != OPEN or not stream.sends_items:
             self._invalid(name, "the procedure takes no further requests", stream)
         elif not self._is_close(message):
@@ -143,10 +171,17 @@ class Inbound(Rehandshakes):
                 stream.inbound = DONE
             self._item(stream, ItemReceived(stream.number, Payload(message.payload), done))
 
+    def _closed(self, stream: RiverStream) -> None:
+        """Take the end of a client's half."""
+        stream.inbound = DONE
+        if stream.sends_items:
+            self._deliver(stream, Completed(stream.number))
+        self.close_if_done(stream)
+
     def _unknown(self, message: Message, flags: int) -> None:
         """Take a message for a stream that is not open."""
         name = message.stream_id
-        if name == REHANDSHAKE and self._rehandshaken(message):
+        if name == REHANDSHAKE and self._handshake.repeated(message):
             return
         if self._streams.is_finished(name):
             return
@@ -168,11 +203,11 @@ class Inbound(Rehandshakes):
         if len(self._streams) >= limit:
             self._streams.finish(name)
             text = f"{limit} streams of this session are open, which is max_streams; try again when some have ended"
-            self._post(self._codec.encoded(name), CANCEL, rejection(self._codec, text))
+            self._outbound.send_message(self._codec.encoded(name), CANCEL, rejection(self._codec, text))
             return
         route = f"{service}.{procedure}"
         done = bool(flags & CLOSE)
-        kind = self._kind_of(route) or (Kind.CALL if done else Kind.CHANNEL)
+        kind = self.kind_of(route) or (Kind.CALL if done else Kind.CHANNEL)
         encoded = message.encoded or self._codec.encoded(name)
         stream = self._streams.open(name, encoded, kind, DONE if done else OPEN, OPEN)
         sends_items = stream.sends_items
@@ -191,42 +226,52 @@ class Inbound(Rehandshakes):
         """Take a client's cancellation. What its payload says is for people."""
         if stream.outbound == OPEN and stream.answers_items:
             # As the reference does; the client ignores it.
-            self._post(stream.encoded, CLOSE, self._codec.close)
-        self._forget(stream)
+            self._outbound.send_message(stream.encoded, CLOSE, self._codec.close)
+        self.remove_stream(stream)
         self._events.append(Canceled(stream.number, True))
 
     def _invalid(self, name: str, text: str, stream: RiverStream | None = None) -> None:
         """Refuse a message, and its whole stream. River, On the server: an abrupt full close."""
         if stream is not None:
-            self._forget(stream)
+            self.remove_stream(stream)
             self._events.append(Canceled(stream.number, True))
         self._streams.finish(name)
-        self._post(self._codec.encoded(name), CANCEL, refusal(self._codec, INVALID, text))
+        self._outbound.send_message(self._codec.encoded(name), CANCEL, refusal(self._codec, INVALID, text))
 
-    # What users asked for, and what they did not.
+    def refused(self, stream: RiverStream, reason: str) -> None:
+        """End a stream of which the peer has refused a message for its size."""
+        if self._is_client:
+            self.end(stream, Invalid(INVALID, reason))
+            return
+        self._streams.finish(stream.name)
+        self.remove_stream(stream)
+        self._events.append(Canceled(stream.number, True))
+
+    # Items that users have requested, and items that they have not.
 
     def _item(self, stream: RiverStream, event: ItemReceived) -> None:
-        """Hand an item on, or hold it until its stream's user asks for more."""
+        """Hand an item on, or hold it until its stream's user requests more."""
         if stream.granted < 1 or stream.held:
             size = len(event.payload.data) + ITEM_BYTES
             stream.hold(event, self._sequence.ack - 1)
-            stream.octets += size
-            self._held_bytes += size
+            stream.held_bytes += size
+            self.held_bytes += size
             return
         stream.granted -= 1
         self._events.append(event)
-        self._settle(stream)
+        self.close_if_done(stream)
 
     def _deliver(self, stream: RiverStream, event: Event) -> None:
-        """Hand a stream's end on, behind all items that are held."""
+        """Hand a stream's end on, after all items that are held."""
         if stream.held:
             stream.hold(event, self._sequence.ack - 1)
             return
         self._events.append(event)
-        self._settle(stream)
+        self.close_if_done(stream)
 
-    def _release(self, stream: RiverStream) -> None:
-        """Hand on what was held and is asked for now."""
+    def grant(self, stream: RiverStream, count: int) -> None:
+        """Take `count` more items. Hand on those that are held."""
+        stream.granted += count
         held, seqs = stream.held, stream.held_seqs
         while held and seqs:
             event = held[0]
@@ -235,20 +280,67 @@ class Inbound(Rehandshakes):
                     return
                 stream.granted -= 1
                 size = len(event.payload.data) + ITEM_BYTES
-                stream.octets -= size
-                self._held_bytes -= size
+                stream.held_bytes -= size
+                self.held_bytes -= size
             self._events.append(held.popleft())
             seqs.popleft()
-        self._settle(stream)
+        self.close_if_done(stream)
 
-    def _settle(self, stream: RiverStream) -> None:
-        """Forget a stream that is over."""
+    def stop_reading(self, stream: RiverStream) -> None:
+        """Take no more items. A client cancels the stream; a server can only ignore what comes."""
+        if not self._is_client:
+            # River, Reader and Writer Semantics: a reader can only stop reading.
+            self.drop_held(stream)
+            if stream.inbound == OPEN:
+                self._streams.finish(stream.name)
+                stream.inbound = DONE
+                stream.reads_stopped = True
+            if stream.outbound == DONE:
+                self.remove_stream(stream)
+        elif stream.inbound == OPEN:
+            self._outbound.cancel(stream, "cancelled by client")
+            self.remove_stream(stream)
+        else:
+            self.drop_held(stream)
+            self.close_if_done(stream)
+
+    def drop_held(self, stream: RiverStream) -> None:
+        """Forget the items of a stream that nobody has requested."""
+        self.held_bytes -= stream.held_bytes
+        stream.drop_held()
+
+    def close_if_done(self, stream: RiverStream) -> None:
+        """Remove a stream that is over."""
         if stream.outbound == DONE and not self._is_client and not stream.sends_items and stream.inbound == OPEN:
             # Its client may still close it, and need not (THREATS 63).
             self._streams.finish(stream.name)
             stream.inbound = DONE
         if stream.over():
-            self._forget(stream)
+            self.remove_stream(stream)
+
+    def sent_all(self, stream: RiverStream) -> None:
+        """Note that our half of a stream is over."""
+        stream.outbound = DONE
+        starved = self._outbound.starved
+        if starved:
+            starved.discard(stream.number)
+        self.close_if_done(stream)
+
+    def fail_all(self, error: Exception | None) -> None:
+        """Fail each stream after all items that are held; None: the session was closed in order."""
+        for stream in self._streams.all():
+            self._events += [event for event in stream.held or () if not isinstance(event, Failed)]
+            self.remove_stream(stream)
+            self._events.append(Failed(stream.number, error or SessionClosed("the connection was closed")))
+
+    def remove_stream(self, stream: RiverStream) -> None:
+        """Remove a stream with all that is held of it."""
+        self.drop_held(stream)
+        stream.inbound = stream.outbound = DONE
+        starved = self._outbound.starved
+        if starved:
+            starved.discard(stream.number)
+        self._streams.close(stream)
 
     def _is_close(self, message: Message) -> bool:
         """Whether the payload is a ControlClose, which no user must see."""

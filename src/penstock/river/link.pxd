@@ -3,20 +3,52 @@ import cython
 from ..wire.framing cimport Deframer
 from ..wire.river.message cimport Message
 from ..wire.river.scanning cimport scan
-from .oversized cimport Oversized
+from .inbound cimport Inbound
+from .outbound cimport Outbound
 from .sequence cimport Sequence
+from .streams cimport RiverStreams
 
-cdef int ACK, DOWN, HANDSHAKING, UP, DRAINING
+cdef int ACK, DOWN, HANDSHAKING, UP, PREFIX_BYTES
 
 
-cdef class Links(Oversized):
+@cython.final
+cdef class Link:
+    cdef object _settings
+    cdef object _codec
+    cdef bint _is_json
+    cdef bint _is_client
+    cdef str _us
+    cdef str _peer
+    cdef object _handshake
+    cdef Inbound _inbound
+    cdef Outbound _outbound
+    cdef Sequence _sequence
+    cdef RiverStreams _streams
+    cdef list _events
+    cdef object _timers
+    cdef object _finish
+    cdef Deframer _deframer
+    cdef double _last_received_at
+    cdef double _checked_at
+    cdef long long _sent_at_check
+    cdef double _check_interval
+    cdef double _silence_limit
+    cdef double _moved_at
+    cdef long long _worn_at
+    cdef int _wear
+    cdef int _hung_up
+    cdef readonly int state
+    cdef readonly bint wanted
+    cdef readonly bint excused
+    cdef readonly object linked_at
+    cdef readonly bint confirmed
+    cdef public Py_ssize_t probation_bytes
+    cdef public bint taken_over
+
     @cython.locals(deframer=Deframer)
     cpdef receive(self, bytes data, double now)
     @cython.locals(buffer=bytes, start=Py_ssize_t, end=Py_ssize_t, message=Message)
     cdef Message _decoded(self, Deframer deframer)
     @cython.locals(sequence=Sequence)
-    cdef _message(self, Message message, Py_ssize_t size, double now)
-    cdef _astray(self, Message message, double now)
-    cdef _echo(self)
-    cpdef _confirmed(self, double now)
-    cdef _after(self)
+    cdef _receive_message(self, Message message, Py_ssize_t size, double now)
+    cdef _out_of_order(self, Message message, double now)

@@ -17,6 +17,7 @@ cdef class Sequence:
 
     cpdef long long reported(self)
     cpdef bint over(self)
+    cpdef bint has_reserve(self)
     cpdef void sent(self, bytes message) except *
     @cython.locals(count="long long", message=bytes)
     cpdef void acknowledged(self, long long ack) except *

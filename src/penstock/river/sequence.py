@@ -54,6 +54,13 @@ class Sequence:
         """Return what the peer is told that has come: it forgets what lies before."""
         return self.ack if self.covered < 0 else self.covered
 
+    def has_reserve(self) -> bool:
+        """Return whether an acknowledgement may be sent that nobody has asked for.
+
+        Once somebody keeps checkpoints, each of them reserves the numbers of a few.
+        """
+        return self.covered < 0 or self.seq < self.reserved
+
     @property
     def first(self) -> int:
         """The oldest message that is not acknowledged, or the next one: `nextSentSeq` of a handshake."""

@@ -1,24 +1,49 @@
 import cython
 
 from ..payload cimport Payload, PayloadRun
-from ..wire.river.scanning cimport is_body
-from .checkpoint cimport Checkpoints
-from .streams cimport RiverStream
+from .inbound cimport Inbound
+from .link cimport Link
+from .outbound cimport Outbound
+from .sequence cimport Sequence
+from .streams cimport RiverStream, RiverStreams
 
-cdef int CLOSE, OPENS, OPENED, CLOSED, DONE, OPEN
-cdef int _FIRE, _STREAM, _UPLOAD, _CHANNEL
+cdef int CLOSE, OPENED, CLOSED, DRAINING, UP, OPEN
 
 
-cdef class RiverSession(Checkpoints):
-    @cython.locals(name=str, encoded=bytes, closed=bint, stream=RiverStream, body=bytes)
+cdef class RiverSession:
+    cdef object _side
+    cdef object _settings
+    cdef readonly object _codec
+    cdef bint _is_client
+    cdef readonly str us
+    cdef readonly str peer
+    cdef readonly str session_id
+    cdef public bytes identity
+    cdef readonly int _state
+    cdef readonly list _events
+    cdef object _timers
+    cdef readonly RiverStreams _streams
+    cdef readonly Outbound _outbound
+    cdef readonly Inbound _inbound
+    cdef readonly Link _link
+    cdef readonly object _handshake
+    cdef readonly Sequence sequence
+    cdef object _sessions
+    cdef str _answered_as
+    cdef object _promise
+
+    cpdef receive(self, bytes data, double now)
+    cpdef list take_output(self)
+    @cython.locals(events=list, taken=list, count=Py_ssize_t)
+    cpdef list take_events(self)
+    cpdef str _new_id(self)
+    @cython.locals(stream=RiverStream)
     cpdef open(self, kind, str route, Payload payload, long long credit=*, bint done=*, bint endless=*)
-    @cython.locals(stream=RiverStream, body=bytes)
+    @cython.locals(stream=RiverStream)
     cpdef send(self, stream_id, Payload payload, bint done=*)
     @cython.locals(sent=Py_ssize_t, count=Py_ssize_t)
     cpdef send_run(self, stream_id, PayloadRun run, Py_ssize_t start=*)
     @cython.locals(room=Py_ssize_t)
     cpdef credit(self, stream_id)
-    @cython.locals(data=bytes)
-    cdef bytes _body(self, Payload payload)
-    cdef RiverStream _sending(self, stream_id)
     cdef _done(self, RiverStream stream)
+    cdef _end_if_drained(self)

@@ -1,179 +1,251 @@
-"""River's verbs: what a session's user may ask of it."""
+"""A River session: what its user may ask of it, and how it begins and ends. Its parts do the rest.
+
+Calls go from the session to its link, from there to `inbound`, and from the session to `outbound`. The parts share the
+streams, the timers and the events. They call the session for one thing alone: to end it.
+"""
 
 from __future__ import annotations
 
-from hashlib import blake2b
-from typing import Final
+from collections.abc import Callable
+from typing import Any
 
 from msgspec import UNSET
 
-from ..core.halves import DONE, OPEN
-from ..errors import (
-    CreditExceeded,
-    LeaseMissing,
-    LimitExceeded,
-    LocalError,
-    SessionClosed,
-    SetupRejected,
-    StreamClosed,
-    UnsupportedKind,
-)
-from ..events import CreditGranted, Established
+from ..core.halves import OPEN
+from ..core.timers import TimerTable
+from ..errors import LimitExceeded, LocalError, SessionClosed, SetupRejected, UnsupportedKind
+from ..events import Closed, CreditGranted, Event
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
-from ..session import ClientStart
+from ..session import Durable
 from ..settings import Settings
-from ..wire.river.codec import CANCEL, CLOSE, codec_of
-from ..wire.river.codec import OPEN as OPENS
-from ..wire.river.scanning import is_body
-from .checkpoint import Checkpoints, decode_checkpoint
-from .codes import CANCELED, UNEXPECTED_DISCONNECT, failure_of, refusal
-from .connection import CLOSED, DRAINING, OPENED, UP
-from .handshake import GOODBYE, V1_1, HandshakeRequest, check_state, code_of, response
-from .identity import SERVER, Identity, base36
+from ..wire.river.codec import CLOSE, codec_of
+from .checkpoint import Checkpoint, Promise, restore, take
+from .codes import disconnected
+from .handshake import V1_1, Handshake, HandshakeRequest, check_state
+from .identity import Side
+from .inbound import Inbound
+from .link import Link
+from .outbound import Outbound
 from .sessions import Sessions
-from .streams import RiverStream
-from .tracing import tracing_of
+from .states import CLOSED, DRAINING, OPENED, UP
+from .streams import RiverStream, RiverStreams
 
-__all__ = ["RiverSession", "client", "tag_of"]
-
-TAG_BYTES: Final = 6
-"""What ids begin with: enough that those of two sessions differ."""
-
-CLOSING: Final = "the server closed the session; part of this may have been done"
-
-_FIRE = int(Kind.FIRE)
-_STREAM = int(Kind.STREAM)
-_UPLOAD = int(Kind.UPLOAD)
-_CHANNEL = int(Kind.CHANNEL)
+__all__ = ["RiverSession"]
 
 
-class RiverSession(Checkpoints):
+class RiverSession:
     """A :class:`penstock.session.Session` that speaks River v2.0.
 
-    Make one with :meth:`client` or :meth:`server`.
+    Attributes:
+        us: Our id.
+        peer: The peer's id.
+        session_id: The session's id.
+        identity: Who the client is, as far as its link proves it.
+        sequence: The numbers of messages.
+
     """
 
-    @classmethod
-    def client(cls, settings: Settings, identity: Identity, metadata: bytes, random: bytes) -> RiverSession:
-        """Return a client's session.
-
-        Args:
-            settings: Limits and timeouts.
-            identity: The codec, and who talks to whom.
-            metadata: What to say in handshakes, as a body of the codec; empty: nothing.
-            random: At least 16 bytes that nobody can guess: the session's id is its key.
-
-        Raises:
-            LocalError: `metadata` is nothing that the codec could have written.
-
-        """
-        if len(random) < 16:
-            raise LocalError(f"{len(random)} random bytes; a River session needs 16")
-        key = base36(int.from_bytes(random, "big"))
-        said = codec_of(identity.codec).body(metadata) if metadata else b""
-        tag = tag_of(key)
-        us = identity.client or f"client-{tag}"
-        peer = identity.server or SERVER
-        return cls(settings, identity.codec, True, us, peer, f"session-{key}", f"{tag}-", said)
-
-    @classmethod
-    def restore(
-        cls, settings: Settings, identity: Identity, metadata: bytes, random: bytes, checkpoint: bytes, secret: bytes
-    ) -> RiverSession:
-        """Return the client's session that `checkpoint` describes; it goes on as soon as a link is up.
-
-        Args:
-            settings: Limits and timeouts.
-            identity: The codec, which must be the checkpoint's; it says itself who talks to whom.
-            metadata: See :meth:`client`.
-            random: Some bytes, from which the ids that this process makes differ from the earlier one's.
-            checkpoint: What :meth:`checkpoint` returned there.
-            secret: The session's :attr:`secret`.
-
-        Raises:
-            LocalError: It is none, or one of another codec; or `secret` is not that of a River session.
-            ResumeRejected: It cannot be told whether the server still has the session.
-
-        """
-        kept = decode_checkpoint(checkpoint, identity.codec)
-        said = codec_of(identity.codec).body(metadata) if metadata else b""
-        tag = tag_of(random.hex())
-        try:
-            session_id = secret.decode()
-        except UnicodeDecodeError as error:
-            raise LocalError("the secret is not that of a River session") from error
-        session = cls(settings, identity.codec, True, kept.us, kept.peer, session_id, f"{tag}-", said)
-        session.restore_from(kept)
-        return session
-
-    @classmethod
-    def server(
-        cls,
+    def __init__(
+        self,
         settings: Settings,
         codec: str,
+        is_client: bool,
         us: str,
         peer: str,
-        asked: HandshakeRequest,
-        sessions: Sessions[RiverSession],
-        identity: bytes,
-        now: float,
-    ) -> RiverSession:
-        """Return the session that a client's handshake asks for, linked and answered.
+        session_id: str,
+        tag: str,
+        metadata: bytes = b"",
+        renew: Callable[[], bytes] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._codec = codec_of(codec)
+        self._is_client = is_client
+        self.us = us
+        self.peer = peer
+        self.session_id = session_id
+        self.identity = b""
+        self._state = OPENED
+        self._streams = streams = RiverStreams(settings.max_streams)
+        self._timers = timers = TimerTable()
+        events: list[Event] = []
+        self._events = events
+        side = Side(settings, self._codec, is_client, us, peer, session_id, streams, timers, events, self._finish)
+        self._side = side
+        self._outbound = Outbound(side, tag)
+        self._handshake = Handshake(side, metadata, renew, self._outbound)
+        self._inbound = Inbound(side, self._outbound, self._handshake)
+        self._link = Link(side, self._handshake, self._inbound, self._outbound)
+        self.sequence = self._outbound.sequence
+        # The server's sessions, and the name by which answers to handshakes call this one.
+        self._sessions: Sessions[Any] | None = None
+        self._answered_as = session_id
+        self._promise: Promise | None = None
 
-        Args:
-            settings: Limits and timeouts.
-            codec: ``json`` or ``msgpack``.
-            us: The server's id.
-            peer: The client's.
-            asked: The handshake.
-            sessions: The server's, to which it is added.
-            identity: Who the client is, as far as its link proves it.
-            now: The time.
-
-        """
-        session = cls(settings, codec, False, us, peer, asked.session_id, f"{tag_of(asked.session_id)}-s")
-        session.identity = identity
-        session._serve(asked, sessions, now)
-        return session
-
-    def _serve(self, asked: HandshakeRequest, sessions: Sessions[RiverSession], now: float) -> None:
-        """Take a client's first handshake."""
-        self._old = asked.protocol_version == V1_1
-        # A client that does not say where it would go on learns by the id whether its session is still here.
-        forgetful = asked.expected_session_state is UNSET
-        self._answered_as = f"{asked.session_id}-{now:.9f}" if forgetful else asked.session_id
+    def serve(self, asked: HandshakeRequest, sessions: Sessions[RiverSession], now: float) -> None:
+        """Answer a client's first handshake, and add the session to those of its server."""
+        self._outbound.v1_1 = asked.protocol_version == V1_1
+        # A client that does not say where it would resume learns by the id whether its session is still here.
+        if asked.expected_session_state is UNSET:
+            self._answered_as = f"{asked.session_id}-{now:.9f}"
         self._sessions = sessions
-        self._established = True
         sessions.add(self)
-        self._events.append(Established(Payload(asked.said), "", self._codec.data_mime))
-        self.go_on(now)
+        self._handshake.metadata_renewed(asked.metadata_body)
+        self._link.accept(self._answered_as, now)
         # Once the client has this, it expects number 1, and a server that has forgotten the session must refuse it.
         # Before that, a server that was restarted would take the same requests for new ones: none begins until then.
-        self._unproven = not self._old
-        self._beat()
+        self._link.probation_bytes = -1 if self._outbound.v1_1 else 0
+        self._outbound.send_heartbeat()
 
-    def come_back(self, asked: HandshakeRequest, now: float) -> None:
-        """Go on over another link, as a client asks.
-
-        Raises:
-            SetupRejected: The client, or the session, lacks what the other has forgotten.
-
-        """
-        check_state(asked.expected_session_state, self._sequence)
-        self.go_on(now)
-        self.said_again(asked.said)
+    def resume(self, asked: HandshakeRequest, now: float) -> None:
+        """Go on over another link, as a client asks; raise `SetupRejected` where one side lacks what is needed."""
+        check_state(asked.expected_session_state, self.sequence)
+        self._link.accept(self._answered_as, now)
+        self._handshake.metadata_renewed(asked.metadata_body)
 
     def decline(self) -> None:
         """Stay as it was before somebody asked for it."""
 
-    def go_on(self, now: float) -> None:
-        """Answer a handshake, and go on over its link; the old link, if there is one, is given up."""
-        self._suspend(now)
-        self._outbox.write(self._control(response(self._codec, self._answered_as)))
-        self._linked(now)
+    @property
+    def secret(self) -> bytes:
+        """The session's id: a client that names it in a handshake resumes the session."""
+        return self.session_id.encode()
 
-    # Verbs.
+    @property
+    def durable(self) -> Durable | None:
+        """None: this session ends with its process."""
+        return None
+
+    @property
+    def open_streams(self) -> int:
+        """How many streams are open, of both sides."""
+        return len(self._streams)
+
+    @property
+    def calls_by_streams(self) -> bool:
+        """No: the handler's own kind is the request's."""
+        return False
+
+    @property
+    def full(self) -> bool:
+        """Whether so much is held that nobody has requested, or may begin, that nothing more should be read."""
+        limit = self._settings.max_held_bytes
+        return self._inbound.held_bytes > limit or self._link.probation_bytes > limit
+
+    @property
+    def link_wanted(self) -> bool:
+        """Whether the session has use for a link."""
+        return self._link.wanted
+
+    @property
+    def linked_at(self) -> float | None:
+        """When the newest handshake was answered; None: none was."""
+        return self._link.linked_at
+
+    @property
+    def excused(self) -> bool:
+        """Whether the last link ended because of a message that is not sent again: another try costs nothing."""
+        return self._link.excused
+
+    def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
+        """Ask `kind_of` what kind a request is; see :meth:`penstock.session.Session.ask_kinds`."""
+        self._inbound.kind_of = kind_of
+
+    # Links, time, output and events.
+
+    def link_up(self, now: float) -> None:
+        """Begin a client's link with a handshake. A server's link is up once it has answered one."""
+        if self._state != CLOSED and self._is_client:
+            self._link.up(now)
+
+    def link_down(self, now: float, error: Exception | None) -> None:
+        """Go on without a link. The session waits for another one."""
+        if self._state == CLOSED:
+            return
+        self._link.down(now, error)
+        if self._state == DRAINING and not self._streams:
+            self._finish(None)
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Take what the link brought. It may be cut anywhere."""
+        link = self._link
+        is_new = not link.confirmed
+        link.receive(data, now)
+        if is_new and link.confirmed and self._sessions is not None:
+            for other in self._sessions.others(self):
+                other.replaced(now)
+        if self._state == DRAINING:
+            self._end_if_drained()
+
+    def progressed(self, now: float) -> None:
+        """Note that output which had waited has left the link."""
+        self._link.progressed(now)
+
+    def next_timer(self) -> float | None:
+        """Return when to call `handle_timer`, or None. It may be early, never late."""
+        return self._timers.next()
+
+    def handle_timer(self, now: float) -> None:
+        """Do what is due by now."""
+        for timer in self._timers.expired(now):
+            if self._state == CLOSED:
+                return
+            self._link.handle_timer(timer, now, self.full)
+        self._end_if_drained()
+
+    def take_output(self) -> list[bytes]:
+        """Return the bytes to write, in pieces fit for a socket, and forget them."""
+        return self._outbound.outbox.take()
+
+    def take_events(self) -> list[Event]:
+        """Return what happened since the last call, in order, and forget it."""
+        events = self._events
+        if not events:
+            return events
+        # The first request, and all that follows, waits until the client has our first message.
+        count = len(events) if self._link.probation_bytes < 0 else _first_of_stream(events)
+        taken = events[:count]
+        del events[:count]
+        return taken
+
+    def confirm(self) -> None:
+        """The handshake's answer is a sign: `Established` follows, or `Closed`."""
+        if self._link.linked_at is not None:
+            self._handshake.established()
+
+    def rehandshake(self, now: float) -> None:
+        """Ask the client for its metadata. `Established` follows when it comes, and else the session ends."""
+        # Without a link nothing is asked: the next handshake has the metadata.
+        if self._link.state == UP:
+            self._handshake.ask(now)
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Take the state of `checkpoint` over, in a new session. See :func:`penstock.river.checkpoint.restore`."""
+        restore(checkpoint, self._side, self._outbound)
+        self._link.taken_over = True
+
+    def checkpoint(self, stream_id: int, count: int) -> bytes | None:
+        """Return what a new process needs. Take all events first, those that a `commit` brought as well."""
+        if not self._is_client or self._state != OPENED:
+            return None
+        taken = take(self._side, self._outbound, stream_id, count)
+        if taken is None:
+            return None
+        data, self._promise = taken
+        return data
+
+    def commit(self) -> None:
+        """Tell the peer that what the last checkpoint covers is safe. See :meth:`penstock.session.Session.commit`."""
+        promise, self._promise = self._promise, None
+        if promise is None or self._state == CLOSED:
+            return
+        sequence = self.sequence
+        before = sequence.covered
+        sequence.covered, sequence.reserved = promise.covered, promise.reserved
+        if promise.count > 0:
+            self.request(promise.stream_id, promise.count)
+        if sequence.covered > before and self._link.state == UP:
+            self._outbound.ack_heartbeat()
 
     def open(
         self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False, endless: bool = False
@@ -181,50 +253,26 @@ class RiverSession(Checkpoints):
         """Open a stream and return its id. See :meth:`penstock.session.Session.open`."""
         if self._state != OPENED:
             raise SessionClosed("the connection is not open for new streams")
-        if not self._is_client:
-            raise UnsupportedKind("River: streams are opened by clients alone")
-        if kind == _FIRE:
-            raise UnsupportedKind("River has no way to carry fire; use a call")
-        if credit < 1 and (kind == _STREAM or kind == _CHANNEL):
-            raise LocalError(f"{kind.name.lower()} needs a credit of at least 1, not {credit}")
-        body = self._body(payload)
-        tracing = None if payload.metadata is None else tracing_of(payload.metadata)
-        if self._sequence.room == 0:
-            self._opening = True
-            raise LeaseMissing(f"{self.peer} has not acknowledged what was sent before; wait until it has")
-        name = self._new_id()
-        encoded = self._writer.name(name)
-        closed = done or (kind != _UPLOAD and kind != _CHANNEL)
-        # River, RPC and Subscription; the reference opens both with the closed bit.
-        self._post(encoded, OPENS | CLOSE if closed else OPENS, body, False, route, tracing)
-        stream = self._streams.open(name, encoded, kind, OPEN, DONE if closed else OPEN)
-        stream.granted = credit if stream.answers_items else 1
+        stream = self._outbound.open(self._new_id, kind, route, payload, credit, done)
         if self._state == CLOSED:
-            self._forget(stream)
+            self._inbound.remove_stream(stream)
             raise SessionClosed("the connection was closed: too much waits to be acknowledged")
-        if not closed:
-            # Nobody has to ask for what the client sends.
-            self._events.append(CreditGranted(stream.number, self._sequence.room))
+        if stream.outbound == OPEN:
+            # The client needs no permission for the items that it sends.
+            self._events.append(CreditGranted(stream.number, self.sequence.room))
         return stream.number
 
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
         """Send an item, which may be the last, and return the credit that is left."""
-        stream = self._sending(stream_id)
-        done = done or not (stream.sends_items or stream.answers_items)
-        # The last one may always go: somebody waits for it.
-        if not done and self._sequence.room == 0:
-            self._starved.add(stream_id)
-            raise CreditExceeded(f"stream {stream_id}: the peer has not acknowledged enough; wait for CreditGranted")
-        body = self._body(payload)
-        self._post(stream.encoded, CLOSE if done else 0, body, not self._is_client)
-        if done:
+        stream = self._outbound.sending(stream_id)
+        if self._outbound.send(stream, payload, done):
             self._done(stream)
             return 0
         return self.credit(stream_id)
 
     def send_run(self, stream_id: int, run: PayloadRun, start: int = 0) -> int:
         """Send the items of `run` from index `start`, as far as credit goes; return how many that were."""
-        self._sending(stream_id)
+        self._outbound.sending(stream_id)
         count = min(self.credit(stream_id), len(run) - start)
         if count <= 0:
             return 0
@@ -236,10 +284,10 @@ class RiverSession(Checkpoints):
         return sent
 
     def complete(self, stream_id: int) -> None:
-        """End our half: no more items come. A half that is over already is left alone."""
+        """End our half: no more items come. A half that is over already is left as it is."""
         stream = self._streams.sending(stream_id)
         if stream is not None:
-            self._post(stream.encoded, CLOSE, self._codec.close)
+            self._outbound.send_message(stream.encoded, CLOSE, self._codec.close)
             self._done(stream)
 
     def fail(self, stream_id: int, error: Exception) -> None:
@@ -247,60 +295,35 @@ class RiverSession(Checkpoints):
         stream = self._streams.get(stream_id)
         if stream is None:
             return
-        if not self._is_client:
-            if stream.outbound == OPEN:
-                flags, body = failure_of(self._codec, error)
-                self._post(stream.encoded, flags, body)
-            self._streams.finish(stream.name)
-        elif stream.inbound == OPEN:
-            self._post(stream.encoded, CANCEL, refusal(self._codec, CANCELED, "the client gave the request up"))
-        elif stream.outbound == OPEN:
-            # The server has said all: there is nothing left to cancel.
-            self._post(stream.encoded, CLOSE, self._codec.close)
-        self._forget(stream)
-        self._after()
+        self._outbound.fail(stream, error)
+        self._inbound.remove_stream(stream)
+        self._end_if_drained()
 
     def request(self, stream_id: int, count: int) -> None:
-        """Take `count` more items. River has no such word: what comes before it is held here."""
+        """Take `count` more items. River cannot tell the peer: what comes before that is held here."""
         if count < 1:
             raise LocalError(f"stream {stream_id}: request at least 1 item, not {count}")
         stream = self._streams.get(stream_id)
         if stream is not None:
-            stream.granted += count
-            self._release(stream)
-            self._after()
+            self._inbound.grant(stream, count)
+            self._end_if_drained()
 
     def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
-        """Want no more items. A stream that is over is left alone."""
+        """Take no more items. A stream that is over is left as it is."""
         if metadata is not None:
             raise LocalError("River has no room for metadata in a cancellation")
         stream = self._streams.get(stream_id)
-        if stream is None:
-            return
-        if not self._is_client:
-            # River, Reader and Writer Semantics: a reader can only stop reading.
-            self._drop_held(stream)
-            if stream.inbound == OPEN:
-                self._streams.finish(stream.name)
-                stream.inbound = DONE
-                stream.deaf = True
-            if stream.outbound == DONE:
-                self._forget(stream)
-        elif stream.inbound == OPEN:
-            self._post(stream.encoded, CANCEL, refusal(self._codec, CANCELED, "cancelled by client"))
-            self._forget(stream)
-        else:
-            self._drop_held(stream)
-            self._settle(stream)
-        self._after()
+        if stream is not None:
+            self._inbound.stop_reading(stream)
+            self._end_if_drained()
 
     def credit(self, stream_id: int) -> int:
         """Return how many items `send` may still take; 0 for a stream that is over."""
         if self._streams.sending(stream_id) is None:
             return 0
-        room = self._sequence.room
+        room = self.sequence.room
         if room == 0:
-            self._starved.add(stream_id)
+            self._outbound.starved.add(stream_id)
         return room
 
     def streams(self) -> list[int]:
@@ -319,93 +342,58 @@ class RiverSession(Checkpoints):
         """End the session: at once with `error`, else when the streams that are open have ended."""
         if self._state == CLOSED:
             return
-        if error is not None:
-            if isinstance(error, SetupRejected) and not self._is_client and not self._renewed:
-                self._outbox.write(self._control(response(self._codec, "", error.message, code_of(error))))
-            elif not isinstance(error, SetupRejected | LimitExceeded):
-                self._say_goodbye()
-            self._finish(error)
+        if error is None:
+            self._state = DRAINING
+            if not self._streams:
+                self._depart()
             return
-        self._state = DRAINING
-        if not self._streams:
+        if isinstance(error, SetupRejected) and not self._is_client:
+            self._handshake.refuse(error)
+        elif not isinstance(error, SetupRejected | LimitExceeded):
+            self._outbound.goodbye()
+        self._finish(error)
+
+    def replaced(self, now: float) -> None:
+        """Give way to another session of the same client, which has forgotten this one."""
+        self._finish(SessionClosed("the client began another session"))
+
+    def _end_if_drained(self) -> None:
+        """End a session that was to end with its streams."""
+        if self._state == DRAINING and not self._streams and self._link.state == UP:
             self._depart()
 
     def _depart(self) -> None:
-        self._say_goodbye()
+        """End the session in order."""
+        self._outbound.goodbye()
         self._finish(None)
 
-    def _say_goodbye(self) -> None:
-        """Tell a server's client that its calls are over, and that it need not come back for them.
-
-        River has a word for the first, and none for the second: clients that do not know ours ignore it.
-        """
-        if self._is_client or self._link != UP:
+    def _finish(self, error: Exception | None) -> None:
+        """End the session for good; every stream fails first. River, On disconnect: a hard disconnect."""
+        if self._state == CLOSED:
             return
-        # Clients that know this fail their streams by themselves; the others read on.
-        self._post(self._codec.encoded(GOODBYE), CLOSE, self._codec.close)
-        for stream in self._streams.all():
-            if stream.outbound == OPEN:
-                self._post(stream.encoded, CANCEL, refusal(self._codec, UNEXPECTED_DISCONNECT, CLOSING))
-
-    def displaced(self, now: float) -> None:
-        """Give way to another session of the same client: it has forgotten this one."""
-        self._timers.clear()
-        self._finish(SessionClosed("the client began another session"))
-
-    def _confirmed(self, now: float) -> None:
-        if self._sessions is not None:
-            for other in self._sessions.others(self):
-                other.displaced(now)
-
-    def _ended(self, error: Exception | None) -> None:
+        self._state = CLOSED
+        link = self._link
+        link.close()
+        self._inbound.fail_all(error if link.linked_at is None else disconnected(self.peer, error))
+        if link.probation_bytes >= 0:
+            # No request has begun: the client will send all of them again.
+            self._events[:] = [event for event in self._events if not event.stream_id]
+            link.probation_bytes = -1
+        self._events.append(Closed(error))
         if self._sessions is not None:
             self._sessions.forget(self, error)
 
-    def _body(self, payload: Payload) -> bytes:
-        """Return the body that `payload` travels as; no data at all is an object without fields, or null."""
-        if payload.metadata is not None:
-            # A handler may send back the request, trace and all; there is no room for that.
-            tracing_of(payload.metadata)
-        data = payload.data
-        if not data:
-            return self._codec.empty if self._is_client else self._codec.null
-        return data if is_body(data, self._is_json) else self._codec.body(data)
-
-    def _sending(self, stream_id: int) -> RiverStream:
-        stream = self._streams.sending(stream_id)
-        if stream is None:
-            raise StreamClosed(f"stream {stream_id}: our half is over")
-        return stream
+    def _new_id(self) -> str:
+        """Return an id for a stream that was not used before."""
+        return self._outbound.writer.new_id()
 
     def _done(self, stream: RiverStream) -> None:
         """Note that our half is over."""
-        stream.outbound = DONE
-        if self._starved:
-            self._starved.discard(stream.number)
-        self._settle(stream)
-        self._after()
-
-    def _drop_held(self, stream: RiverStream) -> None:
-        self._held_bytes -= stream.octets
-        stream.drop()
+        self._inbound.sent_all(stream)
+        if self._state == DRAINING:
+            self._end_if_drained()
 
 
-def tag_of(secret: str) -> str:
-    """Return what the ids of a session begin with. Many read them, so they tell nothing of the session's own id."""
-    return blake2b(secret.encode(errors="replace"), digest_size=TAG_BYTES).hexdigest()
-
-
-def client(start: ClientStart) -> RiverSession:
-    """Return a client's session. See :func:`penstock.protocols.client_session`."""
-    checkpoint = start.checkpoint_with_secret()
-    identity = Identity.of(start.options)
-    if checkpoint is not None:
-        session = RiverSession.restore(
-            start.settings, identity, start.setup.data, start.random, checkpoint, start.secret
-        )
-    else:
-        session = RiverSession.client(start.settings, identity, start.setup.data, start.random)
-    renew = start.renew
-    if renew is not None:
-        session.renew = lambda: renew().data
-    return session
+def _first_of_stream(events: list[Event]) -> int:
+    """Return the index of the first event of a stream; the number of events if there is none."""
+    return next((index for index, event in enumerate(events) if event.stream_id), len(events))

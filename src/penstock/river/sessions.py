@@ -12,15 +12,15 @@ __all__ = ["Sessions"]
 NOT_KNOWN: Final = "the session that the client would go on with is not known here"
 
 
-class Kept(Protocol):
-    """What is kept of a session."""
+class ResumableSession(Protocol):
+    """A session that its client may resume."""
 
     session_id: str
     peer: str
     identity: bytes
 
 
-SessionT = TypeVar("SessionT", bound=Kept)
+SessionT = TypeVar("SessionT", bound=ResumableSession)
 
 
 class Sessions(Generic[SessionT]):

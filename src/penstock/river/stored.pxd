@@ -1,29 +1,10 @@
-import cython
-
+from ..core.write_ahead cimport WriteAhead
 from .session cimport RiverSession
 
 
 cdef class StoredRiverSession(RiverSession):
-    cdef object _log
-    cdef object _run
-    cdef object _watcher
-    cdef object _beginning
+    cdef readonly WriteAhead _storage
+    cdef object _opening
     cdef dict _orphans
-    cdef bint _begun
-    cdef long long _logged_sent
-    cdef long long _logged_received
-    cdef dict _logged
-    cdef long long _rewrite_at
-    cdef bint _unsynced
-    cdef object _writing
-    cdef object _afterwards
-    cdef bint _crowded
-    cdef list _waiting_events
-    cdef list _held_output
-    cdef list _held_events
-    cdef list _ready_output
-    cdef list _ready_events
 
-    cpdef list take_output(self)
-    @cython.locals(events=list, ready=list, waiting=Py_ssize_t)
     cpdef list take_events(self)

@@ -6,6 +6,7 @@ import hmac
 from hashlib import sha256
 from typing import Final, cast
 
+from ..core.write_ahead import digest
 from ..errors import SessionStoreError, SetupRejected
 from ..session import SessionLogs
 from ..settings import Settings
@@ -13,7 +14,7 @@ from .handshake import MISMATCH
 from .records import Retained
 from .session import RiverSession
 from .sessions import Sessions
-from .stored import StoredRiverSession, digest
+from .stored import StoredRiverSession
 
 __all__ = ["StoredSessions"]
 

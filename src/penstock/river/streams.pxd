@@ -17,19 +17,20 @@ cdef class RiverStream:
     cdef public bint answers_items
     cdef public int inbound
     cdef public int outbound
-    cdef public bint deaf
+    cdef public bint reads_stopped
     cdef public Py_ssize_t granted
     cdef public object held
     cdef public object held_seqs
-    cdef public long long heard
+    cdef public long long seen_until
     cdef public int kind
-    cdef public Py_ssize_t octets
+    cdef public Py_ssize_t held_bytes
 
     cpdef hold(self, Event event, long long seq)
-    cpdef drop(self)
+    cpdef drop_held(self)
     cpdef bint over(self)
 
 
+@cython.final
 cdef class RiverStreams:
     cdef Py_ssize_t _memory
     cdef dict _by_number

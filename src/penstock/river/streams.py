@@ -27,31 +27,19 @@ class RiverStream:
         answers_items: Whether any number of items come back.
         inbound: The state of the half in which the peer sends, of :mod:`penstock.core.halves`.
         outbound: The state of the half in which we send.
-        deaf: Its user reads no more, of which River has no way to tell the peer: what comes is dropped.
+        reads_stopped: Its user reads no more. River cannot tell the peer, so what comes is dropped.
         granted: Items that its user asked for, and that have not come.
         held: What came before anybody asked for it: items, and then the end. None: nothing did.
         held_seqs: The numbers of the messages that brought it.
-        heard: The number of the first message that its user may not have seen, in a session that was taken over.
-        octets: Bytes of `held`.
+        seen_until: The number of the first message that its user may not have seen, in a session that was taken over.
+        held_bytes: The size of `held`, with an allowance for each item.
 
     """
 
     __slots__ = (
-        "answers_items",
-        "deaf",
-        "encoded",
-        "granted",
-        "heard",
-        "held",
-        "held_seqs",
-        "inbound",
-        "kind",
-        "name",
-        "number",
-        "octets",
-        "outbound",
-        "sends_items",
-    )
+        "answers_items", "encoded", "granted", "held", "held_bytes", "held_seqs", "inbound", "kind", "name", "number",
+        "outbound", "reads_stopped", "seen_until", "sends_items",
+    )  # fmt: skip
 
     def __init__(self, number: int, name: str, encoded: bytes, kind: int, inbound: int, outbound: int) -> None:
         self.number = number
@@ -63,11 +51,11 @@ class RiverStream:
         self.inbound = inbound
         self.outbound = outbound
         self.granted = 0
-        self.deaf = False
+        self.reads_stopped = False
         self.held: deque[Event] | None = None
         self.held_seqs: deque[int] | None = None
-        self.heard = 0
-        self.octets = 0
+        self.seen_until = 0
+        self.held_bytes = 0
 
     def hold(self, event: Event, seq: int) -> None:
         """Hold what the message `seq` brought."""
@@ -76,10 +64,10 @@ class RiverStream:
         self.held.append(event)
         self.held_seqs.append(seq)
 
-    def drop(self) -> None:
+    def drop_held(self) -> None:
         """Forget what is held."""
         self.held = self.held_seqs = None
-        self.octets = 0
+        self.held_bytes = 0
 
     def over(self) -> bool:
         """Return whether both halves are done, and nothing waits to be asked for."""

@@ -9,7 +9,10 @@ from tests.river.peers import Duo, Raw, messages
 
 def test_ids_are_never_said_twice() -> None:
     duo = Duo()
-    ids = [message.id for _ in range(50) for message in messages([duo.client._control(b"{}")])]
+    duo.client.take_output()
+    for _ in range(50):
+        duo.client._outbound.send_control(b"{}")
+    ids = [message.id for message in messages(duo.client.take_output())]
     assert len(set(ids)) == 50
 
 

@@ -1,0 +1,53 @@
+import cython
+
+from ..core.outbox cimport Outbox
+from ..payload cimport Payload
+from ..wire.river.scanning cimport is_body
+from ..wire.river.writing cimport Writer
+from .sequence cimport Sequence
+from .streams cimport RiverStream, RiverStreams
+
+cdef int ACK, CANCEL, CLOSE, OPENS, PREFIX_BYTES, DONE, OPEN
+cdef int _FIRE, _STREAM, _UPLOAD, _CHANNEL
+
+
+@cython.final
+cdef class Outbound:
+    cdef object _settings
+    cdef object _codec
+    cdef bint _is_json
+    cdef bint _is_client
+    cdef str _peer
+    cdef bytes _heartbeat
+    cdef RiverStreams _streams
+    cdef list _events
+    cdef object _finish
+    cdef Py_ssize_t _max_sent_bytes
+    cdef Py_ssize_t _uncounted
+    cdef Py_ssize_t _uncounted_bytes
+    cdef Py_ssize_t _prompt_after
+    cdef Py_ssize_t _prompt_after_bytes
+    cdef Py_ssize_t _ample
+    cdef readonly Writer writer
+    cdef readonly Sequence sequence
+    cdef public Outbox outbox
+    cdef public bint linked
+    cdef public bint v1_1
+    cdef public set starved
+
+    @cython.locals(sequence=Sequence, data=bytes, size=Py_ssize_t, stream=RiverStream)
+    cpdef send_message(
+        self, bytes name, int flags, bytes body, bint wrap_ok=*, str route=*, dict tracing=*
+    )
+    cpdef count_message(self, Py_ssize_t size)
+    cpdef send_heartbeat(self)
+    cpdef ack_heartbeat(self)
+    @cython.locals(sequence=Sequence, room=Py_ssize_t)
+    cpdef acknowledged(self, long long ack)
+    @cython.locals(name=str, encoded=bytes, closed=bint, stream=RiverStream, body=bytes)
+    cpdef RiverStream open(self, new_id, kind, str route, Payload payload, long long credit, bint done)
+    @cython.locals(stream=RiverStream)
+    cpdef RiverStream sending(self, stream_id)
+    cpdef bint send(self, RiverStream stream, Payload payload, bint done) except -1
+    @cython.locals(data=bytes)
+    cdef bytes _body_of(self, Payload payload)

@@ -1,5 +1,0 @@
-from .inbound cimport Inbound
-
-
-cdef class Oversized(Inbound):
-    pass
