@@ -108,15 +108,9 @@ class Outbound:
         route: str | None = None,
         tracing: dict[str, Any] | None = None,
     ) -> None:
-        """Send a message of a stream at once, or when there is a link.
+        """Send a message of the stream `name` at once, or when there is a link; name and body are encoded.
 
-        Args:
-            name: The stream's id, encoded.
-            flags: The control flags.
-            body: The body, encoded.
-            wrap_ok: Wrap `body` as ``{ok: true, payload}``.
-            route: The procedure, in a message that opens a stream.
-            tracing: The context of the caller's trace.
+        The body is wrapped as ``{ok: true, payload}`` where `wrap_ok` says so.
 
         Raises:
             LocalError: It cannot be encoded, or is too large. Nothing has changed (THREATS 60).
