@@ -23,13 +23,16 @@ install: .venv/built ## Make .venv with everything in it; .venv/bin/penstock run
 demo: install ## Run the main job end to end: a live stream into Spark and back
 	$(BIN)/penstock demo
 
-test: install ## Run all tests on the compiled build, then all but Spark's on the plain one
+# A process a core; each takes tests over from the others when it has no more of its own.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+test: install ## Run all tests on the compiled build, and on the plain one those that its modules matter to
 	@if $(CAN_COMPILE); then \
-		PENSTOCK_REQUIRE_EXTENSIONS=1 $(BIN)/python -m pytest && \
-		PENSTOCK_PURE=1 $(BIN)/python -m pytest -m "not spark"; \
+		PENSTOCK_REQUIRE_EXTENSIONS=1 $(PYTEST) && \
+		PENSTOCK_PURE=1 $(PYTEST) -m "not once"; \
 	else \
 		echo "no C compiler, or no Python headers: only the plain build is tested"; \
-		$(BIN)/python -m pytest; \
+		$(PYTEST); \
 	fi
 
 lint: .venv/installed ## Check format, style and types
