@@ -88,13 +88,9 @@ def test_it_is_formatted_and_sound(source: str, tmp_path: Path) -> None:
     path.write_text(source)
     ruff = [sys.executable, "-m", "ruff"]
     options = ["--isolated", "--line-length", "120", "--no-cache", str(path)]
-    subprocess.run([*ruff, "format", "--check", *options], check=True, capture_output=True, timeout=SECONDS)
-    subprocess.run(
-        [*ruff, "check", "--select", LINT, "--config", THIRD_PARTY, *options],
-        check=True,
-        capture_output=True,
-        timeout=SECONDS,
-    )
+    for command in (["format", "--check"], ["check", "--select", LINT, "--config", THIRD_PARTY]):
+        result = subprocess.run([*ruff, *command, *options], capture_output=True, text=True, timeout=SECONDS)
+        assert result.returncode == 0, result.stdout + result.stderr
 
 
 @pytest.mark.slow
@@ -250,9 +246,8 @@ def test_any_schema_makes_types_that_can_be_decoded(schema: Any) -> None:
         with suppress(LocalError):
             # Where references multiply.
             exec(client_source(export), vars(module))
-        for name, value in vars(module).items():
-            if name.startswith("Shop") and name != "Shop":
-                msgspec.json.Decoder(value)
+        types = [value for name, value in vars(module).items() if name.startswith("Shop") and name != "Shop"]
+        assert all(msgspec.json.Decoder(each) for each in types)
     finally:
         del sys.modules[module.__name__]
 

@@ -210,7 +210,8 @@ async def test_a_server_breaks_the_rules_no_more_than_a_client() -> None:
 async def test_a_ping_is_answered() -> None:
     async with listening(WS) as place, their_client(place) as client:
         await (await client.ping(b"there?"))
-        await place.linked()
+        server = await place.linked()
+        assert server.data == b""
 
 
 async def test_a_flood_of_pings_by_a_peer_that_does_not_read_costs_no_memory() -> None:
