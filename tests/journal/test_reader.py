@@ -45,18 +45,21 @@ def test_rows_have_the_schema(tmp_path: Path) -> None:
         assert batch.schema.equals(SCHEMA, check_metadata=True)
 
 
+def log_and_range(path: Path, counts: list[int], data: st.DataObject) -> tuple[JournalReader, int, int]:
+    """Write a log of several segments; return its reader, and the start and end of any range."""
+    write(path, *counts, segment_bytes=SMALL)
+    start = data.draw(st.integers(0, sum(counts)))
+    end = data.draw(st.integers(start, sum(counts)))
+    return JournalReader(path, SOURCE), start, end
+
+
 @settings(max_examples=40)
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=12), st.data())
 def test_any_range_gives_just_its_rows(
     tmp_path_factory: pytest.TempPathFactory, counts: list[int], data: st.DataObject
 ) -> None:
-    path = tmp_path_factory.mktemp("journal")
-    write(path, *counts, segment_bytes=SMALL)
-    total = sum(counts)
-    start = data.draw(st.integers(0, total))
-    end = data.draw(st.integers(start, total))
-    reader = JournalReader(path, SOURCE)
-    assert (reader.first, reader.end) == (0, total)
+    reader, start, end = log_and_range(tmp_path_factory.mktemp("journal"), counts, data)
+    assert (reader.first, reader.end) == (0, sum(counts))
     assert numbers(reader, start, end) == list(range(start, end))
 
 
@@ -65,13 +68,9 @@ def test_any_range_gives_just_its_rows(
 def test_parts_make_up_the_range(
     tmp_path_factory: pytest.TempPathFactory, counts: list[int], data: st.DataObject
 ) -> None:
-    path = tmp_path_factory.mktemp("journal")
-    write(path, *counts, segment_bytes=SMALL)
-    start = data.draw(st.integers(0, sum(counts)))
-    end = data.draw(st.integers(start, sum(counts)))
+    reader, start, end = log_and_range(tmp_path_factory.mktemp("journal"), counts, data)
     max_rows = data.draw(st.none() | st.integers(1, 40))
     max_bytes = data.draw(st.none() | st.integers(1, 5_000))
-    reader = JournalReader(path, SOURCE)
     parts = reader.split(start, end, max_rows=max_rows, max_bytes=max_bytes)
     assert [position for part in parts for position in range(*part)] == list(range(start, end))
     assert all(first < behind for first, behind in parts)

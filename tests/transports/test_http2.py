@@ -12,7 +12,7 @@ from penstock.transports import streams
 from tests.transports import interactions
 from tests.transports.certificates import Certificates
 from tests.transports.interactions import serving
-from tests.transports.raw_http2 import H2, H2C, open_link, raw_client, raw_server
+from tests.transports.raw_http2 import H2, H2C, asked_by_client, open_link, raw_client, raw_server
 from tests.transports.recording import SHORT_TIMEOUT, connected, joined, listening
 from tests.waiting import turns
 
@@ -67,12 +67,7 @@ async def test_a_session_goes_on_over_another_connection() -> None:
 
 async def test_bytes_arrive_in_order_both_ways() -> None:
     async with joined(H2C) as (client, server):
-        for number in range(10):
-            client.link.write(b"%d" % number)
-            server.link.write(b"%d" % (9 - number))
-        await server.has(b"0123456789")
-        await client.has(b"9876543210")
-        assert (client.told, server.told) == (["made"], ["made"])
+        await interactions.check_bytes_both_ways(client, server)
 
 
 async def test_a_reader_that_is_slow_slows_its_writer() -> None:
@@ -186,10 +181,7 @@ async def test_a_connection_that_breaks_loses_its_links() -> None:
 
 
 async def test_a_goaway_behind_the_end_leaves_the_link_in_order() -> None:
-    async with raw_server() as place:
-        connecting = asyncio.create_task(connected(f"rsocket+h2c://127.0.0.1:{place.port}"))
-        raw = await place.came.get()
-        await raw.next(events.RequestReceived)
+    async with asked_by_client() as (raw, connecting):
         raw.h2.send_headers(1, [(":status", "200")])
         raw.h2.send_data(1, b"all", end_stream=True)
         raw.h2.close_connection()
@@ -200,10 +192,7 @@ async def test_a_goaway_behind_the_end_leaves_the_link_in_order() -> None:
 
 
 async def test_a_goaway_in_the_middle_loses_the_link_and_says_why() -> None:
-    async with raw_server() as place:
-        connecting = asyncio.create_task(connected(f"rsocket+h2c://127.0.0.1:{place.port}"))
-        raw = await place.came.get()
-        await raw.next(events.RequestReceived)
+    async with asked_by_client() as (raw, connecting):
         raw.h2.send_headers(1, [(":status", "200")])
         raw.h2.close_connection(ErrorCodes.INTERNAL_ERROR, b"on fire")
         raw.flush()
@@ -252,10 +241,7 @@ async def test_a_client_asks_as_http_2_wants_it() -> None:
     ],
 )
 async def test_an_answer_that_is_no_yes_is_one_clear_error(status: str, message: str) -> None:
-    async with raw_server() as place:
-        connecting = asyncio.create_task(connected(f"rsocket+h2c://127.0.0.1:{place.port}"))
-        raw = await place.came.get()
-        await raw.next(events.RequestReceived)
+    async with asked_by_client() as (raw, connecting):
         raw.h2.send_headers(1, [(":status", status)])
         raw.flush()
         with pytest.raises(ConnectError, match=message):
@@ -263,10 +249,7 @@ async def test_an_answer_that_is_no_yes_is_one_clear_error(status: str, message:
 
 
 async def test_a_stream_that_is_refused_is_one_clear_error() -> None:
-    async with raw_server() as place:
-        connecting = asyncio.create_task(connected(f"rsocket+h2c://127.0.0.1:{place.port}"))
-        raw = await place.came.get()
-        await raw.next(events.RequestReceived)
+    async with asked_by_client() as (raw, connecting):
         raw.h2.reset_stream(1, ErrorCodes.REFUSED_STREAM)
         raw.flush()
         with pytest.raises(ConnectError, match=r"refused the stream \(REFUSED_STREAM\)"):
@@ -291,10 +274,7 @@ async def test_a_server_that_never_answers_is_given_up() -> None:
 
 
 async def test_a_client_that_gives_up_leaves_nothing() -> None:
-    async with raw_server() as place:
-        connecting = asyncio.create_task(connected(f"rsocket+h2c://127.0.0.1:{place.port}"))
-        raw = await place.came.get()
-        await raw.next(events.RequestReceived)
+    async with asked_by_client() as (raw, connecting):
         connecting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await connecting

@@ -16,6 +16,7 @@ from penstock.rsocket.dialect import DIALECTS
 from penstock.rsocket.session import RSocketSession
 from penstock.transports.messages import PREFIX_BYTES
 from penstock.urls import parse_url
+from tests.transports import interactions
 from tests.transports.certificates import Certificates
 from tests.transports.interactions import serving
 from tests.transports.raw_http2 import H2, H2C, TYPE, open_link, raw_client
@@ -212,15 +213,7 @@ async def test_a_connection_whose_last_stream_has_ended_holds_one_place_and_is_g
 
 async def test_a_listener_that_is_closed_takes_no_links_and_leaves_those_it_took() -> None:
     async with listening(H2C) as place:
-        client = await connected(place.url)
-        server = await place.linked()
-        await place.listener.close()
-        with pytest.raises(ConnectError, match="refused"):
-            await connected(place.url)
-        client.link.write(b"still here")
-        await server.has(b"still here")
-        client.link.close()
-        assert (await server.lost(), await client.lost()) == (None, None)
+        await interactions.check_closed_listener(place)
 
 
 async def test_a_listener_that_is_closed_takes_no_streams_of_connections_that_go_on() -> None:

@@ -25,12 +25,7 @@ from tests.waiting import turns
 
 async def test_bytes_arrive_in_order_both_ways() -> None:
     async with joined() as (client, server):
-        for number in range(10):
-            client.link.write(b"%d" % number)
-            server.link.write(b"%d" % (9 - number))
-        await server.has(b"0123456789")
-        await client.has(b"9876543210")
-        assert (client.told, server.told) == (["made"], ["made"])
+        await interactions.check_bytes_both_ways(client, server)
 
 
 async def test_what_came_together_is_read_at_once() -> None:
@@ -162,16 +157,7 @@ async def test_a_port_in_use_is_one_clear_error() -> None:
 
 async def test_a_listener_that_is_closed_takes_no_links_and_leaves_those_it_took() -> None:
     async with listening() as place:
-        client = await connected(place.url)
-        server = await place.next()
-        await server.until(lambda: server.link is not None)
-        await place.listener.close()
-        with pytest.raises(ConnectError, match="refused"):
-            await connected(place.url)
-        client.link.write(b"still here")
-        await server.has(b"still here")
-        client.link.abort()
-        await server.lost()
+        await interactions.check_closed_listener(place)
 
 
 async def test_who_is_refused_is_closed_before_anything_is_said() -> None:
