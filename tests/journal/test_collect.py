@@ -52,7 +52,7 @@ async def test_a_stream_is_kept_once_and_never_asked_for_again(tmp_path: Path) -
     await Collector(URL, ROUTE, tmp_path).run()
 
 
-async def test_a_complete_stream_can_be_wanted_anew(tmp_path: Path) -> None:
+async def test_complete_stream_can_be_collected_again(tmp_path: Path) -> None:
     async with Publisher(*numbered(0, 3)).serve():
         await Collector(URL, ROUTE, tmp_path).run()
         await Collector(URL, ROUTE, tmp_path, again=True).run()
@@ -91,9 +91,7 @@ async def test_a_checkpoint_with_half_an_item_in_it_is_not_kept(
     assert rows(tmp_path) == numbered(0, 3)
 
 
-async def test_a_publisher_that_resumes_nothing_is_asked_for_more_after_it_is_durable(
-    tmp_path: Path, log: list[str]
-) -> None:
+async def test_demand_follows_durable_rows_without_resumption(tmp_path: Path, log: list[str]) -> None:
     async with Publisher(*numbered(0, 3_000)).serve(NO_RESUME):
         await Collector(URL, ROUTE, tmp_path).run()
     asked = [at for at, what in enumerate(log) if what == "ask"]
@@ -102,7 +100,7 @@ async def test_a_publisher_that_resumes_nothing_is_asked_for_more_after_it_is_du
 
 
 @pytest.mark.parametrize("times", [1, 2])
-async def test_who_cancels_it_waits_for_the_batch_that_is_being_written(
+async def test_cancellation_waits_for_the_batch_being_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     gate = Gate(monkeypatch)
@@ -124,9 +122,7 @@ async def test_who_cancels_it_waits_for_the_batch_that_is_being_written(
     JournalWriter.open(tmp_path, ROUTE).close()
 
 
-async def test_a_write_that_fails_while_it_is_canceled_is_one_line_of_the_log(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_failed_write_is_logged_once_when_canceled(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     loop, begun, full = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
     noise: list[str] = []
     loop.set_exception_handler(lambda _, context: noise.append(str(context["message"])))
@@ -153,7 +149,7 @@ async def test_a_write_that_fails_while_it_is_canceled_is_one_line_of_the_log(
 # Pace.
 
 
-async def test_no_more_is_asked_for_while_readers_leave_too_much(
+async def test_collector_stops_requesting_when_budget_is_used_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     window, width, budget = 16, 1_000, 100_000
@@ -182,7 +178,7 @@ async def test_no_more_is_asked_for_while_readers_leave_too_much(
 
 
 @pytest.mark.parametrize("credit", [1, 5])
-async def test_no_more_is_under_way_than_somebody_allows(tmp_path: Path, credit: int) -> None:
+async def test_collector_requests_no_more_than_its_credit(tmp_path: Path, credit: int) -> None:
     ahead: list[int] = []
     collector = Collector(URL, ROUTE, tmp_path, credit=credit)
     service = penstock.Service()
@@ -205,7 +201,7 @@ async def test_a_credit_of_nothing_is_refused(tmp_path: Path) -> None:
         Collector(URL, ROUTE, tmp_path, credit=0)
 
 
-async def test_a_new_stream_is_not_opened_while_readers_leave_too_much(tmp_path: Path) -> None:
+async def test_stream_is_not_opened_when_budget_is_used_up(tmp_path: Path) -> None:
     async with Publisher(*numbered(0, 10, 1_000)).serve():
         await Collector(URL, ROUTE, tmp_path).run()
     publisher = Publisher(*numbered(10, 20, 1_000))
@@ -276,13 +272,13 @@ async def test_a_new_log_waits_for_room_on_the_disk(tmp_path: Path, monkeypatch:
     assert (rows(tmp_path), gaps(tmp_path)) == (numbered(0, 3), [])
 
 
-async def test_a_journal_of_another_collector_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+async def test_locked_journal_error_says_what_to_do(tmp_path: Path) -> None:
     with JournalWriter.open(tmp_path, ROUTE):
         with pytest.raises(JournalLocked, match=rf"process {os.getpid()} .*; stop it, or choose another source name"):
             await Collector(URL, ROUTE, tmp_path).run()
 
 
-async def test_what_another_program_recorded_is_no_state(tmp_path: Path) -> None:
+async def test_collector_rejects_state_of_another_program(tmp_path: Path) -> None:
     with JournalWriter.open(tmp_path, ROUTE) as writer:
         writer.append_gap("a test", b"not ours")
     with pytest.raises(JournalCorrupt, match=r"the collector's state in log 'numbers'"):

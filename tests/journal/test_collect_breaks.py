@@ -37,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("impatient")
 # What breaks.
 
 
-async def test_nobody_there_is_an_error_at_the_first_try(tmp_path: Path) -> None:
+async def test_collector_raises_connect_error_at_first_try(tmp_path: Path) -> None:
     with pytest.raises(ConnectError):
         await Collector(URL, ROUTE, tmp_path).run()
 
@@ -97,7 +97,7 @@ async def test_an_event_without_an_owner_becomes_a_gap(
 
 
 @pytest.mark.parametrize(("url", "route"), [(URL, ROUTE), (RIVER, RIVER_ROUTE)])
-async def test_a_session_that_an_event_of_another_stream_ends_becomes_a_gap(
+async def test_session_ended_by_another_stream_becomes_a_gap(
     tmp_path: Path, drivers: list[Driver], url: str, route: str
 ) -> None:
     forever, released = asyncio.Event(), asyncio.Event()
@@ -115,7 +115,7 @@ async def test_a_session_that_an_event_of_another_stream_ends_becomes_a_gap(
     assert "stream 99: nobody owns it, and ItemReceived came" in reason
 
 
-async def test_a_session_that_we_gave_up_is_tried_all_the_same(tmp_path: Path) -> None:
+async def test_expired_session_is_still_resumed(tmp_path: Path) -> None:
     released = asyncio.Event()
     collector = Collector(URL, ROUTE, tmp_path, settings=Settings(resume_timeout=0))
     async with Publisher(*numbered(0, 5), released, *numbered(5, 10)).serve() as server, collecting(collector) as task:
@@ -141,9 +141,7 @@ async def test_a_collector_that_was_stopped_goes_on_where_it_was(tmp_path: Path)
     assert (rows(tmp_path), gaps(tmp_path)) == (numbered(0, 3_000), [])
 
 
-async def test_a_collector_that_was_stopped_knows_that_nothing_is_under_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_stopped_collector_resumes_with_no_demand_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collect, "FIRST_WINDOW", 5)
     publisher = Publisher(*numbered(0, 100, 1_000))
     async with publisher.serve():
@@ -155,7 +153,7 @@ async def test_a_collector_that_was_stopped_knows_that_nothing_is_under_way(
             await until(lambda: second.progress.rows > 0)
 
 
-async def test_a_publisher_that_is_started_anew_is_waited_for_and_leaves_a_gap(tmp_path: Path) -> None:
+async def test_restarted_publisher_is_awaited_and_leaves_a_gap(tmp_path: Path) -> None:
     collector = Collector(URL, ROUTE, tmp_path)
     async with collecting(collector) as task:
         before = await Publisher(*numbered(0, 5), asyncio.Event()).serve()
@@ -192,7 +190,7 @@ async def test_without_resuming_a_broken_connection_leaves_a_gap(
 
 
 @pytest.mark.parametrize(("protocol", "gap"), [("reactivesocket-0.2", False), ("reactivesocket-0.0", True)])
-async def test_the_drafts_are_collected_and_one_of_them_cannot_resume(tmp_path: Path, protocol: str, gap: bool) -> None:
+async def test_drafts_are_collected_with_a_gap_when_not_resumable(tmp_path: Path, protocol: str, gap: bool) -> None:
     hold = asyncio.Event()
     publisher = Publisher(*numbered(0, 5), hold, *numbered(5, 10))
     async with publisher.serve():
@@ -207,7 +205,7 @@ async def test_the_drafts_are_collected_and_one_of_them_cannot_resume(tmp_path: 
     assert [position for position, _ in gaps(tmp_path)] == ([5] if gap else [])
 
 
-async def test_without_resuming_a_collector_that_is_started_anew_leaves_a_gap(tmp_path: Path) -> None:
+async def test_restarted_collector_leaves_a_gap_without_resumption(tmp_path: Path) -> None:
     publisher = Publisher(*numbered(0, 5), asyncio.Event())
     async with publisher.serve(NO_RESUME):
         first = Collector(URL, ROUTE, tmp_path)
@@ -247,9 +245,7 @@ async def test_a_publisher_that_was_restarted_is_asked_again(tmp_path: Path) -> 
     assert position == 5 and "the publisher gave the stream up" in reason and "restarted" in reason
 
 
-async def test_a_stream_that_failed_when_the_collector_was_stopped_leaves_a_gap(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_stream_failed_while_stopped_leaves_a_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = Gate(monkeypatch)
     publisher = Publisher(*numbered(0, 5), ApplicationError(0x301, "sold out"))
     async with publisher.serve():
@@ -263,7 +259,7 @@ async def test_a_stream_that_failed_when_the_collector_was_stopped_leaves_a_gap(
     assert gaps(tmp_path) == [(5, "the stream had failed before the collector was stopped")]
 
 
-async def test_a_connection_that_breaks_while_readers_leave_too_much_is_noticed(
+async def test_broken_connection_is_noticed_when_budget_is_used_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collect, "FIRST_WINDOW", 5)

@@ -37,7 +37,7 @@ def river(journal: Path, settings: Settings = DEFAULT_SETTINGS) -> Collector:
     return Collector(RIVER, RIVER_ROUTE, journal, source=ROUTE, settings=settings)
 
 
-async def test_river_loses_nothing_with_a_link_and_goes_on_in_another_process(tmp_path: Path) -> None:
+async def test_river_session_survives_a_link_and_a_process(tmp_path: Path) -> None:
     stops = [asyncio.Event() for _ in range(3)]
     publisher = Publisher(*numbered(0, 100), stops[0], *numbered(100, 200), stops[1], *numbered(200, 9_000), stops[2])
     async with publisher.serve(url=RIVER) as server:
@@ -56,7 +56,7 @@ async def test_river_loses_nothing_with_a_link_and_goes_on_in_another_process(tm
 
 
 @pytest.mark.parametrize("alive", [True, False], ids=["collector lives", "collector was stopped"])
-async def test_a_river_server_that_was_started_anew_leaves_a_gap(tmp_path: Path, alive: bool) -> None:
+async def test_restarted_river_server_leaves_a_gap(tmp_path: Path, alive: bool) -> None:
     collector = river(tmp_path)
     before = await Publisher(*numbered(0, 5), asyncio.Event()).serve(url=RIVER)
     async with collecting(collector) as task:
@@ -74,7 +74,7 @@ async def test_a_river_server_that_was_started_anew_leaves_a_gap(tmp_path: Path,
     assert "SESSION_STATE_MISMATCH" in reason
 
 
-async def test_a_river_session_whose_grace_is_over_is_tried_all_the_same(tmp_path: Path) -> None:
+async def test_river_session_is_tried_after_its_grace_period(tmp_path: Path) -> None:
     released = asyncio.Event()
     collector = river(tmp_path, Settings(session_grace=0))
     publisher = Publisher(*numbered(0, 5), released, *numbered(5, 10))
@@ -86,7 +86,7 @@ async def test_a_river_session_whose_grace_is_over_is_tried_all_the_same(tmp_pat
     assert (rows(tmp_path), gaps(tmp_path)) == (numbered(0, 10), [])
 
 
-async def test_what_a_river_server_sends_unasked_is_kept_once_there_is_room(
+async def test_unrequested_river_items_are_kept_when_space_returns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collect, "FIRST_WINDOW", 4)
@@ -102,7 +102,7 @@ async def test_what_a_river_server_sends_unasked_is_kept_once_there_is_room(
     assert gaps(tmp_path) == [] and publisher.began == 1
 
 
-async def test_a_river_server_that_refuses_us_is_an_error(tmp_path: Path) -> None:
+async def test_river_server_refusal_is_raised(tmp_path: Path) -> None:
     def check(setup: penstock.Setup) -> None:
         raise SetupRejected("not you", "REJECTED_BY_CUSTOM_HANDLER")
 
@@ -113,7 +113,7 @@ async def test_a_river_server_that_refuses_us_is_an_error(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("url", "route"), [(URL, ROUTE), (RIVER, RIVER_ROUTE)])
-async def test_a_checkpoint_is_made_anew_though_nothing_comes(
+async def test_checkpoint_is_renewed_when_no_items_arrive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: list[str], url: str, route: str
 ) -> None:
     monkeypatch.setattr(collect, "RENEWAL", 0.0)

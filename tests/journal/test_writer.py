@@ -17,7 +17,7 @@ from penstock.journal.mark import MARK_BYTES
 from tests.journal.logs import SOURCE, all_numbers, append, items, segment, write
 
 
-def test_what_append_returned_for_is_there_after_opening_again(tmp_path: Path) -> None:
+def test_appended_rows_are_there_when_reopened(tmp_path: Path) -> None:
     with JournalWriter.open(tmp_path, SOURCE) as writer:
         assert (writer.position, writer.state) == (0, None)
         assert writer.append(items(0, 10), "numbers", b"one") == 10

@@ -36,7 +36,7 @@ def test_a_torn_tail_is_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("counts", [(3,), (3, 2), (3, 2, 4)])
-def test_a_log_cut_below_its_mark_opens_when_the_loss_is_accepted(
+def test_log_cut_below_its_mark_opens_when_loss_is_accepted(
     tmp_path: Path, counts: tuple[int, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
     # THREATS 97: no position that was lost is ever given to other rows.
@@ -92,7 +92,7 @@ def test_a_mark_that_is_damaged_can_be_accepted(tmp_path: Path) -> None:
     assert all_numbers(tmp_path) == list(range(5))
 
 
-def test_what_a_reader_has_committed_is_not_given_to_other_rows(tmp_path: Path) -> None:
+def test_committed_positions_are_not_reused(tmp_path: Path) -> None:
     folder = write(tmp_path, 3)
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     write(tmp_path, 3)

@@ -154,7 +154,7 @@ async def test_a_peer_that_does_not_read_costs_no_memory(either: Place) -> None:
         assert [len(first.data), *rest] == [10 * KIB] * count
 
 
-async def test_what_the_peers_system_takes_is_told(place: Place) -> None:
+async def test_link_reports_bytes_taken_by_the_peers_system(place: Place) -> None:
     # THREATS 91
     async with world(place) as w:
         async with w.peer.stream("heavy", b"2000", credit=2_000) as items:

@@ -45,7 +45,7 @@ async def test_each_stream_of_a_connection_is_a_link() -> None:
 @pytest.mark.parametrize(
     ("path", "method", "status"), [("/wrong", "POST", 404), ("/right", "GET", 405), ("/right?a=b", "POST", 200)]
 )
-async def test_what_is_not_asked_for_rightly_is_declined(path: str, method: str, status: int) -> None:
+async def test_wrong_requests_are_declined_with_a_status(path: str, method: str, status: int) -> None:
     async with listening(f"{H2C}/right") as place, raw_client(place.port) as raw:
         raw.request(path, method)
         assert await raw.status() == status
@@ -158,7 +158,7 @@ async def test_pages_of_others_open_no_stream_of_any_protocol(protocol: str) -> 
         assert server.told == []
 
 
-async def test_who_is_refused_for_its_origin_or_type_is_noted(caplog: pytest.LogCaptureFixture) -> None:
+async def test_refusal_for_origin_or_type_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "penstock")
     async with listening(H2C) as place, raw_client(place.port) as raw:
         for _ in range(3):
@@ -174,7 +174,7 @@ async def test_the_path_of_a_client_must_be_that_of_the_server() -> None:
             await connected(f"rsocket+h2c://127.0.0.1:{place.port}/wrong")
 
 
-async def test_who_is_refused_is_told_so() -> None:
+async def test_refused_stream_is_answered_with_503() -> None:
     async with listening(H2C) as place, raw_client(place.port) as raw:
         await open_link(raw, place)
         place.refusing = True
@@ -183,7 +183,7 @@ async def test_who_is_refused_is_told_so() -> None:
         assert await raw.status() == 503
 
 
-async def test_who_is_refused_as_a_whole_is_told_the_limit() -> None:
+async def test_refused_connection_is_told_the_limit() -> None:
     # THREATS 94
     async with listening(H2C, SHORT_TIMEOUT) as place:
         place.refusing = True
@@ -201,7 +201,7 @@ async def test_a_connection_without_streams_is_given_up() -> None:
         assert server.told == ["lost"]
 
 
-async def test_a_connection_whose_last_stream_has_ended_holds_one_place_and_is_given_up() -> None:
+async def test_connection_is_closed_after_its_last_stream() -> None:
     async with listening(H2C, SHORT_TIMEOUT) as place, raw_client(place.port) as raw:
         server = await open_link(raw, place)
         server.link.abort()
@@ -211,12 +211,12 @@ async def test_a_connection_whose_last_stream_has_ended_holds_one_place_and_is_g
         assert (await server.lost(), await place.accepted[1].lost()) == (None, None)
 
 
-async def test_a_listener_that_is_closed_takes_no_links_and_leaves_those_it_took() -> None:
+async def test_closed_listener_takes_no_links_and_keeps_old_ones() -> None:
     async with listening(H2C) as place:
         await interactions.check_closed_listener(place)
 
 
-async def test_a_listener_that_is_closed_takes_no_streams_of_connections_that_go_on() -> None:
+async def test_closed_listener_takes_no_streams_of_open_connections() -> None:
     async with listening(H2C) as place, raw_client(place.port) as raw:
         server = await open_link(raw, place)
         async with raw_client(place.port) as idle:
@@ -264,7 +264,7 @@ async def test_certificates_may_be_contexts_which_learn_of_http_2(certificates: 
         assert (await server.lost(), await client.lost()) == (None, None)
 
 
-async def test_a_server_that_does_not_agree_on_http_2_is_one_clear_error(certificates: Certificates) -> None:
+async def test_connect_raises_when_server_does_not_agree_on_http_2(certificates: Certificates) -> None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificates.folder / "cert.pem", certificates.folder / "key.pem")
     async with listening("rsocket+tls://localhost:0", ssl=context) as place:

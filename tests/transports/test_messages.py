@@ -43,7 +43,7 @@ def test_messages_come_out_as_soon_as_they_are_whole(data: st.DataObject) -> Non
     assert found == messages
 
 
-def test_what_is_held_is_counted_and_a_head_may_come_before_its_data() -> None:
+def test_held_bytes_include_headers_without_data() -> None:
     cutter = MessageCutter(3)
     assert cutter.cut(b"\0\0\3ab") == []
     assert cutter.pending == 5

@@ -123,7 +123,7 @@ class Shy(Recorder):
 
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_a_link_that_is_lost_at_once_leaves_no_socket_that_closes_the_file_of_somebody_else(
+def test_link_lost_at_once_closes_no_foreign_descriptor(
     new_loop: Callable[[], asyncio.AbstractEventLoop], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect, kept = tcp._connected, list[socket.socket]()
@@ -155,12 +155,12 @@ async def test_a_port_in_use_is_one_clear_error() -> None:
                 pass
 
 
-async def test_a_listener_that_is_closed_takes_no_links_and_leaves_those_it_took() -> None:
+async def test_closed_listener_takes_no_links_and_keeps_old_ones() -> None:
     async with listening() as place:
         await interactions.check_closed_listener(place)
 
 
-async def test_who_is_refused_is_closed_before_anything_is_said() -> None:
+async def test_refused_connection_closes_before_sending() -> None:
     async with listening() as place:
         place.refusing = True
         client = await connected(place.url)
@@ -179,7 +179,7 @@ async def test_every_interface_can_be_connected_to_by_the_same_url(host: str) ->
         await server.lost()
 
 
-async def test_without_file_descriptors_links_wait_and_one_line_is_logged(
+async def test_links_wait_with_one_log_line_without_descriptors(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     # THREATS 74
@@ -221,7 +221,7 @@ async def test_a_unix_socket_goes_with_its_listener(tmp_path: Path) -> None:
         await connected(url)
 
 
-async def test_a_unix_socket_that_a_crash_left_is_replaced_and_one_in_use_is_not(tmp_path: Path) -> None:
+async def test_unix_socket_is_replaced_when_stale_but_not_in_use(tmp_path: Path) -> None:
     url = f"rsocket+unix://{tmp_path}/s"
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(tmp_path / "s"))

@@ -69,7 +69,7 @@ async def test_a_certificate_that_is_not_to_be_trusted_is_refused(certificates: 
         assert server.link is None
 
 
-async def test_who_does_not_speak_tls_is_told_of_before_there_is_a_link(certificates: Certificates) -> None:
+async def test_client_without_tls_is_reported_before_the_link(certificates: Certificates) -> None:
     async with listening(TLS, ssl=certificates.server) as place, raw_connection(place.port) as (_, writer):
         writer.write(b"GET / HTTP/1.1\r\n\r\n")
         server = await place.next()
@@ -114,7 +114,7 @@ async def test_a_listener_that_is_closed_gives_up_handshakes(certificates: Certi
         assert await reader.read() == b""
 
 
-async def test_a_listener_that_is_closed_gives_up_links_that_have_only_come_in() -> None:
+async def test_closed_listener_ends_links_that_just_arrived() -> None:
     async with listening() as place:
         closing: list[asyncio.Task[None]] = []
         place.came = lambda: closing.append(asyncio.create_task(place.listener.close()))
@@ -146,7 +146,7 @@ async def test_a_place_that_cannot_be_encrypted_as_asked_is_wrong_use(url: str, 
         ("rsocket+tls://localhost:1?cert=x", "unknown option 'cert'; known are ca"),
     ],
 )
-async def test_whom_to_trust_is_to_be_known(url: str, message: str) -> None:
+async def test_wrong_trust_options_in_the_url_are_errors(url: str, message: str) -> None:
     with pytest.raises(UrlError, match=message):
         await connected(url)
 

@@ -214,7 +214,7 @@ async def test_a_ping_is_answered() -> None:
         assert server.data == b""
 
 
-async def test_a_flood_of_pings_by_a_peer_that_does_not_read_costs_no_memory() -> None:
+async def test_ping_flood_costs_no_memory_when_peer_does_not_read() -> None:
     # THREATS 8
     async with listening(WS, Settings(output_high_bytes=10_000)) as place, their_client(place) as client:
         server = await place.linked()

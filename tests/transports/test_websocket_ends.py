@@ -29,7 +29,7 @@ async def test_what_was_written_before_a_link_is_closed_arrives() -> None:
             assert (await other.lost(), await this.lost()) == (None, None)
 
 
-async def test_what_comes_in_after_a_close_is_read_until_the_peer_closes() -> None:
+async def test_link_reads_on_after_close_until_peer_closes() -> None:
     async with listening(WS) as place, their_client(place) as client:
         server = await place.linked()
         server.link.close()
@@ -82,7 +82,7 @@ async def test_a_message_under_way_arrives_when_the_peer_closes(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("size", [100, websocket.LARGE])
-async def test_a_link_lives_while_a_large_message_may_be_on_its_way(size: int) -> None:
+async def test_link_waits_longer_when_a_large_message_is_in_transit(size: int) -> None:
     # THREATS 91: its system has handed all of it on, and it is the network that is slow.
     closed = asyncio.Event()
 

@@ -94,7 +94,7 @@ async def test_frames_that_come_with_the_handshake_are_read() -> None:
         assert await client.lost() is None
 
 
-async def test_a_listener_that_is_closed_gives_up_handshakes_and_leaves_links_alone() -> None:
+async def test_closed_listener_ends_handshakes_and_keeps_links() -> None:
     async with listening(WS, Settings(connect_timeout=1_000)) as place:
         client = await connected(place.url)
         server = await place.linked()
@@ -113,7 +113,7 @@ async def test_a_listener_that_is_closed_gives_up_handshakes_and_leaves_links_al
         await server.lost()
 
 
-async def test_who_is_refused_is_told_the_limit() -> None:
+async def test_refused_client_is_told_the_limit() -> None:
     # THREATS 94
     async with listening(WS) as place:
         place.refusing = True
@@ -144,7 +144,7 @@ async def test_a_connection_that_is_given_up_is_dropped() -> None:
         await server.lost()
 
 
-async def test_headers_of_the_handshake_are_refused_before_anything_is_sent() -> None:
+async def test_reserved_headers_are_rejected_before_connecting() -> None:
     with pytest.raises(LocalError, match=r"Settings\.headers has Host"):
         await connected("rsocket+ws://127.0.0.1:1", Settings(headers=(("Host", "x"),)))
 
@@ -152,7 +152,7 @@ async def test_headers_of_the_handshake_are_refused_before_anything_is_sent() ->
 # TLS.
 
 
-async def test_wss_is_encrypted_and_trusts_whom_it_is_told_to() -> None:
+async def test_wss_encrypts_and_checks_the_certificate() -> None:
     # THREATS 75
     ca = trustme.CA()
     server_context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
