@@ -19,8 +19,8 @@ import penstock
 from penstock import LocalError, Service, Settings, TypedError
 from penstock.schema.codegen import _Export, _Procedure, _Service, client_source, read_schema
 from tests.schema.test_export import REFERENCE, demo
+from tests.schema.type_checking import check_types
 
-ROOT = Path(__file__).parents[2]
 SECONDS = 240
 LINT = "F,W,B,I,UP,RUF,D102,D2,D4"
 THIRD_PARTY = "lint.isort.known-third-party=['penstock']"
@@ -97,9 +97,7 @@ def test_it_is_formatted_and_sound(source: str, tmp_path: Path) -> None:
 def test_type_checkers_find_nothing(source: str, tmp_path: Path) -> None:
     path = tmp_path / "client.py"
     path.write_text(source)
-    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), str(path)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd=ROOT)
-    assert result.returncode == 0, result.stdout
+    check_types(path)
 
 
 def test_the_same_schema_gives_the_same_source() -> None:
