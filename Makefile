@@ -26,7 +26,7 @@ demo: install ## Run the main job end to end: a live stream into Spark and back
 # A process a core; each takes tests over from the others when it has no more of its own.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-test: install ## Run all tests on the compiled build, and on the plain one those that its modules matter to
+test: install ## Run all tests, those of compiled modules on both builds
 	@if $(CAN_COMPILE); then \
 		PENSTOCK_REQUIRE_EXTENSIONS=1 $(PYTEST) && \
 		PENSTOCK_PURE=1 $(PYTEST) -m "not once"; \

@@ -1,4 +1,4 @@
-"""Every test asserts something, and no file grows too long to be read."""
+"""Every test asserts something, runs on the builds that it must, and lies in a file that is not too long."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.once import ONCE, TWICE, runs_once
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
@@ -153,3 +155,16 @@ def test_no_file_is_too_long() -> None:
     paths = [path for folder in (ROOT / "src", TESTS) for path in folder.rglob("*.p*") if path.suffix in SUFFIXES]
     lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in paths}
     assert sorted(path for path, lines in lengths.items() if lines > MAX_LINES) == sorted(LONG)
+
+
+def test_tests_of_compiled_modules_run_on_both_builds() -> None:
+    package = ROOT / "src" / "penstock"
+    compiled = [path.relative_to(package) for path in package.rglob("*.p*") if path.suffix in {".pxd", ".pyx"}]
+    assert [path for path in compiled if runs_once((path.parent / f"test_{path.stem}.py").as_posix())] == []
+    assert runs_once("journal/test_reader.py")
+    assert not runs_once("journal/test_collect.py")
+
+
+def test_tests_that_run_once_exist() -> None:
+    assert [name for name in (*ONCE, *TWICE) if not (TESTS / name).exists()] == []
+    assert {name.partition("/")[0] for name in TWICE} <= ONCE.keys()
