@@ -22,7 +22,7 @@ from tests.journal.publishing import (
     ROUTE,
     URL,
     FullDisk,
-    Gate,
+    HeldWrites,
     Publisher,
     Reporter,
     collecting,
@@ -33,7 +33,7 @@ from tests.journal.publishing import (
 )
 from tests.waiting import turns, until
 
-pytestmark = pytest.mark.usefixtures("impatient")
+pytestmark = pytest.mark.usefixtures("no_waiting")
 
 
 # What is kept.
@@ -103,7 +103,7 @@ async def test_demand_follows_durable_rows_without_resumption(tmp_path: Path, lo
 async def test_cancellation_waits_for_the_batch_being_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    gate = Gate(monkeypatch)
+    gate = HeldWrites(monkeypatch)
     publisher = Publisher(*numbered(0, 3), asyncio.Event())
     async with publisher.serve():
         task = asyncio.create_task(Collector(URL, ROUTE, tmp_path).run())

@@ -21,7 +21,7 @@ from tests.journal.publishing import (
     RIVER_ROUTE,
     ROUTE,
     URL,
-    Gate,
+    HeldWrites,
     Publisher,
     collecting,
     cut,
@@ -31,7 +31,7 @@ from tests.journal.publishing import (
 )
 from tests.waiting import turns, until
 
-pytestmark = pytest.mark.usefixtures("impatient")
+pytestmark = pytest.mark.usefixtures("no_waiting")
 
 
 # What breaks.
@@ -246,7 +246,7 @@ async def test_a_publisher_that_was_restarted_is_asked_again(tmp_path: Path) -> 
 
 
 async def test_stream_failed_while_stopped_leaves_a_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = Gate(monkeypatch)
+    gate = HeldWrites(monkeypatch)
     publisher = Publisher(*numbered(0, 5), ApplicationError(0x301, "sold out"))
     async with publisher.serve():
         async with collecting(Collector(URL, ROUTE, tmp_path)) as task:

@@ -27,7 +27,7 @@ from tests.journal.publishing import (
 )
 from tests.waiting import until
 
-pytestmark = pytest.mark.usefixtures("impatient")
+pytestmark = pytest.mark.usefixtures("no_waiting")
 
 
 # River, whose sessions are taken over without being asked.

@@ -31,9 +31,9 @@ def test_a_log_cut_below_its_mark_is_damaged(tmp_path: Path) -> None:
     folder = write(tmp_path, 3)
     before = segment(folder).stat().st_size
     write(tmp_path, 2)
-    octets = segment(folder).read_bytes()
-    for size in range(len(octets)):
-        segment(folder).write_bytes(octets[:size])
+    content = segment(folder).read_bytes()
+    for size in range(len(content)):
+        segment(folder).write_bytes(content[:size])
         reader = JournalReader(tmp_path, SOURCE)
         kept = 3 if size >= before else 0
         assert reader.end == 5
@@ -47,12 +47,12 @@ def test_a_copy_without_its_mark_holds_what_is_whole(tmp_path: Path) -> None:
     folder = write(tmp_path, 3)
     before = segment(folder).stat().st_size
     write(tmp_path, 2)
-    octets = segment(folder).read_bytes()
+    content = segment(folder).read_bytes()
     (folder / "_durable").unlink()
-    for size in range(0, len(octets), 7):
-        segment(folder).write_bytes(octets[:size])
+    for size in range(0, len(content), 7):
+        segment(folder).write_bytes(content[:size])
         assert numbers(JournalReader(tmp_path, SOURCE)) == list(range(3 if size >= before else 0))
-    segment(folder).write_bytes(octets)
+    segment(folder).write_bytes(content)
     assert numbers(JournalReader(tmp_path, SOURCE)) == list(range(5))
 
 
@@ -101,8 +101,8 @@ def test_a_segment_that_is_cut_or_gone(tmp_path: Path) -> None:
     folder = write(tmp_path, 3, 3, 3, 3, segment_bytes=2_500)
     first, second = sorted(folder.glob("*.arrows"))
     following = int(second.stem)
-    octets = first.read_bytes()
-    first.write_bytes(octets[:-1])
+    content = first.read_bytes()
+    first.write_bytes(content[:-1])
     with pytest.raises(JournalCorrupt, match=rf"positions {following - 3} to {following - 1} are damaged"):
         numbers(JournalReader(tmp_path, SOURCE))
     first.unlink()

@@ -13,7 +13,7 @@ import pytest
 
 from penstock import JournalCorrupt
 from penstock.journal import Journal, JournalReader, JournalWriter
-from tests.journal.logs import SOURCE, all_numbers, append, entries, flip, segment, set_mark, write
+from tests.journal.logs import SOURCE, all_numbers, all_positions, append, entries, flip, segment, set_mark, write
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,12 +22,12 @@ def test_a_torn_tail_is_cut(tmp_path: Path) -> None:
     # THREATS 80
     folder = write(tmp_path / "whole", 3, 3)
     before = set_mark(folder, 3).offset
-    octets = segment(folder).read_bytes()
+    content = segment(folder).read_bytes()
     # Every byte is tried in test_recovery.py.
-    for length in range(before, len(octets), 29):
+    for length in range(before, len(content), 29):
         place = tmp_path / "torn"
         shutil.copytree(tmp_path / "whole", place)
-        segment(place / "source=s").write_bytes(octets[:length])
+        segment(place / "source=s").write_bytes(content[:length])
         with JournalWriter.open(place, SOURCE, fsync=False) as writer:
             assert (writer.position, writer.state) == (3, b"at 3")
             append(writer, 2)
@@ -42,25 +42,25 @@ def test_log_cut_below_its_mark_opens_when_loss_is_accepted(
     # THREATS 97: no position that was lost is ever given to other rows.
     folder = write(tmp_path / "whole", *counts)
     ends = [(entry.end_offset, entry.end) for _, entry in entries(folder)]
-    octets, end = segment(folder).read_bytes(), sum(counts)
-    for size in range(0, len(octets), 41):
+    content, end = segment(folder).read_bytes(), sum(counts)
+    for size in range(0, len(content), 41):
         kept = max((rows for offset, rows in ends if offset <= size), default=0)
         place = tmp_path / "cut"
         shutil.copytree(tmp_path / "whole", place)
         damaged = segment(place / "source=s")
-        damaged.write_bytes(octets[:size])
+        damaged.write_bytes(content[:size])
         with pytest.raises(JournalCorrupt, match=f"positions {kept} to {end - 1} are damaged"):
             JournalWriter.open(place, SOURCE, fsync=False)
-        assert damaged.read_bytes() == octets[:size]
+        assert damaged.read_bytes() == content[:size]
         for accept in (True, False):
             with JournalWriter.open(place, SOURCE, fsync=False, accept_loss=accept) as writer:
                 assert writer.position == end
                 assert writer.state == (b"at %d" % kept if kept else None)
-        assert positions_of(place) == list(range(kept))
+        assert all_positions(place) == list(range(kept))
         with JournalWriter.open(place, SOURCE, fsync=False) as writer:
             append(writer, 2)
-        assert positions_of(place) == [*range(kept), end, end + 1]
-        assert damaged.read_bytes() == octets[:size]
+        assert all_positions(place) == [*range(kept), end, end + 1]
+        assert damaged.read_bytes() == content[:size]
         (gap,) = JournalReader(place, SOURCE).gaps()
         assert (gap.position, gap.lost) == (end, (kept, end))
         assert (gap.previous is None) == (kept == 0)
@@ -68,13 +68,6 @@ def test_log_cut_below_its_mark_opens_when_loss_is_accepted(
         assert (report.sound, report.rows, report.gaps) == (True, kept + 2, [gap])
         shutil.rmtree(place)
     assert f"a gap at position {end}: accepted as lost: 00000000000000000000.arrows" in caplog.text
-
-
-def positions_of(path: Path) -> list[int]:
-    """Return the positions that a log holds."""
-    reader = JournalReader(path, SOURCE)
-    batches = reader.read(reader.first, reader.end)
-    return [position for batch in batches for position in batch["position"].to_pylist()]
 
 
 def test_a_mark_that_is_damaged_can_be_accepted(tmp_path: Path) -> None:
@@ -103,7 +96,7 @@ def test_committed_positions_are_not_reused(tmp_path: Path) -> None:
         JournalWriter.open(tmp_path, SOURCE)
     with JournalWriter.open(tmp_path, SOURCE, accept_loss=True) as writer:
         assert append(writer, 2) == 7
-    assert positions_of(tmp_path) == [0, 1, 2, 5, 6]
+    assert all_positions(tmp_path) == [0, 1, 2, 5, 6]
     assert [gap.lost for gap in JournalReader(tmp_path, SOURCE).gaps()] == [(3, 5)]
 
 
