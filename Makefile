@@ -23,8 +23,8 @@ install: .venv/built ## Make .venv with everything in it; .venv/bin/penstock run
 demo: install ## Run the main job end to end: a live stream into Spark and back
 	$(BIN)/penstock demo
 
-# A process a core; each takes tests over from the others when it has no more of its own.
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+# A process a core. Spark's tests stay in one: to start Spark takes long, and two of them hold each other up.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 test: install ## Run all tests, those of compiled modules on both builds
 	@if $(CAN_COMPILE); then \

@@ -37,8 +37,10 @@ def build(request: pytest.FixtureRequest, builds: dict[str, Build]) -> Build:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark tests that need no second run on the plain build; see tests/once.py."""
+    """Mark tests that need no second run on the plain build, and keep those of Spark in one process."""
     mark_once(item, item.path.relative_to(Path(__file__).parent).as_posix())
+    if item.get_closest_marker("spark"):
+        item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.hookimpl(wrapper=True)
