@@ -23,13 +23,16 @@ install: .venv/built ## Make .venv with everything in it; .venv/bin/penstock run
 demo: install ## Run the main job end to end: a live stream into Spark and back
 	$(BIN)/penstock demo
 
-test: install ## Run all tests on the compiled build, then all but Spark's on the plain one
+# A process a core. Spark's tests stay in one: to start Spark takes long, and two of them hold each other up.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
+
+test: install ## Run all tests, those of compiled modules on both builds
 	@if $(CAN_COMPILE); then \
-		PENSTOCK_REQUIRE_EXTENSIONS=1 $(BIN)/python -m pytest && \
-		PENSTOCK_PURE=1 $(BIN)/python -m pytest -m "not spark"; \
+		PENSTOCK_REQUIRE_EXTENSIONS=1 $(PYTEST) && \
+		PENSTOCK_PURE=1 $(PYTEST) -m "not once"; \
 	else \
 		echo "no C compiler, or no Python headers: only the plain build is tested"; \
-		$(BIN)/python -m pytest; \
+		$(PYTEST); \
 	fi
 
 lint: .venv/installed ## Check format, style and types

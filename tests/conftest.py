@@ -6,12 +6,14 @@ import asyncio
 import inspect
 import os
 from collections.abc import Generator
+from pathlib import Path
 
 import hypothesis
 import pytest
 
 from tests import builds as both_builds
 from tests.builds import Build
+from tests.once import mark_once
 
 ASYNC_TEST_SECONDS = 60.0
 """A coroutine test that takes longer hangs: it is cancelled, and fails where it waits."""
@@ -32,6 +34,13 @@ def builds() -> dict[str, Build]:
 def build(request: pytest.FixtureRequest, builds: dict[str, Build]) -> Build:
     """Each build in turn; see tests/builds.py."""
     return builds[request.param]
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark tests that need no second run on the plain build, and keep those of Spark in one process."""
+    mark_once(item, item.path.relative_to(Path(__file__).parent).as_posix())
+    if item.get_closest_marker("spark"):
+        item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -117,8 +117,9 @@ def test_every_msgpack_type_is_passed_over(depth: Any) -> None:
 
 def test_deep_and_broken_input_takes_linear_time(depth: Any) -> None:
     # Tried again at each quote, the second one would take hours.
-    for data in (b"[" * 1_000_000, b'"' + b'\\"' * 1_000_000, b'{"a":' * 200_000):
-        depth.json_too_deep(b"[" * 129 + data, 250)
+    assert depth.json_too_deep(b"[" * 129 + b'"' + b'\\"' * 1_000_000, 250) < 0
+    for data in (b"[" * 1_000_000, b'{"a":' * 200_000):
+        assert depth.json_too_deep(b"[" * 129 + data, 250) > 0
     for data in (b"\x91" * 1_000_000, b"\xdd\xff\xff\xff\xff" * 1_000):
         assert depth.msgpack_too_deep(data) > 0
 
@@ -134,6 +135,12 @@ JUNK = (
     | VALUES.map(msgspec.msgpack.encode)
     | VALUES.map(lambda value: json.dumps(value).encode())
 )
+
+
+@given(st.binary(max_size=80))
+def test_junk_has_no_more_levels_than_bytes(depth: Any, data: bytes) -> None:
+    assert depth.json_too_deep(data * 3, 3 * len(data)) < 0
+    assert depth.msgpack_too_deep(data * 3, 3 * len(data)) < 0
 
 
 @given(data=JUNK, limit=st.integers(0, 6), at=st.integers(0, 5), count=st.integers(0, 4))

@@ -5,16 +5,19 @@ from penstock import Connection, Kind, Outcome, Tap
 
 def test_a_tap_need_not_listen_to_anything() -> None:
     tap, connection = Tap(), Connection("rsocket", "", True)
-    tap.opened(connection)
-    tap.closed(connection, None)
-    tap.resumed(connection)
-    tap.refused("127.0.0.1", "why")
-    tap.received(connection, b"in")
-    tap.sent(connection, b"out")
-    tap.stream_opened(connection, Kind.CALL, True)
-    tap.stream_ended(connection, Kind.CALL, True, Outcome.COMPLETED)
-    tap.items_received(connection, 1)
-    tap.items_sent(connection, 1)
+    answers = [
+        tap.opened(connection),
+        tap.closed(connection, None),
+        tap.resumed(connection),
+        tap.refused("127.0.0.1", "why"),
+        tap.received(connection, b"in"),
+        tap.sent(connection, b"out"),
+        tap.stream_opened(connection, Kind.CALL, True),
+        tap.stream_ended(connection, Kind.CALL, True, Outcome.COMPLETED),
+        tap.items_received(connection, 1),
+        tap.items_sent(connection, 1),
+    ]
+    assert answers == [None] * len(answers)
 
 
 def test_outcomes_are_words() -> None:

@@ -17,7 +17,7 @@ from tests.journal.publishing import Reporter
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing waits for time to pass."""
     monkeypatch.setattr(collect, "LINGER", 0.0)
     monkeypatch.setattr(collect, "RETRY", 0.0)

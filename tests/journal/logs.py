@@ -50,6 +50,17 @@ def numbers(reader: JournalReader, start: int | None = None, end: int | None = N
     return found
 
 
+def all_numbers(path: Path) -> list[int]:
+    """Return the numbers in all rows of a journal's log."""
+    return numbers(JournalReader(path, SOURCE))
+
+
+def all_positions(path: Path) -> list[int]:
+    """Return the positions of all rows of a journal's log."""
+    reader = JournalReader(path, SOURCE)
+    return [position for batch in reader.read(reader.first, reader.end) for position in batch["position"].to_pylist()]
+
+
 def segment(folder: Path, first: int = 0) -> Path:
     """Return the path of a log's segment."""
     return folder / segment_name(first)

@@ -114,7 +114,7 @@ class Reporter:
         self.peer.commit()
 
 
-class Gate:
+class HeldWrites:
     """Holds every batch that has rows up in its thread, before it is written."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:

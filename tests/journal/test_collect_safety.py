@@ -27,7 +27,7 @@ from tests.journal.publishing import (
     ROUTE,
     URL,
     FullDisk,
-    Gate,
+    HeldWrites,
     Publisher,
     collecting,
     cut,
@@ -37,7 +37,7 @@ from tests.journal.publishing import (
 )
 from tests.waiting import turns, until
 
-pytestmark = pytest.mark.usefixtures("impatient")
+pytestmark = pytest.mark.usefixtures("no_waiting")
 
 DRAFT = URL.replace("rsocket", "reactivesocket-0.2")
 OLDEST = URL.replace("rsocket", "reactivesocket-0.0")
@@ -307,7 +307,7 @@ async def test_rows_that_were_canceled_while_the_disk_was_full_come_again_or_are
 async def test_rows_that_are_being_written_when_it_is_canceled_are_there_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate = Gate(monkeypatch)
+    gate = HeldWrites(monkeypatch)
     publisher = Publisher(*numbered(0, 20))
     async with publisher.serve():
         async with collecting(collector(tmp_path)) as task:

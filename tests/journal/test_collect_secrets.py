@@ -33,7 +33,7 @@ from tests.journal.publishing import RIVER_ROUTE, ROUTE, Publisher, collecting, 
 from tests.traces import holders, traces
 from tests.waiting import until
 
-pytestmark = pytest.mark.usefixtures("impatient")
+pytestmark = pytest.mark.usefixtures("no_waiting")
 
 PASSWORD = "correct-horse-battery-staple"
 BEARER = "eyJhbGciOiJub25lIn0.bearer"

@@ -17,7 +17,7 @@ from penstock.journal import Journal, JournalReader, JournalWriter
 from penstock.journal.format import Entry
 from penstock.journal.layout import log_folder
 from tests.journal.laboratory import experiment
-from tests.journal.logs import SOURCE, append, entries, items, numbers, segment, write
+from tests.journal.logs import SOURCE, all_positions, append, entries, items, numbers, segment, write
 
 COUNTS = (3, 1, 4, 2, 5, 3, 2, 4, 1, 3)
 SEGMENT_BYTES = 3_600
@@ -58,7 +58,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
     return log
 
 
-def octets(folder: Path, first: int, entry: Entry) -> bytes:
+def entry_bytes(folder: Path, first: int, entry: Entry) -> bytes:
     return segment(folder, first).read_bytes()[entry.offset : entry.end_offset]
 
 
@@ -94,7 +94,7 @@ def overwrite(log: Log, folder: Path, data: st.DataObject) -> list[Entry]:
     """Write one batch where another one is, as a disk does that is wrong about the place."""
     first, entry = data.draw(st.sampled_from(log.batches))
     source, wrong = data.draw(st.sampled_from([each for each in log.batches if each[1] != entry]))
-    new = octets(folder, source, wrong)
+    new = entry_bytes(folder, source, wrong)
     splice(folder, first, entry.offset, entry.offset + len(new), new)
     return [each for each in log.of(first) if entry.offset < each.end_offset and each.offset < entry.offset + len(new)]
 
@@ -103,20 +103,20 @@ def replace(log: Log, folder: Path, data: st.DataObject) -> list[Entry]:
     """Put one batch in the place of another one, whatever its length."""
     first, entry = data.draw(st.sampled_from(log.batches))
     source, wrong = data.draw(st.sampled_from([each for each in log.batches if each[1] != entry]))
-    splice(folder, first, entry.offset, entry.end_offset, octets(folder, source, wrong))
+    splice(folder, first, entry.offset, entry.end_offset, entry_bytes(folder, source, wrong))
     return [entry]
 
 
 def replace_from_another_log(log: Log, folder: Path, data: st.DataObject) -> list[Entry]:
     first, entry = data.draw(st.sampled_from(log.batches))
-    splice(folder, first, entry.offset, entry.end_offset, octets(log.other, first, entry))
+    splice(folder, first, entry.offset, entry.end_offset, entry_bytes(log.other, first, entry))
     return [entry]
 
 
 def swap(log: Log, folder: Path, data: st.DataObject) -> list[Entry]:
     one, two = data.draw(st.permutations(range(len(log.batches))))[:2]
     (first, early), (second, late) = log.batches[min(one, two)], log.batches[max(one, two)]
-    before, after = octets(folder, first, early), octets(folder, second, late)
+    before, after = entry_bytes(folder, first, early), entry_bytes(folder, second, late)
     splice(folder, second, late.offset, late.end_offset, before)
     splice(folder, first, early.offset, early.end_offset, after)
     # In one file, and with lengths that differ, what is between them has lost its order, too.
@@ -127,7 +127,7 @@ def swap(log: Log, folder: Path, data: st.DataObject) -> list[Entry]:
 def duplicate(log: Log, folder: Path, data: st.DataObject) -> list[Entry]:
     """Write a batch once more behind itself; what comes behind moves. Behind the last one it is a torn tail."""
     first, entry = data.draw(st.sampled_from(log.batches[:-1]))
-    splice(folder, first, entry.end_offset, entry.end_offset, octets(folder, first, entry))
+    splice(folder, first, entry.end_offset, entry.end_offset, entry_bytes(folder, first, entry))
     return [entry, *[each for each in log.of(first) if each.offset == entry.end_offset]]
 
 
@@ -236,14 +236,14 @@ def test_damage_is_found_and_reaches_no_further(
         assert Journal(path).repair(SOURCE, apply=True).refused
     assert not Journal(path).repair(SOURCE, apply=True, accept_loss=True).refused
     # What stood under another name only is there again.
-    kept = positions(path)
+    kept = all_positions(path)
     assert {*range(log.end)} - reported <= {*kept}
     assert kept == sorted({*kept})
     assert numbers_of(path) == kept
     reported -= {*kept}
     with JournalWriter.open(path, SOURCE, fsync=False) as writer:
         assert writer.append(items(log.end, 2), "numbers") == log.end + 2
-    assert positions(path) == [*kept, log.end, log.end + 1]
+    assert all_positions(path) == [*kept, log.end, log.end + 1]
     (report,) = Journal(path).verify().values()
     assert (report.problems, report.rows) == ([], len(kept) + 2)
     assert {position for gap in report.gaps if gap.lost for position in range(*gap.lost)} == reported
@@ -255,11 +255,6 @@ def test_damage_is_found_and_reaches_no_further(
 def numbers_of(path: Path) -> list[int]:
     reader = JournalReader(path, SOURCE)
     return [int(data) for batch in reader.read(reader.first, reader.end) for data in batch["data"].to_pylist()]
-
-
-def positions(path: Path) -> list[int]:
-    reader = JournalReader(path, SOURCE)
-    return [row for batch in reader.read(reader.first, reader.end) for row in batch["position"].to_pylist()]
 
 
 def test_without_its_first_segment_a_log_is_damaged(tmp_path: Path) -> None:

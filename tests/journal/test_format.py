@@ -222,9 +222,9 @@ def test_a_segment_of_another_log_is_refused() -> None:
 
 def test_the_schema_may_be_written_in_other_bytes() -> None:
     schema = SCHEMA.with_metadata({b"z": b"", b"penstock": b'{"log": "%s", "penstock": 2}' % LOG.encode()})
-    octets = schema.serialize().to_pybytes()
-    assert octets != PREAMBLE
-    assert preamble_bytes(pa.py_buffer(octets), LOG) == len(octets)
+    encoded = schema.serialize().to_pybytes()
+    assert encoded != PREAMBLE
+    assert preamble_bytes(pa.py_buffer(encoded), LOG) == len(encoded)
 
 
 def test_another_format_is_refused() -> None:

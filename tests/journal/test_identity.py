@@ -73,14 +73,18 @@ def test_another_request_is_refused(tmp_path: Path, request_: Request, others: s
 
 
 def test_a_publisher_may_move(tmp_path: Path) -> None:
-    JournalWriter.open(tmp_path, SOURCE, request=REQUEST).close()
     moved = Request(REQUEST.route, REQUEST.data, REQUEST.metadata, "rsocket+tcp://elsewhere:1")
-    JournalWriter.open(tmp_path, SOURCE, request=moved).close()
+    with JournalWriter.open(tmp_path, SOURCE, request=REQUEST) as before:
+        pass
+    with JournalWriter.open(tmp_path, SOURCE, request=moved) as after:
+        assert after.uuid == before.uuid
 
 
 def test_a_log_of_no_request_takes_any(tmp_path: Path) -> None:
-    JournalWriter.open(tmp_path, SOURCE).close()
-    JournalWriter.open(tmp_path, SOURCE, request=REQUEST).close()
+    with JournalWriter.open(tmp_path, SOURCE) as before:
+        pass
+    with JournalWriter.open(tmp_path, SOURCE, request=REQUEST) as after:
+        assert after.uuid == before.uuid
 
 
 def test_segments_without_an_identity_are_of_format_1(tmp_path: Path) -> None:

@@ -90,9 +90,9 @@ def test_gaps_are_no_rows() -> None:
 
 
 def test_damage_names_the_rows_of_one_batch() -> None:
-    octets = bytearray(content_of(3, 2, 4).to_pybytes())
-    octets[content_of(3).size + 20] ^= 1
-    damaged = pa.py_buffer(bytes(octets))
+    damaged_bytes = bytearray(content_of(3, 2, 4).to_pybytes())
+    damaged_bytes[content_of(3).size + 20] ^= 1
+    damaged = pa.py_buffer(bytes(damaged_bytes))
     for end in (9, None):
         index = index_of(damaged, end)
         assert index.damage == [Damage(3, 5, "the checksum of its header is another")]
@@ -103,10 +103,10 @@ def test_damage_names_the_rows_of_one_batch() -> None:
 
 
 def test_what_is_accepted_is_passed_over() -> None:
-    octets = bytearray(content_of(3, 2, 4).to_pybytes())
-    octets[content_of(3).size + 20] ^= 1
-    octets[-9] ^= 1
-    damaged = pa.py_buffer(bytes(octets))
+    damaged_bytes = bytearray(content_of(3, 2, 4).to_pybytes())
+    damaged_bytes[content_of(3).size + 20] ^= 1
+    damaged_bytes[-9] ^= 1
+    damaged = pa.py_buffer(bytes(damaged_bytes))
     asked: list[tuple[int, int]] = []
 
     def accepted(first: int, end: int) -> bool:
@@ -136,9 +136,9 @@ def test_a_batch_must_end_where_it_was_promised() -> None:
 
 def test_a_damaged_body_is_found_when_it_is_read() -> None:
     clean = content_of(3, 2, 4)
-    octets = bytearray(clean.to_pybytes())
-    octets[content_of(3, 2).size - 9] ^= 1
-    damaged = pa.py_buffer(bytes(octets))
+    damaged_bytes = bytearray(clean.to_pybytes())
+    damaged_bytes[content_of(3, 2).size - 9] ^= 1
+    damaged = pa.py_buffer(bytes(damaged_bytes))
     index = index_of(damaged)
     assert rows_of(index, damaged, 0, 3) == [0, 1, 2]
     with pytest.raises(JournalCorrupt, match=r"positions 3 to 4 are damaged \(the checksum of its body"):

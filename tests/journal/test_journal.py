@@ -129,13 +129,13 @@ class JournalMachine(RuleBasedStateMachine):
         self.writer.close()
         note = Note.blank(prev=self.head(), position=self.end, rows=count, time=0, state=b"killed")
         header, body, _ = encode(tabulate(items(self.end, count), "numbers", self.end, 0), note)
-        octets = header + body.to_pybytes()
-        written = octets[: int(share * len(octets))]
+        content = header + body.to_pybytes()
+        written = content[: int(share * len(content))]
         segments = sorted(path for path in self.folder.iterdir() if segment_position(path.name) is not None)
         if segments:
             with open(segments[-1], "ab") as file:
-                file.write(written + behind if written == octets else written)
-            if written == octets:
+                file.write(written + behind if written == content else written)
+            if written == content:
                 # Nobody was told of it, but it is whole: it counts.
                 self.end += count
                 self.state = b"killed"

@@ -54,9 +54,9 @@ def test_a_tail_cut_at_every_byte(folder: Path) -> None:
     assert mark is not None
     before = set_mark(folder, 3)
     kept = sound(folder, 3)
-    octets = segment(folder).read_bytes()
-    for size in range(len(octets)):
-        segment(folder).write_bytes(octets[:size])
+    content = segment(folder).read_bytes()
+    for size in range(len(content)):
+        segment(folder).write_bytes(content[:size])
         # Below the mark, rows are gone: whoever goes on begins behind them.
         (folder / DURABLE).write_bytes(mark.encode(1))
         lost = 3 if size >= before.offset else 0
@@ -137,8 +137,8 @@ def test_without_a_mark_everything_whole_must_be_sound(folder: Path) -> None:
 
 def test_a_segment_that_was_never_durable_goes(tmp_path: Path) -> None:
     folder = write(tmp_path, 3)
-    octets = segment(folder).read_bytes()
-    for data in (b"", octets[:100], octets[:-1], bytes(500), octets[:-1] + bytes([octets[-1] ^ 1])):
+    content = segment(folder).read_bytes()
+    for data in (b"", content[:100], content[:-1], bytes(500), content[:-1] + bytes([content[-1] ^ 1])):
         segment(folder, 3).write_bytes(data)
         tail = end_of(folder)
         assert (tail.leftovers, tail.position, tail.damage) == ([3], 3, [])
@@ -164,10 +164,10 @@ def test_segments_behind_an_old_mark_must_follow_it(tmp_path: Path) -> None:
 
 def test_the_first_batch_of_all_may_be_torn(tmp_path: Path) -> None:
     folder = write(tmp_path, 3)
-    octets = segment(folder).read_bytes()
+    content = segment(folder).read_bytes()
     (folder / DURABLE).unlink()
-    for size in (len(octets) - 1, 400, 0):
-        segment(folder).write_bytes(octets[:size])
+    for size in (len(content) - 1, 400, 0):
+        segment(folder).write_bytes(content[:size])
         tail = end_of(folder)
         assert (tail.first, tail.size, tail.leftovers) == (0, 0, [0])
 

@@ -53,8 +53,8 @@ def test_every_damage_is_reported(folder: Path) -> None:
 
 
 def test_a_segment_that_is_cut_or_gone(folder: Path) -> None:
-    octets = segment(folder, 6).read_bytes()
-    segment(folder, 6).write_bytes(octets[:-1])
+    encoded = segment(folder, 6).read_bytes()
+    segment(folder, 6).write_bytes(encoded[:-1])
     assert "positions 9 to 11 are damaged" in "\n".join(report(folder).problems)
     segment(folder, 6).unlink()
     found = report(folder)

@@ -118,6 +118,7 @@ async def test_a_subscription_that_nobody_holds_outlives_the_garbage_collector()
     await turns(IDLE_TURNS)
     gc.collect()
     [task] = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not task.done()
     task.cancel()
     await asyncio.wait((task,))
 

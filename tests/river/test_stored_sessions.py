@@ -12,7 +12,7 @@ from penstock.river.stored_sessions import StoredSessions, name_of
 from penstock.session import SessionLogs
 from penstock.settings import Settings
 from tests.river.peers import Raw, body_of
-from tests.sim.test_restart import Disk, Logs
+from tests.sim.stored import Disk, Logs
 
 
 class Kept(Raw):

@@ -13,7 +13,7 @@ from penstock.rsocket import stored
 from penstock.settings import Settings
 from penstock.wire.rsocket.frames import ResumeFrame
 from penstock.wire.rsocket.v1 import RSocketV1
-from tests.sim.test_restart import Disk, Log, Logs
+from tests.sim.stored import Disk, Log, Logs
 
 TOKEN = b"t" * 16
 SETTINGS = Settings(resume=True)

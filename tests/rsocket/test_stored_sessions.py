@@ -7,7 +7,7 @@ from penstock.protocols import client_session, detectors
 from penstock.rsocket.stored_sessions import name_of
 from penstock.settings import Settings
 from tests.rsocket.test_stored import SETTINGS, TOKEN, Pair, broken
-from tests.sim.test_restart import Logs
+from tests.sim.stored import Logs
 
 
 def test_a_token_does_not_lie_readable_in_the_log() -> None:

@@ -25,7 +25,7 @@ SLOW = {"collectors", "power cuts"}
 """Laboratories that take more than some five seconds."""
 
 
-class Range:
+class PlainProcess:
     """A process of the plain build in which mistakes are made: compiled classes cannot be patched."""
 
     def __init__(self) -> None:
@@ -70,8 +70,8 @@ class Range:
 
 
 @pytest.fixture(scope="module")
-def range_() -> Iterator[Range]:
-    made = Range()
+def plain_process() -> Iterator[PlainProcess]:
+    made = PlainProcess()
     yield made
     made.close()
 
@@ -79,13 +79,13 @@ def range_() -> Iterator[Range]:
 @pytest.mark.parametrize(
     "laboratory", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in LABORATORIES]
 )
-def test_a_laboratory_finds_nothing_in_sound_code(range_: Range, laboratory: str) -> None:
-    assert range_.breach(laboratory) is None
+def test_a_laboratory_finds_nothing_in_sound_code(plain_process: PlainProcess, laboratory: str) -> None:
+    assert plain_process.breach(laboratory) is None
 
 
 @pytest.mark.parametrize("saboteur", SABOTEURS, ids=lambda saboteur: saboteur.name.replace(" ", "-"))
-def test_a_laboratory_finds_a_known_mistake(range_: Range, saboteur: Saboteur) -> None:
-    assert range_.breach(saboteur.name), f"{saboteur.laboratory!r} cannot find that {saboteur.mistake}"
+def test_a_laboratory_finds_a_known_mistake(plain_process: PlainProcess, saboteur: Saboteur) -> None:
+    assert plain_process.breach(saboteur.name), f"{saboteur.laboratory!r} cannot find that {saboteur.mistake}"
 
 
 def test_each_laboratory_is_held_to_it() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import ModuleType
@@ -15,8 +13,9 @@ import pytest
 import penstock
 from penstock import Settings
 from tests.schema.shop import service
-from tests.schema.test_codegen import ROOT, SECONDS, loaded, served, source_of
+from tests.schema.test_codegen import loaded, served, source_of
 from tests.schema.test_export import REFERENCE
+from tests.schema.type_checking import check_types
 
 RIVER = ("river+memory://shop?codec=json", "river+memory://shop?codec=msgpack", "river+ws://127.0.0.1:0/")
 JSON = Settings(data_mime="application/json")
@@ -121,7 +120,4 @@ async def test_the_client_of_the_reference_s_schema_works_over_river(
 def test_type_checkers_follow_who_uses_it(tmp_path: Path) -> None:
     (tmp_path / "shop_client.py").write_text(source_of(service.schema()))
     (tmp_path / "user.py").write_text(USER)
-    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml")]
-    names = [str(tmp_path / "user.py"), str(tmp_path / "shop_client.py")]
-    result = subprocess.run([*command, *names], capture_output=True, text=True, timeout=SECONDS, cwd=ROOT)
-    assert result.returncode == 0, result.stdout
+    check_types(tmp_path / "user.py", tmp_path / "shop_client.py")

@@ -56,7 +56,11 @@ def test_too_deep_a_schema_is_refused() -> None:
 
 
 def test_a_schema_that_looks_further_may_refer_to_itself() -> None:
-    check_schema({"type": "object", "properties": {"next": {"$ref": "#"}, "$ref": {"type": "string"}}})
+    schema = {"type": "object", "properties": {"next": {"$ref": "#"}, "$ref": {"type": "string"}}}
+    validator = Validator(schema)
+    validator.check({"next": {"next": {}}})
+    with pytest.raises(Mismatch):
+        validator.check({"next": {"next": 1}})
 
 
 def test_problems_have_paths_and_are_counted() -> None:

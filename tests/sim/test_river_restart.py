@@ -20,7 +20,7 @@ from penstock.payload import Payload
 from penstock.river.link import HANG_UPS
 from penstock.settings import Settings
 from penstock.wire.river.values import decode_value, encode_value
-from tests.sim.test_restart import Died, Disk, Logs
+from tests.sim.stored import Died, Disk, Logs
 
 ITEMS = 12
 FOREVER = 1 << 60

@@ -78,7 +78,9 @@ def test_collects_from_the_first_run_until_it_is_stopped(
 
 
 def test_one_that_never_ran_can_be_stopped(make: Callable[[], EmbeddedCollector]) -> None:
-    make().stop()
+    collector = make()
+    collector.stop()
+    assert collector._thread is None
 
 
 def test_what_it_fails_with_ends_the_query(make: Callable[[], EmbeddedCollector], fake: type[FakeCollector]) -> None:

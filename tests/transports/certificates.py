@@ -12,18 +12,20 @@ import trustme
 
 @dataclass
 class Certificates:
-    """A server's certificate for localhost and 127.0.0.1, and the CA that issued it, as files.
+    """A server's certificate, and the CA that issued it, as files.
 
     Attributes:
         folder: Where `cert.pem`, `key.pem` and `ca.pem` are.
+        names: The host names and addresses that the certificate is for.
 
     """
 
     folder: Path
+    names: tuple[str, ...] = ("localhost", "127.0.0.1")
 
     def __post_init__(self) -> None:
         ca = trustme.CA()
-        certificate = ca.issue_cert("localhost", "127.0.0.1")
+        certificate = ca.issue_cert(*self.names)
         ca.cert_pem.write_to_path(str(self.folder / "ca.pem"))
         certificate.private_key_pem.write_to_path(str(self.folder / "key.pem"))
         for pem in certificate.cert_chain_pems:

@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import count
 
+import pytest
+
 import penstock
-from penstock import Settings
+from penstock import ConnectError, Settings
 from tests.aio.serving import World, make_service
-from tests.transports.recording import Recorder
+from tests.transports.recording import Place, Recorder, connected
 from tests.waiting import until
 
 MANY = 200_000
@@ -110,3 +112,26 @@ async def check_last_words(client: Recorder, server: Recorder) -> None:
     await server.has(data)
     assert await server.lost() is None
     assert await client.lost() is None
+
+
+async def check_bytes_both_ways(client: Recorder, server: Recorder) -> None:
+    """Check that what both ends write at a time arrives in order, and nothing else is told."""
+    for number in range(10):
+        client.link.write(b"%d" % number)
+        server.link.write(b"%d" % (9 - number))
+    await server.has(b"0123456789")
+    await client.has(b"9876543210")
+    assert (client.told, server.told) == (["made"], ["made"])
+
+
+async def check_closed_listener(place: Place) -> None:
+    """Check that a listener that is closed takes no links, and that those it took go on."""
+    client = await connected(place.url)
+    server = await place.linked()
+    await place.listener.close()
+    with pytest.raises(ConnectError, match="refused"):
+        await connected(place.url)
+    client.link.write(b"still here")
+    await server.has(b"still here")
+    client.link.close()
+    assert (await server.lost(), await client.lost()) == (None, None)

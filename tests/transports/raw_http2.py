@@ -12,6 +12,10 @@ from h2 import events
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 
+from tests.transports.recording import Place, Recorder, connected
+
+H2C = "rsocket+h2c://127.0.0.1:0"
+H2 = "rsocket+h2://localhost:0"
 TYPE = ("content-type", "application/rsocket")
 """What clients of ours send."""
 
@@ -153,3 +157,20 @@ async def raw_server(context: ssl.SSLContext | None = None) -> AsyncIterator[Raw
         listening.close()
         for raw in server.all:
             raw.abort()
+
+
+async def open_link(raw: Raw, place: Place) -> Recorder:
+    """Open a stream, and return the receiver of its link."""
+    raw.request()
+    assert await raw.status() == 200
+    return await place.linked()
+
+
+@asynccontextmanager
+async def asked_by_client() -> AsyncIterator[tuple[Raw, asyncio.Task[Recorder]]]:
+    """Let a client of ours connect; give the end that has its request, and the task that waits for the answer."""
+    async with raw_server() as server:
+        connecting = asyncio.create_task(connected(f"rsocket+h2c://127.0.0.1:{server.port}"))
+        raw = await server.came.get()
+        await raw.next(events.RequestReceived)
+        yield raw, connecting

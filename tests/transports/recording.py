@@ -13,6 +13,8 @@ from penstock.transports import Link, Listener, Refused
 from penstock.urls import parse_url
 
 TCP = "rsocket+tcp://127.0.0.1:0"
+SHORT_TIMEOUT = Settings(connect_timeout=0.05)
+"""For peers that never answer."""
 
 
 class Recorder:
@@ -111,6 +113,12 @@ class Place:
         self._came.clear()
         return self.accepted[-1]
 
+    async def linked(self) -> Recorder:
+        """Return the receiver of the link that comes in next, once the link is made."""
+        recorder = await self.next()
+        await recorder.until(lambda: recorder.link is not None)
+        return recorder
+
     @property
     def url(self) -> str:
         return str(self.listener.url)
@@ -143,11 +151,20 @@ async def joined(url: str = TCP, settings: Settings = DEFAULT_SETTINGS) -> Async
     """Give both ends of a link."""
     async with listening(url, settings) as place:
         client = await connected(place.url, settings)
-        server = await place.next()
-        await server.until(lambda: server.link is not None)
+        server = await place.linked()
         try:
             yield client, server
         finally:
             for end in (client, server):
                 end.link.abort()
                 await end.lost()
+
+
+@asynccontextmanager
+async def raw_connection(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Connect to `port` with a plain TCP socket."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()

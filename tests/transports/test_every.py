@@ -3,75 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 import tracemalloc
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import trustme
 
 import penstock
-from penstock import ApplicationError, Items, LinkLost, Payload, PeerClosed, Service, Settings
+from penstock import ApplicationError, LinkLost, Payload, PeerClosed, Service, Settings
 from penstock.aio.peer import Peer
 from penstock.transports import MODULES
-from tests.aio.serving import make_service, noted_drivers
+from tests.transports.every import KIB, MIB, PLACES, Place, make_place, world
 from tests.waiting import turns, until
-
-PLACES = {
-    "tcp": "rsocket+tcp://localhost:0",
-    "tls": "rsocket+tls://localhost:0",
-    "unix": "rsocket+unix://{folder}/socket",
-    "memory": "rsocket+memory://every",
-    "ws": "rsocket+ws://localhost:0/feed",
-    "wss": "rsocket+wss://localhost:0/feed",
-    "h2c": "rsocket+h2c://localhost:0/feed",
-    "h2": "rsocket+h2://localhost:0/feed",
-    "quic": "rsocket+quic://localhost:0?cert={folder}/cert&key={folder}/key",
-}
-ENCRYPTED = {"tls", "wss", "h2"}
-
-KIB = 1024
-MIB = 1024 * KIB
-
-
-@dataclass
-class Place:
-    """Where to listen, and the certificates for it."""
-
-    url: str
-    server: ssl.SSLContext | None
-    client: ssl.SSLContext | None
-    ca: Path
-
-    def for_client(self, url: str) -> str:
-        """Return where a server listens as its client names it."""
-        return f"{url.partition('?')[0]}?ca={self.ca}" if "cert=" in url else url
-
-
-@dataclass
-class World:
-    """A client and its driver, its server, and what the handlers saw."""
-
-    peer: penstock.Peer
-    here: Any
-    server: penstock.Server
-    seen: list[object]
-    reached: asyncio.Event
-    place: Place
-
-    @property
-    def there(self) -> Any:
-        """The server's driver of its one session."""
-        [driver] = self.server._drivers.values()
-        return driver
-
-    def connect(self, **options: Any) -> Any:
-        """Another client."""
-        return penstock.connect(self.place.for_client(self.server.urls[0]), ssl=self.place.client, **options)
 
 
 @pytest.fixture(params=PLACES)
@@ -85,80 +28,6 @@ def either(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """Each transport in turn, with two protocols: for what both of them can."""
     protocol, _, name = request.param.partition("+")
     return make_place(name, protocol, tmp_path)
-
-
-def make_place(name: str, protocol: str, tmp_path: Path) -> Place:
-    url = PLACES[name].format(folder=tmp_path).replace("rsocket", protocol, 1)
-    if name not in ENCRYPTED | {"quic"}:
-        return Place(url, None, None, tmp_path)
-    ca = trustme.CA()
-    certificate = ca.issue_cert("localhost")
-    ca.cert_pem.write_to_path(tmp_path / "ca")
-    certificate.cert_chain_pems[0].write_to_path(tmp_path / "cert")
-    certificate.private_key_pem.write_to_path(tmp_path / "key")
-    if name == "quic":
-        return Place(url, None, None, tmp_path / "ca")
-    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    certificate.configure_cert(server)
-    client = ssl.create_default_context()
-    ca.configure_trust(client)
-    return Place(url, server, client, tmp_path / "ca")
-
-
-def more_handlers(service: Service, seen: list[object], reached: asyncio.Event) -> None:
-    """Add to the service what only these tests need."""
-
-    @service.channel("mirror")
-    async def mirror(request: Payload, items: Items) -> AsyncIterator[Payload]:
-        async for item in items:
-            yield item
-
-    @service.channel("last")
-    async def last(request: Payload, items: Items) -> AsyncIterator[bytes]:
-        count = 0
-        async for _ in items:
-            count += 1
-        seen.append("their half is closed")
-        for number in range(count):
-            yield b"%d" % number
-
-    @service.channel("enough")
-    async def enough(request: Payload, items: Items) -> AsyncIterator[Payload]:
-        async for item in items:
-            yield item
-            return
-
-    @service.stream("heavy")
-    def heavy(request: Payload) -> Iterator[bytes]:
-        for _ in range(int(request.data)):
-            seen.append("item")
-            yield bytes(10 * KIB)
-
-    @service.call("large")
-    def large(request: Payload) -> bytes:
-        return bytes(range(256)) * (int(request.data) // 256)
-
-    @service.push
-    def pushed(metadata: bytes) -> None:
-        seen.append(metadata)
-        reached.set()
-
-
-@asynccontextmanager
-async def world(place: Place, settings: Settings | None = None, **options: Any) -> AsyncIterator[World]:
-    seen: list[object] = []
-    reached = asyncio.Event()
-    service = make_service(seen, reached)
-    more_handlers(service, seen, reached)
-    async with penstock.serve(service, place.url, settings=settings, ssl=place.server) as server:
-        with noted_drivers() as drivers:
-            peer = await penstock.connect(
-                place.for_client(server.urls[0]), settings=settings, ssl=place.client, **options
-            )
-        try:
-            yield World(peer, drivers[0], server, seen, reached, place)
-        finally:
-            await peer.close()
 
 
 def test_every_transport_is_here() -> None:
@@ -285,7 +154,7 @@ async def test_a_peer_that_does_not_read_costs_no_memory(either: Place) -> None:
         assert [len(first.data), *rest] == [10 * KIB] * count
 
 
-async def test_what_the_peers_system_takes_is_told(place: Place) -> None:
+async def test_link_reports_bytes_taken_by_the_peers_system(place: Place) -> None:
     # THREATS 91
     async with world(place) as w:
         async with w.peer.stream("heavy", b"2000", credit=2_000) as items:

@@ -1,0 +1,156 @@
+"""TCP with TLS: whom each side trusts, and handshakes that fail or do not end."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from penstock import ConnectError, LinkLost, UrlError
+from tests.transports.certificates import Certificates
+from tests.transports.recording import SHORT_TIMEOUT, TCP, connected, listening, raw_connection
+from tests.waiting import turns
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """A certificate for the name alone: the address is not to be trusted."""
+    return Certificates(tmp_path_factory.mktemp("certificates"), ("localhost",))
+
+
+TLS = "rsocket+tls://localhost:0"
+
+
+async def test_bytes_travel_encrypted_and_a_close_loses_none(certificates: Certificates) -> None:
+    async with listening(TLS, ssl=certificates.server) as place:
+        client = await connected(place.url, ssl=certificates.client)
+        server = await place.next()
+        data = bytes(1_000_000)
+        client.link.write(data)
+        client.link.close()
+        await server.has(data)
+        assert await server.lost() is None
+        await client.lost()
+
+
+async def test_a_link_knows_the_certificate_of_its_peer(certificates: Certificates) -> None:
+    async with listening(TLS, ssl=certificates.server) as place:
+        client = await connected(place.url, ssl=certificates.client)
+        server = await place.next()
+        client.link.write(b"made")
+        await server.has(b"made")
+        assert client.link.get_extra_info("peercert")["subjectAltName"] == (("DNS", "localhost"),)
+        assert not server.link.get_extra_info("peercert")
+        client.link.abort()
+        await server.lost()
+
+
+async def test_certificates_may_be_files_that_the_url_names(certificates: Certificates) -> None:
+    folder = certificates.folder
+    async with listening(f"{TLS}?cert={folder}/cert.pem&key={folder}/key.pem") as place:
+        url = f"rsocket+tls://localhost:{place.port}?ca={folder}/ca.pem"
+        client = await connected(url)
+        server = await place.next()
+        client.link.write(b"hi")
+        await server.has(b"hi")
+        client.link.abort()
+        await server.lost()
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"], ids=["an unknown CA", "another name"])
+async def test_a_certificate_that_is_not_to_be_trusted_is_refused(certificates: Certificates, host: str) -> None:
+    # THREATS 75
+    trusted = certificates.client if host == "127.0.0.1" else None
+    async with listening(TLS, ssl=certificates.server) as place:
+        with pytest.raises(ConnectError, match=r"not trusted .*; name its CA with ssl=\.\.\., or \?ca=FILE"):
+            await connected(f"rsocket+tls://{host}:{place.port}", ssl=trusted)
+        server = await place.next()
+        assert isinstance(await server.lost(), LinkLost)
+        assert server.link is None
+
+
+async def test_client_without_tls_is_reported_before_the_link(certificates: Certificates) -> None:
+    async with listening(TLS, ssl=certificates.server) as place, raw_connection(place.port) as (_, writer):
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        server = await place.next()
+        error = await server.lost()
+        assert isinstance(error, LinkLost) and "no TLS handshake" in str(error)
+        assert server.told == ["lost"]
+
+
+async def test_a_server_that_does_not_speak_tls_is_one_clear_error(certificates: Certificates) -> None:
+    async with listening() as place:
+        task = asyncio.create_task(connected(f"rsocket+tls://localhost:{place.port}", ssl=certificates.client))
+        server = await place.next()
+        await server.until(lambda: server.reads > 0)
+        server.link.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        with pytest.raises(ConnectError, match=r"TLS failed .* does the server speak TLS there"):
+            await task
+        await server.lost()
+
+
+async def test_a_server_that_never_answers_the_handshake_is_given_up(certificates: Certificates) -> None:
+    async with listening() as place:
+        with pytest.raises(ConnectError, match=r"no answer within 0\.05 s; is the address right"):
+            await connected(f"rsocket+tls://localhost:{place.port}", SHORT_TIMEOUT, certificates.client)
+        await place.accepted[0].lost()
+
+
+async def test_a_client_that_never_begins_the_handshake_is_given_up(certificates: Certificates) -> None:
+    # THREATS 75
+    async with listening(TLS, SHORT_TIMEOUT, certificates.server) as place, raw_connection(place.port) as (reader, _):
+        server = await place.next()
+        assert isinstance(await server.lost(), LinkLost)
+        assert server.told == ["lost"]
+        assert await reader.read() == b""
+
+
+async def test_a_listener_that_is_closed_gives_up_handshakes(certificates: Certificates) -> None:
+    async with listening(TLS, ssl=certificates.server) as place, raw_connection(place.port) as (reader, _):
+        server = await place.next()
+        await turns(5)
+        await place.listener.close()
+        assert server.told == ["lost"]
+        assert await reader.read() == b""
+
+
+async def test_closed_listener_ends_links_that_just_arrived() -> None:
+    async with listening() as place:
+        closing: list[asyncio.Task[None]] = []
+        place.came = lambda: closing.append(asyncio.create_task(place.listener.close()))
+        async with raw_connection(place.port) as (reader, _):
+            assert await reader.read() == b""
+        await asyncio.gather(*closing)
+        assert [server.told for server in place.accepted] == [["lost"]]
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        (TLS, r"needs a certificate: give ssl=\.\.\., or add \?cert=FILE&key=FILE"),
+        (f"{TLS}?cert=/nowhere.pem", "the certificates cannot be read"),
+        (f"{TLS}?crt=x", "unknown option 'crt'; known are cert, key"),
+        (f"{TCP}?cert=x", "unknown option 'cert'; tcp has none"),
+    ],
+)
+async def test_a_place_that_cannot_be_encrypted_as_asked_is_wrong_use(url: str, message: str) -> None:
+    with pytest.raises(UrlError, match=message):
+        async with listening(url):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("rsocket+tls://localhost:1?ca=/nowhere.pem", "the certificates cannot be read"),
+        ("rsocket+tls://localhost:1?cert=x", "unknown option 'cert'; known are ca"),
+    ],
+)
+async def test_wrong_trust_options_in_the_url_are_errors(url: str, message: str) -> None:
+    with pytest.raises(UrlError, match=message):
+        await connected(url)
+
+
+async def test_encryption_that_the_url_does_not_ask_for_is_wrong_use(certificates: Certificates) -> None:
+    with pytest.raises(UrlError, match=r"is not encrypted; write rsocket\+tls://"):
+        await connected("rsocket+tcp://localhost:1", ssl=certificates.client)
