@@ -1,4 +1,4 @@
-"""A typed Python client from the exported schema of a service."""
+"""Generates a typed Python client from the exported schema of a service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IMPORTS: Final[tuple[dict[str, tuple[str, ...]], ...]] = (
     {"collections.abc": ("AsyncIterable", "Iterable"), "typing": ("Any", "Literal", "TypeAlias", "Union")},
     {"msgspec": ("msgspec",), "penstock": ("Peer", "TypedError", "TypedStream", "typed")},
 )
-"""What generated code may need: of the standard library, and of others."""
+"""What generated code may import: from the standard library, and from other packages."""
 
 RETURNED: Final = {"rpc": "call", "upload": "upload", "subscription": "stream", "stream": "channel"}
 """The method of a peer for each of River's types of procedures."""
@@ -50,10 +50,10 @@ _EXPORT: Final = Converter(_Export)
 
 
 def read_schema(data: bytes) -> _Export:
-    """Return the exported schema of a service, as `Service.schema` and `serializeSchema` of River's reference make it.
+    """Return an exported schema, as written by `Service.schema` or by `serializeSchema` of River's reference.
 
     Raises:
-        LocalError: It is no such thing.
+        LocalError: `data` is not such a schema.
 
     """
     try:
@@ -69,10 +69,10 @@ def read_schema(data: bytes) -> _Export:
 
 
 def client_source(export: _Export) -> str:
-    """Return the source of a module that has a class for each service, and a struct for each type.
+    """Return the source of a module with a class for each service and a struct for each type.
 
-    The same schema gives the same source, formatted and fully typed. Nothing that stands in a schema is ever more than
-    a name, a literal or the text of a docstring.
+    The same schema gives the same source, formatted and fully typed. Text from a schema is only used as a name, a
+    literal or a docstring.
     """
     names = Names()
     shapes = Shapes(names)
@@ -86,7 +86,7 @@ def client_source(export: _Export) -> str:
 
 
 def _head(body: str, classes: list[str]) -> str:
-    """Return what stands before `body`: the imports that it needs, and what it offers."""
+    """Return the start of the module: the imports that `body` needs, and `__all__`."""
     used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
     blocks = [[TITLE], ["from __future__ import annotations"]]
     for modules in IMPORTS:
@@ -104,11 +104,11 @@ class _Client:
     """The class of one service.
 
     Args:
-        name: Its name.
+        name: The name of the class.
         service: The name of the service.
-        described: The service.
-        names: Of the module.
-        shapes: Where its types are declared.
+        described: The description of the service.
+        names: The module's names.
+        shapes: Declares the types.
 
     Attributes:
         errors: The classes of its errors, each as lines.
@@ -164,7 +164,7 @@ class _Client:
 
 
 class _Method:
-    """The method of one procedure: its types are those of its init, its input and its output."""
+    """The method of one procedure, with the types of its init, input and output."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class _Method:
         self._bare = bare
 
     def render(self, name: str) -> list[str]:
-        """Return its lines."""
+        """Return the lines of the method."""
         init, input_, output = self._types
         verb = RETURNED[self._procedure.type]
         arguments, given = ["self"], [literal(self._route)]
@@ -202,7 +202,7 @@ class _Method:
         asked = f"self._peer.{verb}"
         if not single:
             return [*head, *told, *call(f"        return {asked}", given, "", "        ")]
-        # What the type checker cannot follow, such as a union, is said here.
+        # A type checker cannot infer this, for example for a union.
         return [*head, *told, *call(f"        answer: {output} = await {asked}", given, "", "        "), SAID]
 
 
@@ -210,7 +210,7 @@ SAID: Final = "        return answer"
 
 
 def _errors(schema: Any, levels: int = 8) -> list[Mapping[str, Any]]:
-    """Return the errors of a procedure that are its own, each known by a constant code."""
+    """Return the procedure's own errors, each identified by a constant code."""
     if not isinstance(schema, Mapping) or not levels:
         return []
     found = [error for each in schema.get("anyOf") or [] for error in _errors(each, levels - 1)]
