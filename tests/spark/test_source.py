@@ -323,7 +323,7 @@ def test_progress_shows_how_far_the_journal_goes(tmp_path: Path) -> None:
 
 
 def test_offsets_of_others_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(LocalError, match="none of this source"):
+    with pytest.raises(LocalError, match="not an offset of this source"):
         stream_reader(tmp_path).latestOffset({"offset": 5}, ReadAllAvailable())
 
 

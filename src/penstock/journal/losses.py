@@ -71,7 +71,7 @@ def examine(log: LogFolder, uuid: str, committed: int) -> Condition:
     tail = recover(log, uuid, mark)
     lost = []
     if error is not None:
-        why = "the mark is damaged: nobody knows whether rows came behind"
+        why = "the mark is damaged: it is unknown whether rows followed"
         lost.append((durable, Damage(tail.position, tail.position, why)))
     if committed > tail.position:
         why = f"a reader has committed position {committed}, but the log ends at {tail.position}"

@@ -104,8 +104,8 @@ class JournalReader:
             self._same_log()
         if end < before:
             raise JournalCorrupt(
-                f"{self._log.path}: the log ended at position {before} and now ends at {end}: rows were taken away; "
-                "restore its files, or read anew from its beginning"
+                f"{self._log.path}: the log ended at position {before} and now ends at {end}: rows were removed; "
+                "restore its files, or read it again from its beginning"
             )
         self._sizes = dict(segments)
         self._indexes = indexes
@@ -136,7 +136,7 @@ class JournalReader:
         if uuid != self.uuid:
             raise JournalMismatch(
                 f"{self._log.path}: the log with the UUID {self.uuid} was deleted, and another one, {uuid}, has its "
-                "name; read that one anew from its beginning"
+                "name; read that one from its beginning"
             )
 
     def _index(self, first: int) -> Index:
@@ -286,7 +286,7 @@ class JournalReader:
         held = f"holds {self.first} to {self.end - 1}" if self.first < self.end else "is empty"
         return DataLost(
             f"{self._log.path}: positions {start} to {end - 1} are not in the log, which {held}; "
-            "read what is there, or begin anew at the earliest position"
+            "read the existing rows, or start again at the earliest position"
         )
 
     def _read(self, start: int, end: int, skip_records: bool) -> Iterator[tuple[pa.RecordBatch, int]]:

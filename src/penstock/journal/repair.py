@@ -223,9 +223,9 @@ def _identity(folder: Path, found: Repair, steps: list[_Step]) -> str:
     except JournalCorrupt as error:
         why = str(error)
     if not is_told:
-        raise JournalCorrupt(f"{folder}: {why}, and its segments do not tell what log this is; restore it from a copy")
+        raise JournalCorrupt(f"{folder}: {why}, and its segments do not identify the log; restore it from a copy")
     uuid = uuids.pop()
-    found.actions.append(f"write {IDENTITY} anew with the UUID {uuid}, which the segments tell ({why})")
+    found.actions.append(f"write {IDENTITY} again with the UUID {uuid}, which the segments have ({why})")
     steps.append(partial(_set_aside, folder / IDENTITY))
     steps.append(lambda now: _restore(folder, uuid, now))
     return uuid
@@ -286,6 +286,6 @@ def _describe(found: Repair, log: LogFolder, condition: Condition, bodies: list[
     elif condition.tail.size and condition.mark is not None and condition.tail.position > condition.mark.end:
         # Another writer has moved it meanwhile.
         if log.mark() == condition.mark:
-            found.actions.append(f"move the mark to position {condition.tail.position}: whole batches lie behind it")
+            found.actions.append(f"move the mark to position {condition.tail.position}: complete batches follow it")
     if condition.lost and not condition.tail.size:
         found.actions.append(f"go on at position {condition.tail.position}, in another segment")

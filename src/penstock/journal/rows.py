@@ -121,7 +121,7 @@ def _validate_time(column: pa.TimestampArray, rows: int, time: int) -> None:
         ends = pc.min_max(column.view(pa.int64()))
         same = ends["min"].as_py() == ends["max"].as_py() == time
     if not same or column.null_count:
-        raise ValueError("its rows tell another time")
+        raise ValueError("its rows have another time")
 
 
 def _validate_text(column: pa.StringArray) -> None:

@@ -69,8 +69,8 @@ def list_sources(filesystem: pyarrow.fs.FileSystem, path: str) -> list[str]:
         infos = filesystem.get_file_info(pyarrow.fs.FileSelector(path, allow_not_found=True))
         if not infos and filesystem.get_file_info(path).type == pyarrow.fs.FileType.NotFound:
             raise JournalMissing(
-                f"{path}: there is no such journal, or it cannot be seen from here; check the path and the mount, or "
-                "run `penstock collect` first"
+                f"{path}: there is no such journal, or it cannot be seen from this machine; check the path "
+                "and the mount, or run `penstock collect` first"
             )
     names = (source_of(info.base_name) for info in infos if info.type == pyarrow.fs.FileType.Directory)
     return sorted(name for name in names if name is not None)
@@ -154,8 +154,8 @@ class LogFolder:
         if self.segments():
             raise without_identity(self.path)
         raise JournalMissing(
-            f"{self.path}: there is no such log, or it cannot be seen from here; check the path and the mount, or run "
-            "`penstock collect` first"
+            f"{self.path}: there is no such log, or it cannot be seen from this machine; check the path and the "
+            "mount, or run `penstock collect` first"
         )
 
     def kept_gaps(self) -> list[Gap]:
@@ -204,7 +204,7 @@ class LogFolder:
             if data is None or found is not None:
                 return found[1] if found else None
         raise JournalCorrupt(
-            f"{self.path}/{DURABLE}: neither of its two slots holds a mark, so that nobody knows where the log ends; "
+            f"{self.path}/{DURABLE}: neither of its two slots has a valid mark, so the end of the log is unknown; "
             "restore this file from a copy, or see what `penstock journal repair` can do"
         )
 

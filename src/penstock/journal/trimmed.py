@@ -30,7 +30,7 @@ def decode(data: bytes, uuid: str, name: str) -> int:
     match = _LINE.fullmatch(data)
     if match is None or _checksum(match[1], uuid) != match[2]:
         raise JournalCorrupt(
-            f"{name}: does not tell how far this log was trimmed; restore it from a copy, or see what "
+            f"{name}: does not say how far this log was trimmed; restore it from a copy, or see what "
             "`penstock journal repair` can do"
         )
     return int(match[1])

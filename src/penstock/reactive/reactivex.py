@@ -157,7 +157,7 @@ class _Relay(Generic[T]):
                 self._waiting[-1] = item
             elif self._policy != "drop":
                 bound = f"; {self._spare} others wait already" if self._spare else ""
-                self._close(CreditExceeded(f"the observable sent an item that nobody has requested{bound}"))
+                self._close(CreditExceeded(f"the observable sent an item that was not requested{bound}"))
             self._schedule()
 
     def _failed(self, error: Exception) -> None:

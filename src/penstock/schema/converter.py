@@ -47,7 +47,7 @@ class Converter:
         try:
             self._decoders = {form: form.decoder(Any if self._validator else wanted) for form in FORMATS}
         except (TypeError, NameError) as error:
-            raise LocalError(f"{wanted!r} is no type that can be decoded: {error}") from None
+            raise LocalError(f"{wanted!r} is not a type that can be decoded: {error}") from None
 
     def __repr__(self) -> str:
         return f"<Converter of {self.wanted!r}>"

@@ -45,9 +45,7 @@ class TypedError(ApplicationError):
     def __init_subclass__(cls, *, code: str, **rest: Any) -> None:
         super().__init_subclass__(**rest)
         if not code or code in RESERVED:
-            raise LocalError(
-                f"{cls.__name__} has the code {code!r}; choose a word that is none of {', '.join(RESERVED)}"
-            )
+            raise LocalError(f"{cls.__name__} has the code {code!r}; choose a word other than {', '.join(RESERVED)}")
         cls.NAME = code
 
     def __init__(self, message: str = "", extras: Any = None) -> None:

@@ -94,7 +94,7 @@ def _check(option: str, name: str, schema: StructType) -> None:
     if name not in schema.names:
         near = get_close_matches(name, schema.names, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(schema.names)}"
-        raise LocalError(f'option "{option}" is {name!r}, which is no column; {hint}')
+        raise LocalError(f'option "{option}" is {name!r}, which is not a column; {hint}')
     if not _holds_bytes(schema[name]):
         kind = schema[name].dataType.simpleString()
         raise LocalError(f'option "{option}" names column {name!r} of type {kind}; cast it to string or binary first')

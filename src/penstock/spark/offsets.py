@@ -164,8 +164,8 @@ def foreign(value: Any) -> LocalError:
             "finish the query with that version, then start it with a new checkpoint on a new journal"
         )
     return LocalError(
-        f"the checkpoint holds the offset {str(value)[:200]}, which is none of this source in version {VERSION}; "
-        "give the query the checkpoint that it had, or a new one"
+        f"the checkpoint holds the offset {str(value)[:200]}, which is not an offset of this source in "
+        f"version {VERSION}; give the query its own checkpoint, or a new one"
     )
 
 

@@ -97,7 +97,7 @@ class SourceOptions:
 
         """
         if "paths" in options:
-            raise LocalError("a query reads one journal at a time; load each of several by itself, and use union()")
+            raise LocalError("a query reads one journal at a time; load each one separately, and use union()")
         given = _Given(options, _SOURCE_OPTIONS)
         journal = given.get("journal", _text, given.get("path", _text, ""))
         if not journal:

@@ -121,7 +121,7 @@ class Planner:
         loss = found[0]
         where = f"source {reader.source!r}: {loss} {'are' if loss.first < loss.end else 'is'} lost ({loss.reason})"
         if self._options.fail_on_gap:
-            raise DataLost(f"{where}, and failOnGap is true; to go on without them set it to false")
+            raise DataLost(f"{where}, and failOnGap is true; to continue without them, set it to false")
         if self._options.remote:
             raise LocalError(
                 f"{where}, and cannot be skipped: that is recorded in the journal, which can only be read here; "
@@ -156,7 +156,7 @@ class Planner:
     def _gap_error(self, source: str, gap: Gap) -> DataLost:
         return DataLost(
             f"source {source!r}: items were lost before position {gap.position} ({gap.reason}), and failOnGap is true; "
-            f"to go on behind the gap set it to false, or begin at "
+            f"to continue after the gap, set it to false, or start at "
             f'startingOffsets {{"{source}": {gap.position}}} with a new checkpoint'
         )
 

@@ -69,7 +69,7 @@ class StreamSink(DataSourceStreamArrowWriter):
         query = task.getLocalProperty(QUERY_PROPERTY)
         if batch is None or query is None:
             raise LocalError(
-                "this version of Spark does not tell a sink its micro-batch; Penstock needs Spark 4.2 or newer"
+                "this version of Spark does not pass the micro-batch to a sink; Penstock needs Spark 4.2 or newer"
             )
         partition = task.partitionId()
         origin = Origin(query, int(batch), partition)

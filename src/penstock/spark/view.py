@@ -123,7 +123,7 @@ class JournalView:
         there = f"; there are {', '.join(present)}" if present else ""
         known = source in self.seen or source in self.expected
         remedy = (
-            "; if it was removed for good, name those that are left with the option source"
+            "; if it was removed permanently, name the remaining ones with the option source"
             if known
             else ", or run `penstock collect` first"
         )
@@ -228,5 +228,5 @@ def reaches(journal: str, reader: JournalReader, position: int) -> None:
     if position > reader.end:
         raise DataLost(
             f"source {reader.source!r} of journal {journal} ends at position {reader.end}, before {position}; "
-            "restore the journal, or begin anew: with another checkpoint, or other startingOffsets"
+            "restore the journal, or start again with another checkpoint, or other startingOffsets"
         )

@@ -149,7 +149,7 @@ class Log:
         """Replace all records with `record`. See :class:`penstock.session.SessionLog`."""
         data = MAGIC + frame(record)
         temporary = self.path.with_name(self.path.name + TEMPORARY)
-        with store_errors(self.path, "be written anew"):
+        with store_errors(self.path, "be rewritten"):
             # THREATS 28: only the owner may read the clients' data.
             fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
             try:

@@ -286,7 +286,7 @@ async def _canceled_leave_room(raw: RawRequester, published: Published) -> None:
     await raw.fence()
     stream = _open(raw, published.finite, published.count)
     await stream.ends()
-    require(stream.error is None, f"after many canceled streams there is no room for another: {stream.error}")
+    require(stream.error is None, f"after many canceled streams the server rejects another: {stream.error}")
 
 
 async def _many_requests(raw: RawRequester, published: Published) -> None:

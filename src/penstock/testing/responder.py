@@ -130,7 +130,7 @@ class RawPublisher(RawEnd):
         """
         await self.until(lambda: bool(self.streams), "the subscriber has asked for no stream")
         if self.streams[0].kind is not Kind.STREAM:
-            raise Skipped("the protocol does not tell a stream from other requests; it needs a service that does")
+            raise Skipped("the protocol does not distinguish a stream from other requests; that needs a service")
 
     async def settle(self) -> None:
         """Give the subscriber time to send anything it wants."""

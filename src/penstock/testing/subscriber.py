@@ -148,8 +148,8 @@ async def _silent_after(publisher: RawPublisher, client: _Run, end: Callable[[],
     publisher.write(end())
     await client.result(publisher)
     await publisher.settle()
-    require(len(publisher.granted) == before, "the subscriber requests items of a stream that is over")
-    require(not publisher.canceled, "the subscriber cancels a stream that is over")
+    require(len(publisher.granted) == before, "the subscriber requests items of a closed stream")
+    require(not publisher.canceled, "the subscriber cancels a closed stream")
 
 
 async def _silent_after_completion(publisher: RawPublisher, client: _Run) -> None:
