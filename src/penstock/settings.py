@@ -114,8 +114,8 @@ class Settings:
     origins: tuple[str, ...] = ()
     """Origins whose web pages may open connections over WebSocket or HTTP/2, such as "https://example.org"; "*": any. A
     server refuses all other pages with 403, because they would act for the user of the browser. A client that sends no
-    origin, or the server's own address, is admitted. HTTP/2 also refuses, with 415, any type but
-    application/rsocket."""
+    origin, or the server's own address, is admitted. HTTP/2 also refuses, with 415, any content
+    type except the protocol's."""
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Names and values that a client adds to its opening request, such as Authorization; they are never logged or
     shown."""
