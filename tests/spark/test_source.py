@@ -301,7 +301,7 @@ def test_bad_logs_among_fifty_hurt_only_themselves(tmp_path: Path, caplog: pytes
     ]  # fmt: skip
     # One that is deleted on purpose has to be left out on purpose.
     shutil.rmtree(folders["feed-11"])
-    with pytest.raises(JournalMissing, match=r"no source 'feed-11' .* name those that are left with the option source"):
+    with pytest.raises(JournalMissing, match=r"no source 'feed-11' .* name the remaining ones with the option source"):
         advance(reader, at)
     left = ",".join(name for name in (*names, "feed-50") if name != "feed-11")
     reader.stop()
