@@ -1,4 +1,4 @@
-"""Encodings of data, by MIME type."""
+"""How data is encoded: what MIME types stand for."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Format:
     """One encoding.
 
     Args:
-        name: Its name in messages.
-        module: The part of msgspec that implements it.
-        check_depth: Refuses data that nests too deep for a decoder.
+        name: What people call it.
+        module: The part of msgspec that knows it.
+        check_depth: Refuses what nests too deep for a decoder.
 
     Attributes:
-        encode: Returns the bytes of a value.
-        decoder: Makes a strict decoder of a type.
+        encode: Returns a value's bytes.
+        decoder: Makes what decodes a type, strictly.
         check_depth: As above.
 
     """
@@ -54,18 +54,18 @@ _BY_MIME: Final = {
     "application/vnd.msgpack": MSGPACK,
 }
 _RIVER: Final = {"application/vnd.river+json": RIVER_JSON, "application/vnd.river+msgpack": RIVER_MSGPACK}
-"""The data of River's connections: their codecs are not negotiated, and users need not name these types."""
+"""What the data of River's connections is: their codecs are not negotiated, and nobody has to name these."""
 KNOWN: Final = f"{', '.join(_BY_MIME)}, or any type that ends in +json"
-"""The supported MIME types, for messages."""
+"""The MIME types that work, for messages."""
 
 
 @lru_cache(maxsize=256)
 def format_of(mime: str) -> Format | None:
-    """Return the encoding of a MIME type, or None if it is not supported.
+    """Return the encoding that a MIME type stands for; None when we have none for it.
 
-    Parameters such as a charset are ignored: both encodings have only one charset (RFC 8259, section 8.1).
+    Parameters such as a charset are ignored: both encodings leave no choice of it (RFC 8259, section 8.1).
     """
     name = mime.partition(";")[0].strip().lower()
     known = _BY_MIME.get(name) or _RIVER.get(name)
-    # RFC 6839, section 3.1: types with this suffix are JSON.
+    # RFC 6839, section 3.1: whatever ends so is JSON.
     return JSON if known is None and name.endswith("+json") else known

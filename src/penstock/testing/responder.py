@@ -51,7 +51,7 @@ class RawPublisher(RawEnd):
 
     async def __aenter__(self) -> Self:
         settings = Settings(resume_timeout=0, max_stray_frames=0)
-        # Two acceptors of one server would share its sessions: the second would take over the first one's.
+        # Those of one server would share its sessions: the second would take the first one's over.
         self._acceptors = [acceptor(self._url.protocol, settings) for _ in range(2)]
         self._listener = await transports.listen(self._url, self._accept, settings)
         return self
@@ -90,13 +90,13 @@ class RawPublisher(RawEnd):
         return self if self.connections == 1 else Refused("one connection is what is checked")
 
     def link_made(self, link: Link) -> None:
-        """Start both sessions and their detectors."""
+        """Begin."""
         super().link_made(link)
         for each in self._acceptors:
             each.link_up(self.loop.time())
 
     def received(self, data: bytes) -> None:
-        """Detect the protocol from the first bytes, then pass data to both sessions."""
+        """Find out what is spoken, then listen."""
         if self.speaker is not None:
             super().received(data)
             return
