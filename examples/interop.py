@@ -1,7 +1,7 @@
-"""The service that other implementations are tested against: every kind of interaction, once.
+"""The service that other implementations are tested against, with every kind of interaction.
 
-RSocket's peers ask for `echo` and its neighbours, whose data are bytes. River's ask for the same procedures of the
-service `interop`, such as `interop.echo`, whose data are values with a schema.
+RSocket's peers use `echo` and the handlers next to it, whose data is bytes. River's peers use the same procedures of
+the service `interop`, such as `interop.echo`, whose data has a schema.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def blob(request: Payload) -> Iterator[bytes]:
 
 @service.upload("sum")
 async def total(request: Payload, items: Items) -> bytes:
-    # The payload that opens the stream may be the first item, or empty.
+    # The request that opens the stream may be the first item, or empty.
     result = int(request.data or 0)
     async for item in items:
         result += int(item.data)
@@ -67,7 +67,7 @@ async def slow(request: Payload) -> bytes:
     return request.data
 
 
-# The same for River.
+# The same handlers for River.
 
 
 class Number(msgspec.Struct):
@@ -84,7 +84,7 @@ class Text(msgspec.Struct):
 
 
 class Boom(TypedError, code="BOOM"):
-    """What `fail` fails with."""
+    """The error of `fail`."""
 
     extras: Number
 
@@ -95,32 +95,32 @@ class Echo(msgspec.Struct):
 
 @service.call("interop.echo")
 def echo_value(init: Echo) -> Echo:
-    """Answer with what was said."""
+    """Return the input."""
     return init
 
 
 @service.stream("interop.count")
 def count_values(init: Number) -> Iterator[Number]:
-    """Count from 0 up to but without n."""
+    """Count from 0 to n - 1."""
     return (Number(number) for number in range(init.n))
 
 
 @service.stream("interop.blob")
 def blob_values(init: Blob) -> Iterator[Text]:
-    """Send so many texts of so many characters."""
+    """Send a number of texts with a given length."""
     item = Text("x" * init.size)
     return (item for _ in range(init.number))
 
 
 @service.upload("interop.sum")
 async def total_values(init: Number, items: AsyncIterator[Number]) -> Number:
-    """Add all up, the first number included."""
+    """Return the sum of all numbers, including the first one."""
     return Number(init.n + sum([item.n async for item in items]))
 
 
 @service.channel("interop.double")
 async def double_values(init: Number, items: AsyncIterator[Number]) -> AsyncIterator[Number]:
-    """Double each, the first number included."""
+    """Double each number, including the first one."""
     yield Number(2 * init.n)
     async for item in items:
         yield Number(2 * item.n)
@@ -134,13 +134,13 @@ def fail_value(init: Number) -> Number:
 
 @service.stream("interop.fail-stream", errors=[Boom])
 def fail_values(init: Number) -> Iterator[Number]:
-    """Fail behind n items."""
+    """Fail after n items."""
     yield from count_values(init)
     raise Boom("boom", init)
 
 
 @service.call("interop.slow")
 async def slow_value(init: Number) -> Number:
-    """Answer after n milliseconds."""
+    """Return after n milliseconds."""
     await asyncio.sleep(init.n / 1000)
     return init

@@ -1,4 +1,4 @@
-"""What each peer is known not to do, and why: a run demands to see exactly this, in place of "ok"."""
+"""Known limits of each peer, with the reason: a run expects exactly these instead of "ok"."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ LIMITS = (
         "client",
         "no-metadata",
         r"AssertionError: metadata: b'' instead of None",
-        "It hands out absent metadata as empty metadata.",
+        "It returns absent metadata as empty metadata.",
     ),
     _limit(
         "py",
@@ -62,17 +62,23 @@ LIMITS = (
         "fail",
         r"AssertionError: no answer within .*",
         "Its error codes are a closed enumeration without those of applications: "
-        "it drops an ERROR frame with code 0x301, and the request waits for ever.",
+        "it drops an ERROR frame with code 0x301, and the request never ends.",
     ),
-    _limit("py", "client", "resume", r"AssertionError: the library cannot resume", "It does not know resuming."),
-    _limit("py", "server", "resume", r"SetupRejected: .*Resume not supported", "It does not know resuming."),
-    _limit("js-0.0.27", "server", "resume", r"ResumeRejected: .*RESUME not supported.*", "Only its client resumes."),
+    _limit("py", "client", "resume", r"AssertionError: the library cannot resume", "It does not support resumption."),
+    _limit("py", "server", "resume", r"SetupRejected: .*Resume not supported", "It does not support resumption."),
+    _limit(
+        "js-0.0.27",
+        "server",
+        "resume",
+        r"ResumeRejected: .*RESUME not supported.*",
+        "Only its client supports resumption.",
+    ),
     _limit(
         "py",
         "server",
         "blob-empty",
         r"AssertionError: sizes: \[\] instead of \[0, 0, 0\]",
-        "It sends an empty item as a PAYLOAD without the flag NEXT, which is none.",
+        "It sends an empty item as a PAYLOAD without the flag NEXT, which is not an item.",
     ),
     _limit(
         "js-0.0.27",
@@ -112,7 +118,7 @@ LIMITS = (
         "server",
         "echo echo-shreds",
         r"AssertionError: metadata: None instead of .*",
-        "Its answers and items carry no metadata: the flag is never set.",
+        "Its responses and items have no metadata: the flag is never set.",
     ),
     _limit(
         "js-0.0.27",
@@ -127,7 +133,7 @@ LIMITS = (
         "server",
         "fail",
         r"AssertionError: code and text: 0x201 boom instead of 0x301 boom",
-        "Its handlers can fail with one code only, APPLICATION_ERROR.",
+        "Its handlers can only fail with the code APPLICATION_ERROR.",
     ),
     _limit(
         "js-1.0",
@@ -135,7 +141,7 @@ LIMITS = (
         "echo-20MB blob-20MB",
         r"not done within .*",
         "Its server ignores its own option for fragments; a frame of more than 16 MiB makes its encoder throw "
-        "when the request counts as answered already, so that no answer ever comes.",
+        "after the request counts as answered, so no response is sent.",
         ["tcp"],
     ),
     _limit(
@@ -143,14 +149,14 @@ LIMITS = (
         "client",
         "count-window",
         r"the library asks for everything at once",
-        "It always asks for 2^31-1 items, and has no way to ask for fewer.",
+        "It always requests 2^31-1 items, and cannot request fewer.",
     ),
     _limit(
         "rust",
         "client",
         "sum sum-late double double-cancel",
         r"INVALID: stream \d+ brought more items than were asked for",
-        "It ignores REQUEST_N, and sends all items of a channel at once; whether more is asked for in time is chance.",
+        "It ignores REQUEST_N and sends all items of a channel at once; whether more are requested in time is random.",
         by_chance=True,
     ),
     _limit(
@@ -158,30 +164,30 @@ LIMITS = (
         "client",
         "count-cancel",
         r"no answer within 3s",
-        "It asked for everything: what is under way of a canceled stream comes first; whether for seconds is chance.",
+        "It requested everything: items of a canceled stream in flight arrive first; whether for seconds is random.",
         by_chance=True,
     ),
-    _limit("rust", "client", "resume", r"the library cannot resume", "It does not know resuming."),
+    _limit("rust", "client", "resume", r"the library cannot resume", "It does not support resumption."),
     _limit(
         "rust",
         "server",
         "echo-100kB echo-20MB",
         r"AssertionError: size: 65521 instead of .*",
-        "It sets COMPLETE on the first fragment of an answer, which by the protocol overrules that more follow.",
+        "It sets COMPLETE on the first fragment of a response, which takes precedence over FOLLOWS.",
     ),
     _limit(
         "rust",
         "server",
         "count-cancel",
         r"ProtocolError: stream \d+ brought more items than were asked for",
-        "It ignores REQUEST_N, and sends all items at once.",
+        "It ignores REQUEST_N and sends all items at once.",
     ),
     _limit(
         "rust",
         "server",
         "count count-window double double-cancel",
         r"ProtocolError: stream \d+ brought more items than were asked for",
-        "It ignores REQUEST_N, and sends all items at once; whether more is asked for in time is chance.",
+        "It ignores REQUEST_N and sends all items at once; whether more are requested in time is random.",
         by_chance=True,
     ),
     _limit(
@@ -189,25 +195,31 @@ LIMITS = (
         "server",
         "resume",
         r"ProtocolError: stream \d+ brought more items than were asked for",
-        "It does not know resuming, nor REQUEST_N: it sends all items at once.",
+        "It supports neither resumption nor REQUEST_N: it sends all items at once.",
     ),
     _limit(
         "rust",
         "server",
         "fail",
         r"AssertionError: code and text: 0x201 boom instead of 0x301 boom",
-        "Its handlers can fail with one code only, APPLICATION_ERROR.",
+        "Its handlers can only fail with the code APPLICATION_ERROR.",
     ),
-    _limit("rust", "client", "lease", r"the library has no leases", "It has no leases."),
-    _limit("rust", "server", "lease", r"AssertionError: no answer within .*", "It has no leases; none ever comes."),
-    _limit("js-1.0", "client", "lease", r"the library has no leases", "It has no leases."),
-    _limit("js-1.0", "server", "lease", r"SetupRejected: .*Lease has to be disabled", "It has no leases."),
+    _limit("rust", "client", "lease", r"the library has no leases", "It does not support leases."),
+    _limit(
+        "rust",
+        "server",
+        "lease",
+        r"AssertionError: no answer within .*",
+        "It does not support leases, and never sends one.",
+    ),
+    _limit("js-1.0", "client", "lease", r"the library has no leases", "It does not support leases."),
+    _limit("js-1.0", "server", "lease", r"SetupRejected: .*Lease has to be disabled", "It does not support leases."),
     _limit(
         "river-js",
         "client",
         "slow-cancel",
         r"the library cannot cancel a call",
-        "v1.1 has no way to cancel a call.",
+        "v1.1 cannot cancel a call.",
         RIVER,
     ),
     _limit(
@@ -215,7 +227,7 @@ LIMITS = (
         "client",
         "double-cancel",
         r"RiverException: Error in river, code: CANCEL, message: ",
-        "What comes for a stream that its user has left is still kept; once that is full, nothing is read any more.",
+        "It still buffers items of a stream that its user has left; when the buffer is full, it stops reading.",
         RIVER,
     ),
     _limit(
@@ -223,8 +235,8 @@ LIMITS = (
         "client",
         "resume",
         r"SessionClosedRiverServiceException: .* session is closed.*",
-        "What it wrote to a connection counts as sent, and its next handshake leaves it out; a server without it "
-        "must refuse (SESSION_STATE_MISMATCH), and the session ends. Whether a cut meets such a message is chance.",
+        "It counts data written to a connection as received, so its next handshake omits it. A server without it "
+        "must refuse (SESSION_STATE_MISMATCH), and the session ends. Whether a cut affects such a message is random.",
         RIVER,
         by_chance=True,
     ),
@@ -233,7 +245,7 @@ LIMITS = (
         "client",
         "resume",
         r"AssertionError: items: .*",
-        "Where its connection breaks while it sends, it makes no other, and ends its streams; when it does is chance.",
+        "If its connection breaks while it sends, it opens no other and ends its streams; when it does so is random.",
         RIVER,
         by_chance=True,
     ),

@@ -1,10 +1,10 @@
-"""Checkpoints in two parts: a public one, which may lie with the data, and a private one for its owner alone.
+"""Checkpoints in two parts: a public one, which may be stored with the data, and a private one for its owner.
 
-A client keeps what it has sent until the server confirms it. Requests are among that, with the credentials in their
-metadata and data. They belong where only the owner reads, and must not enter files that people copy.
+A client keeps its sent messages until the server confirms them. They include requests, with credentials in their
+metadata and data. Only the owner may read these, so they must not be in files that people copy.
 
-The private part holds messages by their positions. So a part that was stored later serves an earlier public part, too:
-the server has confirmed what is gone from it, and what was added to it lies behind that checkpoint.
+The private part has messages with their positions. A part that was stored later also fits an earlier public part: the
+server has confirmed the messages that were removed from it, and the added ones follow that checkpoint.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["Private", "before", "compose", "dissect", "join", "split"]
 
 
 class Private(msgspec.Struct, array_like=True):
-    """Messages that the server may not have, and that may hold secrets.
+    """Messages that the server may not have received, and that may contain secrets.
 
     Attributes:
         first: The position of the first one.
-        messages: Without gaps between them.
+        messages: The consecutive messages.
 
     """
 
@@ -36,7 +36,7 @@ _private = msgspec.msgpack.Decoder(Private)
 
 
 def join(public: bytes, private: bytes) -> bytes:
-    """Return the checkpoint that consists of these parts."""
+    """Return the checkpoint with these parts."""
     return msgspec.msgpack.encode((public, private))
 
 
@@ -44,7 +44,7 @@ def split(checkpoint: bytes) -> tuple[bytes, bytes]:
     """Return the public and the private part of a checkpoint. The private part is empty if there are no secrets.
 
     Raises:
-        LocalError: `checkpoint` is not one.
+        LocalError: `checkpoint` is not a checkpoint.
 
     """
     try:
@@ -54,7 +54,7 @@ def split(checkpoint: bytes) -> tuple[bytes, bytes]:
 
 
 def compose(public: bytes, first: int, messages: list[bytes]) -> bytes:
-    """Return a checkpoint whose private part is `messages`, from position `first` on."""
+    """Return a checkpoint whose private part is `messages`, starting at position `first`."""
     return join(public, msgspec.msgpack.encode(Private(first, messages)) if messages else b"")
 
 
@@ -62,7 +62,7 @@ def dissect(checkpoint: bytes) -> tuple[bytes, Private]:
     """Return the public part of a checkpoint, and the messages of its private part.
 
     Raises:
-        LocalError: `checkpoint` is not one.
+        LocalError: `checkpoint` is not a checkpoint.
 
     """
     public, private = split(checkpoint)
@@ -73,14 +73,14 @@ def dissect(checkpoint: bytes) -> tuple[bytes, Private]:
 
 
 def before(private: Private, end: int, size: Callable[[bytes], int]) -> list[bytes]:
-    """Return the messages that lead up to position `end`.
+    """Return the messages before position `end`.
 
-    There are none where the server has confirmed what lies before `end`, because then nothing leads up to it.
+    Returns none if the server has confirmed everything before `end`.
 
     Args:
-        private: Where they are looked for.
-        end: Where the public part goes on.
-        size: By how much a message moves the position.
+        private: The messages to search.
+        end: The position at which the public part continues.
+        size: Returns by how much a message advances the position.
 
     """
     position = private.first

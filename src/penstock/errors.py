@@ -1,52 +1,52 @@
 """The errors that Penstock raises.
 
-* :exc:`PenstockError`: the root; catch it to catch everything of ours.
+* :exc:`PenstockError`: the base class of all Penstock errors.
 
-  * :exc:`LocalError`: this side used the API wrongly; nothing was sent.
+  * :exc:`LocalError`: this side misused the API; nothing was sent.
 
-    * :exc:`UnsupportedKind`: the protocol cannot carry this kind of interaction.
-    * :exc:`CreditExceeded`: more items were sent than the other side asked for.
-    * :exc:`StreamClosed`: the stream, or its half, is over.
-    * :exc:`SessionClosed`: the session is over, or is closing and takes no new streams.
-    * :exc:`LeaseMissing`: the other side has given no leave for another request.
-    * :exc:`UrlError`: a URL that names no protocol, transport or place that we know.
+    * :exc:`UnsupportedKind`: the protocol does not support this kind of interaction.
+    * :exc:`CreditExceeded`: more items were sent than the peer requested.
+    * :exc:`StreamClosed`: the stream, or its half, is closed.
+    * :exc:`SessionClosed`: the session is closed, or is closing and accepts no new streams.
+    * :exc:`LeaseMissing`: the peer has not granted a lease for another request.
+    * :exc:`UrlError`: a URL has an unknown protocol, transport or address.
 
-  * :exc:`ApplicationError`: the other side's handler failed; the session lives on.
+  * :exc:`ApplicationError`: the peer's handler failed; the session continues.
 
-    * :exc:`Rejected`: it refused the request before it did anything.
-    * :exc:`Canceled`: it gave the request up, maybe half done.
-    * :exc:`Invalid`: it says that the request was not a valid one.
+    * :exc:`Rejected`: the peer rejected the request without processing it.
+    * :exc:`Canceled`: the peer abandoned the request, possibly in part done.
+    * :exc:`Invalid`: the peer found the request invalid.
 
-  * :exc:`Mismatch`: data is not of the type that it was to have.
+  * :exc:`Mismatch`: data does not match its type.
 
   * :exc:`SessionError`: the session cannot go on.
 
-    * :exc:`ProtocolError`: the peer broke the protocol.
+    * :exc:`ProtocolError`: the peer violated the protocol.
 
-      * :exc:`FrameError`: bytes that are no frame.
+      * :exc:`FrameError`: bytes are not a valid frame.
 
-    * :exc:`SetupRejected`: the server refused our set-up.
-    * :exc:`ResumeRejected`: the server no longer holds the session that we wanted to resume.
+    * :exc:`SetupRejected`: the server rejected the set-up.
+    * :exc:`ResumeRejected`: the server no longer has the session to resume.
     * :exc:`PeerClosed`: the peer ended the session.
-    * :exc:`LinkError`: the network failed us.
+    * :exc:`LinkError`: the network failed.
 
       * :exc:`ConnectError`: no connection could be made.
       * :exc:`LinkLost`: a connection broke.
-      * :exc:`KeepaliveTimeout`: the peer fell silent.
+      * :exc:`KeepaliveTimeout`: the peer stopped responding.
 
-    * :exc:`LimitExceeded`: the peer ran into one of our limits.
-    * :exc:`OwnerMissing`: an event of a stream found nobody to receive it.
+    * :exc:`LimitExceeded`: the peer exceeded a limit.
+    * :exc:`OwnerMissing`: an event of a stream had no receiver.
 
   * :exc:`JournalError`: the journal cannot be read or written.
 
     * :exc:`JournalLocked`: another collector writes to this log.
     * :exc:`JournalMismatch`: the log collects another request.
-    * :exc:`JournalMissing`: there is no such journal or log, or it cannot be seen from here.
+    * :exc:`JournalMissing`: there is no such journal or log, or it cannot be seen from this machine.
     * :exc:`JournalCorrupt`: a record batch is damaged.
-    * :exc:`DataLost`: positions that were asked for are gone.
-    * :exc:`DiskFull`: there is no room for another batch.
+    * :exc:`DataLost`: requested positions are gone.
+    * :exc:`DiskFull`: the disk has no space for another batch.
 
-  * :exc:`SessionStoreError`: the folder of a server's sessions cannot be used, or what is kept of one is damaged.
+  * :exc:`SessionStoreError`: the folder of a server's sessions cannot be used, or a session in it is damaged.
 """
 
 from __future__ import annotations
@@ -92,46 +92,46 @@ __all__ = [
 
 
 class PenstockError(Exception):
-    """The root of every error that Penstock raises."""
+    """The base class of all Penstock errors."""
 
 
 class LocalError(PenstockError):
-    """This side used the API wrongly. Nothing was sent."""
+    """This side misused the API. Nothing was sent."""
 
 
 class UnsupportedKind(LocalError):
-    """The protocol of this connection cannot carry this kind of interaction."""
+    """The protocol of this connection does not support this kind of interaction."""
 
 
 class CreditExceeded(LocalError):
-    """More items were given to a stream than the other side has asked for."""
+    """More items were sent on a stream than the peer has requested."""
 
 
 class StreamClosed(LocalError):
-    """The stream, or the half of it that was to be used, is over."""
+    """The stream, or the half in question, is closed."""
 
 
 class SessionClosed(LocalError):
-    """The session is over, or it is closing and takes no new streams."""
+    """The session is closed, or is closing and accepts no new streams."""
 
 
 class LeaseMissing(LocalError):
-    """The connection works with leases, and the other side has given no leave for another request."""
+    """The connection uses leases, and the peer has not granted a lease for another request."""
 
 
 class UrlError(LocalError):
-    """A URL that names no protocol, transport or place that we know."""
+    """A URL has an unknown protocol, transport or address."""
 
 
 class ApplicationError(PenstockError):
-    """The other side failed one stream; or, raised by a handler, this side does.
+    """The peer failed one stream. A handler raises it to fail its own stream.
 
     Args:
-        code: The wire's error code. RSocket 1.0 leaves 0x301 to 0xFFFFFFFE to applications;
-            APPLICATION_ERROR (0x201) says no more than that it failed. River has strings.
-        message: A text for people. It travels, so it must hold no secret.
-        data: The raw bytes of the error as they travelled, when they are not just the message.
-        metadata: Of the error; ReactiveSocket 0.0 and 0.2 alone carry it.
+        code: The error code on the wire. RSocket 1.0 reserves 0x301 to 0xFFFFFFFE for applications;
+            APPLICATION_ERROR (0x201) only says that the request failed. River's codes are strings.
+        message: A text for people. It is sent to the peer, so it must not contain secrets.
+        data: The error's bytes on the wire, if they are not just the message.
+        metadata: Metadata of the error, which only ReactiveSocket 0.0 and 0.2 support.
 
     """
 
@@ -154,7 +154,7 @@ class ApplicationError(PenstockError):
 
 
 class Rejected(ApplicationError):
-    """The other side refused the request and did nothing with it: it is safe to try again."""
+    """The peer rejected the request without processing it: it is safe to retry."""
 
     def __init__(
         self, code: int | str = 0x202, message: str = "", data: bytes | None = None, metadata: bytes | None = None
@@ -163,7 +163,7 @@ class Rejected(ApplicationError):
 
 
 class Canceled(ApplicationError):
-    """The other side gave the request up; it may have done part of it."""
+    """The peer abandoned the request; it may have done part of it."""
 
     def __init__(
         self, code: int | str = 0x203, message: str = "", data: bytes | None = None, metadata: bytes | None = None
@@ -172,7 +172,7 @@ class Canceled(ApplicationError):
 
 
 class Invalid(ApplicationError):
-    """The other side says that the request was not valid."""
+    """The peer found the request invalid."""
 
     def __init__(
         self, code: int | str = 0x204, message: str = "", data: bytes | None = None, metadata: bytes | None = None
@@ -181,14 +181,14 @@ class Invalid(ApplicationError):
 
 
 class Mismatch(PenstockError):
-    """Data is not of the type that it was to have.
+    """Data does not match its type.
 
-    What a peer sends to a typed handler fails there as :exc:`Invalid`; what a typed peer gets back, as this.
+    A typed peer raises it for data that it receives. A typed handler answers invalid data with :exc:`Invalid`.
 
     Args:
-        message: What is wrong with all of it, where that cannot be told of a part.
-        problems: Else pairs of where (a JSON pointer; empty for the whole) and what is wrong there.
-        total: How many there are, where these are only the first.
+        message: The problem, if it concerns the data as a whole.
+        problems: Otherwise pairs of a JSON pointer (empty for the whole) and the problem there.
+        total: The number of problems, if these are only the first ones.
 
     Attributes:
         problems: At least one of these pairs.
@@ -207,11 +207,11 @@ class Mismatch(PenstockError):
 
 
 class SessionError(PenstockError):
-    """The session cannot go on; every stream of it fails with this error.
+    """The session cannot continue; all its streams fail with this error.
 
     Args:
         message: What is wrong, where, and what to do about it.
-        code: The error code that travels, where the protocol has one.
+        code: The error code on the wire, if the protocol has one.
 
     """
 
@@ -222,16 +222,16 @@ class SessionError(PenstockError):
 
 
 class ProtocolError(SessionError):
-    """The peer broke the protocol."""
+    """The peer violated the protocol."""
 
 
 class FrameError(ProtocolError):
-    """Bytes that are no frame of this dialect.
+    """Bytes are not a valid frame of this dialect.
 
     Args:
-        message: What is wrong with them.
-        offset: At which byte of the frame, counted from 0 behind the length prefix.
-        ignorable: Whether the frame's I flag, or the dialect, lets the receiver skip it.
+        message: What is wrong.
+        offset: The byte of the frame, counted from 0 after the length prefix.
+        ignorable: True if the frame's I flag, or the dialect, lets the receiver skip it.
 
     """
 
@@ -245,30 +245,30 @@ class FrameError(ProtocolError):
 
 
 _FULL: Final = "the server is full"
-"""How a refusal begins that is temporary: the protocols have no code for it."""
+"""The start of a temporary rejection's message, because the protocols have no code for it."""
 
 
 class SetupRejected(SessionError):
-    """The server refused the set-up of this session.
+    """The server rejected the set-up of this session.
 
     Attributes:
-        temporary: The server has no room at the moment, and says which limit it has reached: another try may help.
+        temporary: The server has reached a limit, which the message names: a retry may succeed.
 
     """
 
     @property
     def temporary(self) -> bool:
-        """Whether the server has no room at the moment."""
+        """True if the server has reached a limit: a retry may succeed."""
         return _FULL in self.message
 
     @classmethod
     def full(cls, reason: str, code: int | str | None = None) -> SetupRejected:
-        """Return the refusal of a server that has no room; `reason` names the limit."""
+        """Return the rejection of a server that has reached a limit; `reason` names it."""
         return cls(f"{_FULL}: {reason}", code)
 
 
 class ResumeRejected(SessionError):
-    """The server will not resume this session: what it still held for us is lost."""
+    """The server cannot resume this session: the data that it still held is lost."""
 
 
 class PeerClosed(SessionError):
@@ -276,7 +276,7 @@ class PeerClosed(SessionError):
 
 
 class LinkError(SessionError):
-    """The network failed us."""
+    """The network failed."""
 
 
 class ConnectError(LinkError):
@@ -284,19 +284,19 @@ class ConnectError(LinkError):
 
 
 class LinkLost(LinkError):
-    """A connection broke, and the session cannot outlive it."""
+    """A connection broke, and the session ended with it."""
 
 
 class KeepaliveTimeout(LinkError):
-    """The peer fell silent for longer than the session's lifetime allows."""
+    """The peer was silent for longer than the keepalive lifetime."""
 
 
 class LimitExceeded(SessionError):
-    """The peer ran into one of the limits in :class:`penstock.Settings`."""
+    """The peer exceeded a limit in :class:`penstock.Settings`."""
 
 
 class OwnerMissing(SessionError):
-    """An event of a stream found nobody to receive it: a defect of this side. The session ends rather than lose it."""
+    """An event of a stream had no receiver: a defect of this side. The session ends, so that the loss is noticed."""
 
 
 class JournalError(PenstockError):
@@ -308,7 +308,7 @@ class JournalLocked(JournalError):
 
 
 class JournalMismatch(JournalError):
-    """This log is not the one that is meant: it collects another request, or was created again."""
+    """This is a different log: it collects another request, or was created again."""
 
 
 class JournalMissing(JournalError):
@@ -316,16 +316,16 @@ class JournalMissing(JournalError):
 
 
 class JournalCorrupt(JournalError):
-    """A record batch in the middle of a log does not hold what was written."""
+    """A record batch in the middle of a log differs from what was written."""
 
 
 class DataLost(JournalError):
-    """Positions that were asked for are no longer in the journal."""
+    """Requested positions are no longer in the journal."""
 
 
 class DiskFull(JournalError):
-    """The disk has no room for another batch."""
+    """The disk has no space for another batch."""
 
 
 class SessionStoreError(PenstockError):
-    """The folder in which a server keeps its sessions cannot be used, or what it holds of one is damaged."""
+    """The folder of a server's sessions cannot be used, or a session in it is damaged."""

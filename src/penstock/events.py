@@ -1,4 +1,4 @@
-"""What a session tells its user. Events are past participles: they say what has happened.
+"""Events that a session reports to its user. Their names are past participles.
 
 A driver takes them from :meth:`penstock.session.Session.take_events`, in order.
 """
@@ -27,10 +27,10 @@ __all__ = [
 
 
 class Event:
-    """The base of all events.
+    """The base class of all events.
 
     Attributes:
-        stream_id: The stream that it concerns; 0 for the session as a whole.
+        stream_id: The stream that the event belongs to; 0 for the whole session.
 
     """
 
@@ -45,14 +45,14 @@ class Event:
 
 
 class Established(Event):
-    """The session is set up; for a server, the set-up that its client sent.
+    """The session is set up. On a server, the event has the client's set-up.
 
     Attributes:
         payload: The set-up's payload.
-        metadata_mime: What the connection's metadata is.
-        data_mime: What the connection's data is.
-        strict: The client wants to be refused if the server does not understand all of this.
-        understood: Both MIME types are well-known, or those of our settings.
+        metadata_mime: The MIME type of the connection's metadata.
+        data_mime: The MIME type of the connection's data.
+        strict: The client asks to be rejected if the server does not understand all of this.
+        understood: Both MIME types are well-known, or equal to those in the settings.
 
     """
 
@@ -73,10 +73,10 @@ class Requested(Event):
     """The peer opened a stream. Answer with `send`, `complete` or `fail`, or `request` its items.
 
     Attributes:
-        kind: UPLOAD never occurs: on the wire it is a CHANNEL.
-        route: Which handler it asks for; empty when it names none.
-        payload: The request itself; for a CHANNEL it is also the first item.
-        credit: Items that we may send back at once.
+        kind: Never UPLOAD: on the wire that is a CHANNEL.
+        route: The requested handler; empty if the request names none.
+        payload: The request itself; for a CHANNEL also its first item.
+        credit: Items that this side may send at once.
         done: The requester's half is complete: no items follow the first one.
 
     """
@@ -97,7 +97,7 @@ class ItemReceived(Event):
 
     Attributes:
         payload: The item.
-        done: It was the last one: no `Completed` follows.
+        done: It is the last one: no `Completed` follows.
 
     """
 
@@ -120,13 +120,13 @@ class RunReceived(Event):
 
 
 class Completed(Event):
-    """The peer's half is over: no more items come."""
+    """The peer's half is complete: it sends no more items."""
 
     __slots__ = ()
 
 
 class Failed(Event):
-    """The stream is over, both halves, with an error."""
+    """Both halves of the stream ended with an error."""
 
     __slots__ = ("error",)
 
@@ -136,11 +136,11 @@ class Failed(Event):
 
 
 class Canceled(Event):
-    """The peer wants no more items from us.
+    """The peer canceled, and wants no more items from this side.
 
     Attributes:
-        done: The whole stream is over; else only our sending half.
-        metadata: What the peer says about it, where the protocol lets it.
+        done: The whole stream has ended; otherwise only this side's half.
+        metadata: The peer's metadata for it, if the protocol supports that.
 
     """
 
@@ -153,7 +153,7 @@ class Canceled(Event):
 
 
 class CreditGranted(Event):
-    """The peer asks for `count` more items of ours."""
+    """The peer requested `count` more items."""
 
     __slots__ = ("count",)
 
@@ -163,7 +163,7 @@ class CreditGranted(Event):
 
 
 class LeaseGranted(Event):
-    """The peer gives leave for `requests` requests within `ttl` seconds, and not for those of an earlier lease."""
+    """The peer granted a lease for `requests` requests within `ttl` seconds, which replaces any earlier lease."""
 
     __slots__ = ("metadata", "requests", "ttl")
 
@@ -175,7 +175,7 @@ class LeaseGranted(Event):
 
 
 class MetadataPushed(Event):
-    """The peer pushed metadata that belongs to the connection, or to the stream named."""
+    """The peer pushed metadata for the connection, or for the stream of `stream_id`."""
 
     __slots__ = ("metadata",)
 
@@ -185,16 +185,16 @@ class MetadataPushed(Event):
 
 
 class Draining(Event):
-    """The peer will close the connection once its streams are done: open no new ones."""
+    """The peer will close the connection when its streams are done: open no new ones."""
 
     __slots__ = ()
 
 
 class Unlinked(Event):
-    """The session gave its link up, because the peer fell silent: close it, and open another one.
+    """The session gave up its link because the peer stopped responding: close it, and open another one.
 
     Attributes:
-        error: Why.
+        error: The reason.
 
     """
 
@@ -206,10 +206,10 @@ class Unlinked(Event):
 
 
 class Closed(Event):
-    """The session is over, for good. Every stream that was open has failed before this.
+    """The session is closed. Every open stream has failed before this event.
 
     Attributes:
-        error: Why, or ``None`` when this side closed it.
+        error: The reason, or ``None`` if this side closed it.
 
     """
 

@@ -1,4 +1,4 @@
-"""The kinds of interaction, the same for every protocol."""
+"""The kinds of interaction, which are the same in every protocol."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ __all__ = ["Kind"]
 
 
 class Kind(IntEnum):
-    """How many items travel each way: from the requester, and back to it."""
+    """How many items each side sends."""
 
     CALL = 1
-    """One item there, one back."""
+    """One item from the requester, one from the responder."""
     FIRE = 2
-    """One item there, nothing back."""
+    """One item from the requester, none from the responder."""
     STREAM = 3
-    """One item there, any number back."""
+    """One item from the requester, any number from the responder."""
     UPLOAD = 4
-    """Any number there, one back."""
+    """Any number of items from the requester, one from the responder."""
     CHANNEL = 5
-    """Any number each way."""
+    """Any number of items from each side."""
 
     @property
     def sends_items(self) -> bool:
-        """Whether the requester sends items after its first one."""
+        """True if the requester sends more items after the first one."""
         return self >= Kind.UPLOAD
 
     @property
     def answers_items(self) -> bool:
-        """Whether any number of items come back."""
+        """True if the responder sends any number of items."""
         return self in (Kind.STREAM, Kind.CHANNEL)

@@ -1,7 +1,7 @@
-"""Leases: how many requests a responder gives leave for, and for how long.
+"""Leases: how many requests a responder allows, and for how long.
 
-RSocket 1.0, Lease Semantics: the protocol only counts; the policy is the application's. A policy is any object with
-a `grant` method such as those below; one policy may serve many connections, so it keeps no state of its own.
+RSocket 1.0, Lease Semantics: the protocol only counts; the application chooses a policy. A policy is any object with
+a `grant` method like those below. One policy may serve many connections, so it must not keep state per connection.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONGEST: Final = 2_147_483.647
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Leave for `requests` requests within `ttl` seconds. Either being 0 stops all requests."""
+    """Permission for `requests` requests within `ttl` seconds. If either is 0, no requests are allowed."""
 
     requests: int
     ttl: float
@@ -27,12 +27,12 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class LeaseUsage:
-    """How the lease that a peer has is used.
+    """The usage of a peer's lease.
 
     Attributes:
-        left: Requests that it may still send; 0 once the lease has expired.
-        expired: There was none yet, or its time is over.
-        in_flight: Requests of the peer's that are being answered.
+        left: Requests that it may still send; 0 after the lease has expired.
+        expired: There was no lease yet, or it has expired.
+        in_flight: Requests from the peer that are being processed.
 
     """
 
@@ -42,19 +42,19 @@ class LeaseUsage:
 
 
 class LeasePolicy(Protocol):
-    """Decides what a peer may ask for."""
+    """Decides how many requests a peer may send."""
 
     def grant(self, usage: LeaseUsage) -> Lease | None:
-        """Return a new lease, which replaces the one that the peer has, or None to leave that as it is.
+        """Return a new lease, which replaces the peer's current one, or None to keep the current one.
 
-        Called when a connection is set up or resumed, when a lease has expired or is used up, and while one is in
-        force each time a request of the peer's has been answered.
+        Called when a connection is set up or resumed, when a lease has expired or is used up, and after each response
+        to a request of the peer while a lease is valid.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class FixedLease:
-    """Always leave for another `requests` requests, as soon as those before are used up or `ttl` seconds are over."""
+    """Allow another `requests` requests as soon as the previous ones are used up or `ttl` seconds have passed."""
 
     requests: int = 1_000
     ttl: float = 60.0
@@ -63,13 +63,13 @@ class FixedLease:
         _check(self.requests, self.ttl)
 
     def grant(self, usage: LeaseUsage) -> Lease | None:
-        """Renew what is used up, as `usage` says; see :class:`LeasePolicy`."""
+        """Renew a lease that is used up or expired; see :class:`LeasePolicy`."""
         return Lease(self.requests, self.ttl) if usage.left == 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class IntervalLease:
-    """Leave for `requests` requests in every `interval` seconds, and no more: a rate."""
+    """Allow `requests` requests in every `interval` seconds: a rate."""
 
     requests: int
     interval: float = 1.0
@@ -78,15 +78,15 @@ class IntervalLease:
         _check(self.requests, self.interval)
 
     def grant(self, usage: LeaseUsage) -> Lease | None:
-        """Renew what is expired, as `usage` says; see :class:`LeasePolicy`."""
+        """Renew an expired lease; see :class:`LeasePolicy`."""
         return Lease(self.requests, self.interval) if usage.expired else None
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveLease:
-    """Leave for as many requests as keep `concurrency` of them in flight.
+    """Allow enough requests to keep `concurrency` of them in flight.
 
-    While slow answers pile up, the peer gets less; as they leave, it gets more, half of `concurrency` at a time.
+    When responses are slow, the peer gets fewer. As they complete, it gets more, half of `concurrency` at a time.
     """
 
     concurrency: int
@@ -96,7 +96,7 @@ class AdaptiveLease:
         _check(self.concurrency, self.ttl)
 
     def grant(self, usage: LeaseUsage) -> Lease | None:
-        """Give leave for what is free by `usage`; see :class:`LeasePolicy`."""
+        """Grant the free capacity according to `usage`; see :class:`LeasePolicy`."""
         free = max(0, self.concurrency - usage.in_flight)
         if usage.expired or free - usage.left >= (self.concurrency + 1) // 2:
             return Lease(free, self.ttl)

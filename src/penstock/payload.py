@@ -1,4 +1,4 @@
-"""What streams carry: single payloads, and runs of them that arrived together."""
+"""The content of streams: single payloads, and runs of payloads that arrived together."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .errors import LocalError
 __all__ = ["MAX_RUN_BYTES", "MetadataPush", "Payload", "PayloadRun", "fixed_run"]
 
 MAX_RUN_BYTES = 0x7FFF_FFFF
-"""What the offsets of a run, and those of an Arrow array, can tell of."""
+"""The limit of 32-bit offsets, in a run and in an Arrow array."""
 
 
 def octets(value: bytes | str, name: str) -> bytes:
-    """Return `value` as bytes; `name` says in an error what it was meant for.
+    """Return `value` as bytes; `name` describes it in errors.
 
     Raises:
-        LocalError: It is neither bytes, nor a string, nor anything else that holds bytes.
+        LocalError: It is neither bytes, nor a string, nor another object that contains bytes.
 
     """
     if isinstance(value, str):
@@ -30,14 +30,14 @@ def octets(value: bytes | str, name: str) -> bytes:
 
 
 class Payload:
-    """One item: data, and metadata that says something about it.
+    """One item: data and optional metadata.
 
     Args:
-        data: The item's bytes. A string is encoded as UTF-8; anything else that holds bytes is copied.
-        metadata: Bytes beside the data, or ``None``. Empty metadata is metadata; ``None`` is none.
+        data: The item's bytes. A string is encoded as UTF-8; any other object that contains bytes is copied.
+        metadata: Additional bytes, or ``None``. Empty metadata is different from ``None``.
 
     Raises:
-        LocalError: One of them holds no bytes.
+        LocalError: One of them does not contain bytes.
 
     """
 
@@ -64,9 +64,9 @@ class Payload:
 
 
 class MetadataPush:
-    """Metadata that travels between the items of a stream, and is none of them (ReactiveSocket 0.0).
+    """Metadata sent between the items of a stream, without being an item (ReactiveSocket 0.0).
 
-    A handler yields it to send it; a consumer gets it by `on_push` of :meth:`penstock.Peer.stream`.
+    A handler yields it to send it. A consumer receives it by `on_push` of :meth:`penstock.Peer.stream`.
     """
 
     __slots__ = ("metadata",)
@@ -79,19 +79,19 @@ class MetadataPush:
 
 
 class PayloadRun:
-    """Consecutive items of one stream: their bytes, and where each lies. There is no object per item.
+    """Consecutive items of one stream: their bytes, and the offsets of each. There is no object per item.
 
     Args:
-        buffer: The bytes, which may hold other things between the items.
-        offsets: Three native 32-bit integers an item: where its metadata starts (-1: it has none),
-            where its data starts (which is where the metadata ends), and where its data ends.
+        buffer: The bytes, which may contain other data between the items.
+        offsets: Three native 32-bit integers per item: the start of its metadata (-1: none), the start of its data
+            (which is the end of its metadata), and the end of its data.
         size: Bytes of metadata and data together.
 
     Attributes:
-        sound: All offsets are known to lie within the buffer, and `size` is theirs; they are not to change any more.
-        width: Bytes of each item, where they lie one behind the other, all of one size and without metadata; such
-            runs are made by :meth:`fixed`. Else 0.
-        first: Where the first of these lies.
+        sound: All offsets are known to be within the buffer, and `size` matches them; they must not change any more.
+        width: Bytes of each item, if the items are contiguous, of equal size and without metadata; :meth:`fixed`
+            makes such runs. Otherwise 0.
+        first: The start of the first of these items.
 
     """
 
@@ -107,7 +107,7 @@ class PayloadRun:
 
     @property
     def offsets(self) -> array[int]:
-        """Where each item lies; for items of one width they are worked out when they are asked for."""
+        """The offsets of each item; for items of one width they are computed on request."""
         if self._offsets is None and self.width:
             count, first, width = len(self), self.first, self.width
             offsets = array("i", bytes(12 * count))
@@ -129,7 +129,7 @@ class PayloadRun:
         return f"<PayloadRun of {len(self)} items, {self.size} bytes>"
 
     def payloads(self, start: int = 0, stop: int | None = None) -> list[Payload]:
-        """Return the items from index `start` to `stop`, each cut from the run.
+        """Return the items from index `start` to `stop` as separate payloads.
 
         Raises:
             LocalError: As `check`.
@@ -160,10 +160,10 @@ class PayloadRun:
     def check(self, start: int, stop: int) -> int:
         """Return the bytes of the items from index `start` to `stop`, metadata and data together.
 
-        Whoever reads by the offsets calls this first: compiled code would read wherever they point.
+        Call this before reading by the offsets, because compiled code does not check them.
 
         Raises:
-            LocalError: The run does not have these items, or one lies outside its buffer.
+            LocalError: The run does not have these items, or one of them is outside its buffer.
 
         """
         count = len(self)
@@ -186,7 +186,7 @@ class PayloadRun:
         return size
 
     def part(self, start: int, stop: int) -> PayloadRun:
-        """Return the run of the items from index `start` to `stop`; it shares the bytes.
+        """Return a run of the items from index `start` to `stop` that shares the bytes.
 
         Raises:
             LocalError: As `check`.
@@ -201,17 +201,17 @@ class PayloadRun:
 
     @classmethod
     def fixed(cls, octets: Any, width: int, start: int = 0, stop: int | None = None) -> PayloadRun:
-        """Return the run of items that have `width` bytes each, lie one behind the other, and have no metadata.
+        """Return a run of contiguous items of `width` bytes each, without metadata.
 
         Args:
-            octets: Bytes, which are not copied; or anything else that holds bytes in a row, such as an array of
-                numbers, which is copied once.
+            octets: Bytes, which are not copied; or another object with contiguous bytes, such as an array of numbers,
+                which is copied once.
             width: Bytes of an item.
-            start: Where the first one starts.
-            stop: Where the last one ends; None: at the end of the bytes.
+            start: Where the first item starts.
+            stop: Where the last item ends; None: at the end of the bytes.
 
         Raises:
-            LocalError: The bytes are no whole items, or are 2 GiB or more.
+            LocalError: The number of bytes is not a multiple of `width`, or is 2 GiB or more.
 
         """
         buffer: bytes = octets if type(octets) is bytes else _copied(octets)
@@ -224,10 +224,10 @@ class PayloadRun:
 
     @classmethod
     def of(cls, payloads: Iterable[Payload]) -> PayloadRun:
-        """Return the run that carries `payloads`.
+        """Return a run of `payloads`.
 
         Raises:
-            LocalError: They hold 2 GiB or more together.
+            LocalError: They have 2 GiB or more together.
 
         """
         offsets = array("i")
@@ -248,7 +248,7 @@ class PayloadRun:
 
 
 def fixed_run(buffer: bytes, width: int, first: int, size: int) -> PayloadRun:
-    """Return what :meth:`PayloadRun.fixed` does, for `size` bytes from `first` on that are known to be there."""
+    """Do the same as :meth:`PayloadRun.fixed` for `size` bytes from `first` on, which must exist."""
     run = PayloadRun.__new__(PayloadRun)
     run.buffer = buffer
     run._offsets = None
@@ -260,7 +260,7 @@ def fixed_run(buffer: bytes, width: int, first: int, size: int) -> PayloadRun:
 
 
 def _copied(value: object) -> bytes:
-    """Return the bytes of what is no string and holds them in a row."""
+    """Return the contiguous bytes of an object that is not a string."""
     if isinstance(value, str):
         raise LocalError("items of one width are bytes or an array of numbers, and no text")
     return octets(value, "what holds the items")  # type: ignore[arg-type]

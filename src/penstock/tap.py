@@ -1,4 +1,4 @@
-"""Taps: passive observers of connections. Capture, metrics and dashboards are taps."""
+"""Taps: passive observers of connections, for captures, metrics and dashboards."""
 
 from __future__ import annotations
 
@@ -14,80 +14,81 @@ class Outcome(StrEnum):
     """How a stream ended."""
 
     COMPLETED = "completed"
-    """The responder said all that it had to say; for FIRE: the request was sent, or has arrived."""
+    """The responder sent its last item; for FIRE: the request was sent, or has arrived."""
     CANCELED = "canceled"
-    """The requester wanted no more, or the handler was canceled."""
+    """The requester canceled, or the handler was canceled."""
     REJECTED = "rejected"
-    """The responder refused it before it did anything."""
+    """The responder rejected the request without processing it."""
     FAILED = "failed"
-    """With any other error, that of a connection which broke included."""
+    """Any other error, including a broken connection."""
 
 
 class Tap:
-    """Is told what happens on connections. Derive from it, and define what you want to know.
+    """Observe connections. Derive from this class and define the methods for the events that you need.
 
-    Give taps to :func:`penstock.connect` and :func:`penstock.serve`; one tap may observe any number of
-    connections of one event loop, in whose thread all of this is called. Nothing is called for a single frame
-    or item: bytes are told as they are read and written, items by their number in such a batch. A tap changes
-    nothing; one that raises is logged, and learns no more of that connection.
+    Pass taps to :func:`penstock.connect` and :func:`penstock.serve`. One tap may observe any number of connections of
+    one event loop; its methods are called in that loop's thread. They are not called per frame or item: bytes are
+    reported as they are read and written, and items by their number in each such batch. A tap changes nothing. If it
+    raises, the error is logged and the tap is disabled for that connection.
     """
 
     def opened(self, connection: Connection) -> None:
-        """A connection is there: a client has a link, a server has accepted a set-up."""
+        """A connection is established: a client has a link, or a server has accepted a set-up."""
 
     def closed(self, connection: Connection, error: Exception | None) -> None:
-        """The connection is over, for good.
+        """The connection is closed.
 
         Args:
             connection: The connection.
-            error: Why, unless this side closed it. A :exc:`~penstock.LimitExceeded` is a limit that the peer ran into.
+            error: The reason, or None if this side closed it. A :exc:`~penstock.LimitExceeded` means that the peer
+                exceeded a limit.
 
         """
 
     def resumed(self, connection: Connection) -> None:
-        """The connection goes on over another link.
+        """The connection continues over another link.
 
-        A client learns later, by `closed`, if the server has forgotten it.
+        If the server has forgotten it, a client learns this later, by `closed`.
         """
 
     def refused(self, address: str, reason: str) -> None:
-        """A server has closed a link before any connection came of it.
+        """A server has closed a link before a connection was established.
 
         Args:
-            address: The client's.
-            reason: Why, as the log has it.
+            address: The client's address.
+            reason: The reason, as logged.
 
         """
 
     def received(self, connection: Connection, data: bytes) -> None:
-        """A read of the connection's link brought `data`; where it is cut means nothing."""
+        """`data` was read from the connection's link. Its boundaries have no meaning."""
 
     def sent(self, connection: Connection, data: bytes) -> None:
-        """`data` was handed to the link. The last words of a connection come after `closed`."""
+        """`data` was passed to the link. The last output of a connection may follow `closed`."""
 
     def stream_opened(self, connection: Connection, kind: Kind, ours: bool) -> None:
-        """A request was sent, or has come. An UPLOAD of the peer's is a CHANNEL.
+        """A request was sent or received. An UPLOAD from the peer is reported as a CHANNEL.
 
         Args:
             connection: The connection.
-            kind: What travels each way.
-            ours: Whether we are the requester.
+            kind: The kind of interaction.
+            ours: True if this side is the requester.
 
         """
 
     def stream_ended(self, connection: Connection, kind: Kind, ours: bool, outcome: Outcome) -> None:
-        """Both halves of a stream are over.
+        """Both halves of a stream are closed.
 
         Args:
             connection: The connection.
-            kind: As `stream_opened` had it.
-            ours: Whether we were the requester.
-            outcome: How it ended.
+            kind: As in `stream_opened`.
+            ours: True if this side was the requester.
+            outcome: How the stream ended.
 
         """
 
     def items_received(self, connection: Connection, count: int) -> None:
-        """`count` items came on the streams of the connection since the last time. Requests are none; answers are."""
+        """`count` items were received on the connection since the last call, including responses but not requests."""
 
     def items_sent(self, connection: Connection, count: int) -> None:
-        """`count` items were given to the connection's session since the last time."""
+        """`count` items were passed to the connection's session since the last call."""

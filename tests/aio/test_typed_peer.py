@@ -183,6 +183,6 @@ async def test_wrong_use_is_told_before_anything_is_sent() -> None:
             await asked.call("latest", object())
         with pytest.raises(LocalError, match="not from str"):
             await asked.upload("load", ACME, "text")
-        with pytest.raises(LocalError, match="no type"):
+        with pytest.raises(LocalError, match="not a type"):
             await asked.call("latest", ACME, returns=list[int] | set[int])
         assert peer.outstanding == 0

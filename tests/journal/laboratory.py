@@ -289,7 +289,7 @@ def _wrong(sample: Sample, before: dict[str, bytes], changed: set[str]) -> list[
     try:
         dry = Journal(sample.path).repair(SOURCE, accept_loss=True)
     except JournalError as error:
-        if "do not tell what log this is" in str(error) and IDENTITY in changed:
+        if "do not identify the log" in str(error) and IDENTITY in changed:
             return wrong
         raise
     if _contents(sample.folder) != contents:

@@ -61,7 +61,7 @@ def test_a_mark_that_is_damaged_is_an_error(tmp_path: Path) -> None:
     folder = write(tmp_path, 3)
     for junk in (b"", b"junk", b"\0" * 5_000):
         (folder / "_durable").write_bytes(junk)
-        with pytest.raises(JournalCorrupt, match="_durable: neither of its two slots holds a mark"):
+        with pytest.raises(JournalCorrupt, match="_durable: neither of its two slots has a valid mark"):
             JournalReader(tmp_path, SOURCE)
 
 

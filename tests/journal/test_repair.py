@@ -83,7 +83,7 @@ def test_an_identity_is_told_by_the_segments(tmp_path: Path, folder: Path) -> No
     (folder / IDENTITY).unlink()
     for path in folder.glob("*.arrows"):
         path.write_bytes(b"junk")
-    with pytest.raises(JournalCorrupt, match="do not tell what log this is"):
+    with pytest.raises(JournalCorrupt, match="do not identify the log"):
         repair(tmp_path, SOURCE)
 
 

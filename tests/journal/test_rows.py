@@ -44,7 +44,7 @@ def test_what_the_note_does_not_tell_is_refused(count: int) -> None:
         check(message, header_bytes, count, TIME, bytes(16))
     with pytest.raises(Malformed, match=f"it has {count} rows, and not {count + 1}"):
         check(message, header_bytes, count + 1, TIME, checksum)
-    with pytest.raises(Malformed, match="its rows tell another time"):
+    with pytest.raises(Malformed, match="its rows have another time"):
         check(message, header_bytes, count, TIME + 1, checksum)
 
 

@@ -75,7 +75,7 @@ def test_a_mark_that_is_damaged_can_be_accepted(tmp_path: Path) -> None:
     folder = write(tmp_path, 3)
     Journal(tmp_path).trim(SOURCE, 3)
     (folder / "_durable").write_bytes(b"junk")
-    with pytest.raises(JournalCorrupt, match="neither of its two slots holds a mark"):
+    with pytest.raises(JournalCorrupt, match="neither of its two slots has a valid mark"):
         JournalWriter.open(tmp_path, SOURCE)
     with JournalWriter.open(tmp_path, SOURCE, accept_loss=True) as writer:
         assert append(writer, 2) == 5

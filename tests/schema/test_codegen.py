@@ -173,8 +173,8 @@ def test_reserved_errors_get_no_class_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"{", "no exported schema"),
-        (b"[]", "no exported schema"),
+        (b"{", "not an exported schema"),
+        (b"[]", "not an exported schema"),
         (b'{"services":{"a":{"procedures":{"b":{"type":"fire"}}}}}', "a.b is of type 'fire'"),
         (b'{"services":' + b"[" * 100_000, "nests deeper"),
     ],

@@ -67,7 +67,7 @@ def test_decoding_is_strict() -> None:
 
 
 def test_types_and_values_that_cannot_travel() -> None:
-    with pytest.raises(LocalError, match="no type that can be decoded"):
+    with pytest.raises(LocalError, match="not a type that can be decoded"):
         Converter(list[int] | set[int])
     with pytest.raises(LocalError, match="object cannot be written as json"):
         Converter.encode(JSON, object())

@@ -316,7 +316,7 @@ def test_what_is_no_offset_is_refused(change: dict[str, Any]) -> None:
     # THREATS 82
     whole = {"v": 2, "rows": "gaps", "from": "earliest", "sources": {"a": [0, 0, 0]}, "logs": {"a": "u"}}
     GapOffset.parse(whole)
-    with pytest.raises(LocalError, match="none of this source"):
+    with pytest.raises(LocalError, match="not an offset of this source"):
         GapOffset.parse({**whole, **change})
 
 

@@ -81,7 +81,7 @@ def test_null_data_is_explained() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"dataColumn": "kee"}, "\"dataColumn\" is 'kee', which is no column; did you mean 'key'"),
+        ({"dataColumn": "kee"}, "\"dataColumn\" is 'kee', which is not a column; did you mean 'key'"),
         ({"metadataColumn": "zzz"}, "there are id, data, key"),
         ({"dataColumn": "id"}, "'id' of type bigint; cast it to string or binary first"),
     ],

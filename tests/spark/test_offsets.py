@@ -63,7 +63,7 @@ def test_goes_through_json_and_back(begun: Any) -> None:
 )
 def test_what_is_no_offset_is_refused(value: Any) -> None:
     # THREATS 82
-    with pytest.raises(LocalError, match="none of this source"):
+    with pytest.raises(LocalError, match="not an offset of this source"):
         Offset.parse(value)
 
 

@@ -189,7 +189,7 @@ def test_rows_before_a_gap_are_read_and_then_it_ends_the_query(gappy: Path) -> N
     assert planned.before_gaps({"a": (0, 9)}, {"a": 0}) == {"a": (0, 5)}
     assert planned.before_gaps({"a": (2, 4)}, {"a": 0}) == {"a": (2, 4)}
     assert planned.before_gaps({"a": (5, 5)}, {"a": 0}) == {"a": (5, 5)}
-    with pytest.raises(DataLost, match=r'before position 5 .*set it to false, or begin at startingOffsets {"a": 5}'):
+    with pytest.raises(DataLost, match=r'before position 5 .*set it to false, or start at startingOffsets {"a": 5}'):
         planned.before_gaps({"a": (5, 9)}, {"a": 0})
 
 

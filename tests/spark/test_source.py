@@ -301,7 +301,7 @@ def test_bad_logs_among_fifty_hurt_only_themselves(tmp_path: Path, caplog: pytes
     ]  # fmt: skip
     # One that is deleted on purpose has to be left out on purpose.
     shutil.rmtree(folders["feed-11"])
-    with pytest.raises(JournalMissing, match=r"no source 'feed-11' .* name those that are left with the option source"):
+    with pytest.raises(JournalMissing, match=r"no source 'feed-11' .* name the remaining ones with the option source"):
         advance(reader, at)
     left = ",".join(name for name in (*names, "feed-50") if name != "feed-11")
     reader.stop()
@@ -323,7 +323,7 @@ def test_progress_shows_how_far_the_journal_goes(tmp_path: Path) -> None:
 
 
 def test_offsets_of_others_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(LocalError, match="none of this source"):
+    with pytest.raises(LocalError, match="not an offset of this source"):
         stream_reader(tmp_path).latestOffset({"offset": 5}, ReadAllAvailable())
 
 

@@ -139,7 +139,7 @@ def test_a_log_that_goes_is_never_gone_on_without(
     watch, view = troubles(tmp_path, clock, failOnDataLoss=lossy, **more)
     watch.look()
     log_folder(tmp_path, "b").rename(tmp_path / "away")
-    with pytest.raises(JournalMissing, match=r"no source .b. .* name those that are left with the option source"):
+    with pytest.raises(JournalMissing, match=r"no source .b. .* name the remaining ones with the option source"):
         watch.look()
     assert troubles(tmp_path, clock, source="a")[0].look(bounded=True)
     expecting, view = troubles(tmp_path, clock, failOnDataLoss=lossy, journalTimeout="5")

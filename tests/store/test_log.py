@@ -114,7 +114,7 @@ def test_where_writing_anew_fails_the_old_stays(log: Log, monkeypatch: pytest.Mo
     log.rewrite(b"old")
     with monkeypatch.context() as patched:
         patched.setattr(os, failing, no_room)
-        with pytest.raises(SessionStoreError, match="cannot be written anew"):
+        with pytest.raises(SessionStoreError, match="cannot be rewritten"):
             log.rewrite(b"new")
     assert not log.path.with_name(log.path.name + TEMPORARY).exists()
     log.append(b"more")

@@ -1,1 +1,1 @@
-"""The main job on real data, end to end. May import everything."""
+"""A demo of the whole pipeline on real data. May import everything."""

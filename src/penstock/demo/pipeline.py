@@ -1,4 +1,4 @@
-"""What Spark does in the demo: the flights out of the journal, into Parquet, and their delays back."""
+"""The Spark part of the demo: flights from the journal into Parquet, and their delays back to the publisher."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ POLL_SECONDS: Final = 1.0
 
 
 class Pipeline:
-    """The streaming query and what follows it.
+    """The streaming query and the aggregation after it.
 
     Args:
         spark: The session.
         journal: The journal's folder.
-        folder: Where Parquet and checkpoints go.
+        folder: The folder for Parquet files and checkpoints.
 
     """
 
@@ -40,7 +40,7 @@ class Pipeline:
         self._checkpoint = folder / "checkpoint"
 
     def start(self) -> StreamingQuery:
-        """Begin to move flights from the journal to Parquet, each exactly once."""
+        """Start to copy flights from the journal to Parquet, each exactly once."""
         from pyspark.sql import functions as f
 
         rows = (
@@ -62,7 +62,7 @@ class Pipeline:
     def follow(
         self, query: StreamingQuery, collecting: Callable[[], bool], report: Callable[[int, float], None]
     ) -> None:
-        """Report progress until the collector has ended and all that it collected is in Parquet."""
+        """Report progress until the collector has ended and all its rows are in Parquet."""
         rows = 0
         seen = -1
         began = time.monotonic()
@@ -81,7 +81,7 @@ class Pipeline:
         query.stop()
 
     def flights(self) -> DataFrame:
-        """Return the flights that are in Parquet."""
+        """Return the flights in Parquet."""
         return self._spark.read.parquet(str(self.parquet))
 
     def publish(self, url: str, route: str) -> list[Row]:

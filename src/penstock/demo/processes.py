@@ -15,16 +15,16 @@ __all__ = ["DemoFailed", "collector", "publisher"]
 
 STOP_SECONDS: Final = 10.0
 BUDGET_MIB: Final = 64
-"""Small, so that it can be seen how the publisher is slowed to Spark's pace."""
+"""Small, to show how the publisher is slowed down to Spark's pace."""
 
 
 class DemoFailed(PenstockError):
-    """A part of the demo did not do its work."""
+    """A part of the demo failed."""
 
 
 @contextmanager
 def publisher() -> Iterator[str]:
-    """Run the publisher, and give its URL."""
+    """Run the publisher, and yield its URL."""
     command = ["serve", "penstock.demo.flights:service", "rsocket+tcp://127.0.0.1:0"]
     with _process(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -36,7 +36,7 @@ def publisher() -> Iterator[str]:
 
 @contextmanager
 def collector(url: str, route: str, journal: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the collector, which ends when the stream does."""
+    """Run the collector, which ends when the stream completes."""
     command = ["collect", url, route, "--journal", str(journal), "--budget", f"{BUDGET_MIB}MiB"]
     with _process([*command, "--quiet"], stdout=subprocess.DEVNULL) as process:
         yield process

@@ -1,4 +1,4 @@
-"""What the demo shows at its end: a table and a chart."""
+"""The output of the demo: a table and a chart."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def print_table(rows: list[Row]) -> None:
 
 
 def draw_chart(rows: list[Row], path: Path) -> None:
-    """Draw the delays over the day, a line for each origin, to a PNG."""
+    """Draw the delays over the day to a PNG, with a line for each origin."""
     import matplotlib
 
-    # Without a screen.
+    # No display is needed.
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

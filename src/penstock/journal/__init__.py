@@ -1,7 +1,7 @@
-"""Durable logs of items. May import the top files and `wire`; `collect` alone also `aio`.
+"""Durable logs of items. May import the top files and `wire`; only `collect` also `aio`.
 
-A journal is a folder of logs, one a collector. A log is a row of immutable segments of Arrow record batches;
-its rows are numbered from 0 for ever: by these positions readers ask for them, and commit them.
+A journal is a folder of logs, one per collector. A log is a sequence of immutable segments of Arrow record batches. Its
+rows are numbered from 0 and never renumbered: readers request and commit these positions.
 """
 
 from __future__ import annotations

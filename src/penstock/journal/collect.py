@@ -1,8 +1,8 @@
-"""The collector: takes a stream under credit, and keeps it in a journal, each item once.
+"""The collector: writes a stream to a journal, each item once.
 
-The order of things is what makes it safe: items arrive; they are appended together with a checkpoint of the
-session; they are on the disk; only then is the publisher told so, and asked for more. A collector that is
-killed finds the checkpoint with its last items, and resumes the session behind them.
+The order makes it safe: items arrive; they are appended together with a checkpoint of the session; when they are on
+disk, the publisher is informed and more items are requested. If the collector is killed, the next one finds the
+checkpoint with the last items, and resumes the session after them.
 """
 
 from __future__ import annotations
@@ -55,24 +55,24 @@ __all__ = ["Collector", "Progress"]
 logger = logging.getLogger(__name__)
 
 WINDOW_BYTES: Final = 16 * 1024 * 1024
-"""What may be on its way to the disk: enough for 1 GB/s at 16 ms a flush, and little enough to hold twice."""
+"""Bytes on their way to the disk: enough for 1 GB/s at 16 ms per flush, and little enough to hold twice."""
 FIRST_WINDOW: Final = 1_024
-"""Items asked for before anybody knows how large they are."""
+"""Items to request before their size is known."""
 SMALLEST_WINDOW: Final = 2
 LARGEST_WINDOW: Final = 262_144
 LINGER: Final = 0.05
-"""Seconds that a small batch waits for company: twenty batches a second are cheap to write and to read."""
+"""Seconds that a small batch waits for more items: twenty batches per second are cheap to write and to read."""
 LINGER_ROWS: Final = 4_096
-"""A batch of this many rows waits no longer."""
+"""A batch of this many rows does not wait."""
 RETRY: Final = 0.5
-"""Seconds between looks at a full disk, or at a budget that is used up."""
+"""Seconds between checks of a full disk, or of a budget that is used up."""
 RENEWAL: Final = 20.0
-"""Seconds after which a checkpoint is made anew though nothing has come: some sessions say things by themselves, and a
-checkpoint allows for only so many of them."""
+"""Seconds after which a checkpoint is renewed even without items: some sessions send messages on their own, and a
+checkpoint covers only a limited number of them."""
 FIRST_RENEWAL: Final = 2.0
-"""The same for the first checkpoint of a stream, which some protocols cannot go on from: nothing has come yet."""
+"""The same for the first checkpoint of a stream, from which some protocols cannot resume, because it has no items."""
 SETTLING: Final = 2.0
-"""Seconds after which a stream that nobody has refused counts as opened, though nothing has come."""
+"""Seconds after which a stream counts as opened, if it was not rejected."""
 USED_UP: Final = (
     "the journal's budget is used up: no reader commits (in Spark, name the query with the option reader), or readers "
     "are slower; `penstock journal forget` drops one that will not come back"
@@ -80,15 +80,15 @@ USED_UP: Final = (
 
 
 class Progress(msgspec.Struct):
-    """How far a collector has come.
+    """The progress of a collector.
 
     Attributes:
         rows: Items that this process has collected.
         size: Their bytes.
         position: The journal's next position.
         gaps: Gaps that this process has recorded.
-        already: The stream was complete before this process began.
-        waiting: Why nothing more is asked for at the moment; empty while all is well.
+        already: The stream was complete before this process started.
+        waiting: The reason why no items are requested at the moment; otherwise empty.
 
     """
 
@@ -106,22 +106,22 @@ class Collector:
     Args:
         url: The publisher.
         route: The stream.
-        journal: The journal's folder; it is made if need be.
-        source: The log's name; else the route.
+        journal: The journal's folder; created if necessary.
+        source: The log's name; the route by default.
         data: The request's data.
-        budget_bytes: Bytes of rows that readers may leave unread before the publisher is slowed.
-        credit: Items that may be under way at most; else as many as have 16 MiB, and 262,144 of small ones.
-        metadata: The request's metadata, beside its route.
-        settings: Of the connection. A session that outlives its links is asked for in any case.
-        ssl: Whom to trust, with TLS; else the system's certificate authorities, or what the URL says.
-        again: Collect once more although the publisher has completed the stream before. The request must be the same:
-            a log collects one request only.
-        accept_loss: Go on in a log whose end is gone, and record the rows that are lost as a gap.
-        request: What the log is to collect, for another time; else the route, the data and the metadata. Give it where
-            these hold what changes each time, such as credentials.
+        budget_bytes: Bytes of rows that readers may leave unread before the publisher is slowed down.
+        credit: Maximum items in flight; by default as many as fit into 16 MiB, at most 262,144.
+        metadata: The request's metadata, in addition to its route.
+        settings: For the connection. Resumption is requested in any case.
+        ssl: For TLS; by default the system's certificate authorities are trusted, or the URL's.
+        again: Collect again although the publisher has completed the stream before. The request must be the same,
+            because a log collects only one request.
+        accept_loss: Continue in a log whose end is lost, and record the lost rows as a gap.
+        request: The request that the log records; by default the route, the data and the metadata. Pass it if these
+            contain values that change each time, such as credentials.
 
     Attributes:
-        progress: How far it has come.
+        progress: The progress so far.
 
     """
 
@@ -152,7 +152,7 @@ class Collector:
         self._largest = LARGEST_WINDOW if credit is None else credit
         self._smallest = min(SMALLEST_WINDOW, self._largest)
         self._first = min(FIRST_WINDOW, self._largest)
-        # Where sessions cannot outlive their links, each link that breaks leaves a gap.
+        # If sessions cannot outlive their links, each broken link leaves a gap.
         self._settings = replace(settings, resume=can_resume(parse_url(url).protocol))
         self._again = again
         self._slowed = False
@@ -162,27 +162,27 @@ class Collector:
             request=request or Request(route, data, metadata, url),
             options={"budget_bytes": budget_bytes} | ({"accept_loss": True} if accept_loss else {}),
         )
-        # Items that were asked for and have not come; and those to ask for once there is room.
+        # Items that were requested and have not arrived; and those to request once there is capacity.
         self._window = self._first
         self._outstanding = 0
-        # When a stream that nobody has refused counts as opened.
+        # When a stream that was not rejected counts as opened.
         self._settled = 0.0
-        # When the newest checkpoint is too old; None: there is none.
+        # When the newest checkpoint expires; None: there is none.
         self._renewal: float | None = None
         self.progress = Progress()
 
     async def run(self) -> None:
-        """Collect until the publisher completes the stream; a stream that is complete already returns at once.
+        """Collect until the publisher completes the stream; return at once if it is complete already.
 
-        A publisher that goes away is waited for. What was lost while it was away, if its protocol or its memory
-        cannot make up for it, is recorded as a gap. A stream that never opens leaves no log.
+        Waits for a publisher that goes away. Items lost meanwhile, which its protocol or its memory cannot recover, are
+        recorded as a gap. A stream that never opens leaves no log.
 
         Raises:
-            ApplicationError: The publisher failed the stream; one that only gave it up is asked again.
+            ApplicationError: The publisher failed the stream; if it only abandoned it, the stream is opened again.
             JournalMismatch: The log collects another request.
-            JournalError: The journal cannot be written, for another reason than a full disk.
-            SessionError: The publisher speaks something else, or refuses us.
-            ConnectError: Nobody answers at the first try; later on, tries go on for ever.
+            JournalError: The journal cannot be written, for a reason other than a full disk.
+            SessionError: The publisher uses another protocol, or rejects the client.
+            ConnectError: No server answers the first attempt; later attempts are repeated without limit.
 
         """
         with closing(FeedLog(self._place)) as log:
@@ -201,7 +201,7 @@ class Collector:
                 raise
 
     async def _until_done(self, log: FeedLog) -> None:
-        """Collect over one session after another."""
+        """Collect over successive sessions."""
         backoff = resuming()
         connected = log.state.session != 0
         while not log.state.done:
@@ -228,7 +228,7 @@ class Collector:
                     raise
                 await self._lost(log, f"the session cannot be restored: {error}")
             except Canceled as error:
-                # Its process has ended, and the next one cannot go on with the stream.
+                # The publisher's process has ended, and the next one cannot continue the stream.
                 connected = True
                 await self._lost(log, f"the publisher gave the stream up: {error}")
                 await self._again_after(error, backoff)
@@ -247,14 +247,14 @@ class Collector:
                 await self._again_after(error, backoff)
 
     async def _refused(self, log: FeedLog, reason: str) -> None:
-        """Drop the state of a session that was refused. If nothing had come of it, nothing is lost."""
+        """Drop the state of a rejected session. If it had brought nothing, nothing is lost."""
         if not log.opening:
             await self._lost(log, reason)
         elif log.state.begun:
             await self._write(partial(log.keep, State(session=log.state.session)))
 
     async def _again_after(self, error: PenstockError, backoff: Backoff) -> None:
-        """Wait for a publisher that is away, and let people know."""
+        """Wait for a publisher that is away, and report this."""
         logger.info("%s: %s", self._url, error)
         self.progress.waiting = f"{error}; the publisher is tried again"
         await asyncio.sleep(backoff.next())
@@ -262,7 +262,7 @@ class Collector:
     async def _session(self, log: FeedLog) -> None:
         """Collect over one session: that of the checkpoint, or a new one."""
         checkpoint = log.state.checkpoint
-        # A new stream brings a whole window. Readers are other processes, so room is polled for.
+        # A new stream requests a whole window. Readers are other processes, so the budget is polled.
         while checkpoint is None and not self._room(log):  # noqa: ASYNC110
             await asyncio.sleep(RETRY)
         async with connect(
@@ -277,22 +277,22 @@ class Collector:
                 stream = await self._stream(log, peer, resumed=checkpoint is not None)
                 await self._collect(log, peer, stream)
             except (asyncio.CancelledError, JournalError):
-                # The publisher keeps the session, and whoever reads the checkpoint goes on with it.
+                # The publisher keeps the session, and the next reader of the checkpoint continues it.
                 peer.detach()
                 raise
             except (ProtocolError, LimitExceeded) as error:
                 if not peer.closed:
-                    # The stream failed alone, so nobody who resumes the session can go on with it.
+                    # Only the stream failed, so the session cannot be resumed with it.
                     await self._lost(log, f"the stream failed: {error}")
                 raise
 
     async def _stream(self, log: FeedLog, peer: Peer, resumed: bool) -> Stream:
-        """Return the stream of a session that was resumed, or open it."""
+        """Return the stream of a resumed session, or open it."""
         stream = peer.adopt() if resumed else None
         if stream is None:
             if resumed:
                 await self._lost(log, "the stream had failed before the collector was stopped")
-            # Durable before the stream can bring anything.
+            # This must be durable before the first item of the stream.
             await self._write(partial(log.begin, peer.secret))
             self._window = self._outstanding = self._first
             stream = peer.stream(self._route, self._request, credit=self._first, manual=True)
@@ -304,12 +304,12 @@ class Collector:
             self._outstanding = log.state.outstanding
             self._settled = asyncio.get_running_loop().time() + SETTLING
             self._window = max(self._outstanding, self._first)
-            # The checkpoint is the earlier process's: it covers nothing of what this one says.
+            # The checkpoint is the earlier process's: it covers no output of this one.
             self._renewal = 0.0
         return stream
 
     async def _collect(self, log: FeedLog, peer: Peer, stream: Stream) -> None:
-        """Move items from the stream to the log until there are no more."""
+        """Move items from the stream to the log until its end."""
         builder = ColumnBuilder()
         while not log.state.done:
             await self._arrival(stream)
@@ -329,33 +329,33 @@ class Collector:
                 self.progress.size += size - builder.size
 
     def _renew_after(self, log: FeedLog, seconds: float) -> None:
-        """Have the checkpoint made anew after that time, if there is one, and the log if there is none yet."""
+        """Renew the checkpoint after this time, if there is one; if there is no log yet, create it."""
         kept = log.state.checkpoint is not None or log.opening
         self._renewal = asyncio.get_running_loop().time() + seconds if kept else None
 
     def _stale(self) -> bool:
-        """Whether the newest checkpoint is too old."""
+        """True if the newest checkpoint has expired."""
         return self._renewal is not None and asyncio.get_running_loop().time() >= self._renewal
 
     async def _arrival(self, stream: Stream) -> None:
-        """Wait until there is something to do."""
+        """Wait until there is work."""
         if self._outstanding > 0 or stream.over:
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(self._renewal):
                     await stream.arrival()
         else:
-            # Everything that was asked for has come, and there is no room for more: readers must make some.
+            # All requested items have arrived, and the budget is used up: wait for readers.
             await asyncio.sleep(RETRY)
 
     async def _record(self, log: FeedLog, peer: Peer, stream: Stream, builder: ColumnBuilder, grant: int) -> None:
-        """Append what was taken with the checkpoint that belongs to it, then tell the publisher and ask for more.
+        """Append the items with their checkpoint, then inform the publisher and request more.
 
-        Between taking the items and making the checkpoint nothing may be awaited: it covers just what was taken.
+        Nothing may be awaited between taking the items and making the checkpoint, which covers exactly these items.
         """
         rows = len(builder)
         checkpoint = peer.checkpoint(stream, grant)
         if checkpoint is not None and not fits(checkpoint):
-            # A large item is half received: what has come waits for the rest of it.
+            # A large item has arrived in part: the items wait for the rest of it.
             await asyncio.sleep(LINGER)
             return
         self._outstanding += grant - rows
@@ -367,38 +367,38 @@ class Collector:
             self.progress.position = log.position
             self.progress.gaps = log.gaps
         else:
-            # Its publisher may still say that there is no such stream: then there will be no log.
+            # The publisher may still reject the stream: then no log is created.
             await self._write(partial(log.keep, state))
         self._renew_after(log, RENEWAL)
         if checkpoint is not None:
             peer.commit()
         elif grant:
             stream.grant(grant)
-        # What that asked for may have been here: the next checkpoint covers it, so it has to be taken before.
+        # Requested items may already be here. The next checkpoint covers them, so they must be taken before.
         await asyncio.sleep(0)
 
     def _resize(self, rows: int, size: int) -> None:
-        """Fit the window to how large items are."""
+        """Adapt the window to the size of the items."""
         fitting = WINDOW_BYTES // max(1, size // rows)
-        # Not more than twice as large at once: the next items may be larger.
+        # At most twice as large at once, because the next items may be larger.
         self._window = max(self._smallest, min(fitting, self._largest, 2 * self._window))
 
     def _grant(self, log: FeedLog, rows: int) -> int:
-        """Return how many more items to ask for, once `rows` are appended: none while readers have left too much."""
+        """Return how many more items to request after `rows` are appended: none while the budget is used up."""
         if not self._room(log):
             return 0
         wanted = self._window - (self._outstanding - rows)
-        # A few at a time are not worth a trip to the disk, unless nothing else is under way.
+        # A few items are not worth a write to disk, unless no others are in flight.
         return wanted if wanted >= self._window // 2 or self._outstanding == rows else 0
 
     def _room(self, log: FeedLog) -> bool:
-        """Return whether the budget has anything left; where it has not, say so."""
+        """Return True if the budget is not used up; otherwise report that."""
         room = log.room()
         if room:
             self.progress.waiting = ""
         elif not self.progress.waiting:
             self.progress.waiting = USED_UP
-            # Slower readers are daily life: one line is enough.
+            # Slow readers are normal: one line is enough.
             logger.log(
                 logging.INFO if self._slowed else logging.WARNING, "%s: %s", self._journal, self.progress.waiting
             )
@@ -406,7 +406,7 @@ class Collector:
         return room
 
     async def _lost(self, log: FeedLog, reason: str) -> None:
-        """Record that items may be missing, if a stream was open. The next one begins behind that."""
+        """Record that items may be missing, if a stream was open. The next stream starts after the gap."""
         if not log.state.begun:
             return
         before = log.gaps
@@ -416,14 +416,14 @@ class Collector:
         self.progress.gaps = log.gaps
 
     async def _write(self, write: Callable[[], object]) -> None:
-        """Call `write` in a thread, because it waits for the disk; a full disk is waited out."""
+        """Call `write` in a thread, because it waits for the disk; wait while the disk is full."""
         before = self.progress.waiting
         while True:
             writing = asyncio.ensure_future(asyncio.to_thread(write))
             try:
                 await asyncio.wait((writing,))
             except asyncio.CancelledError:
-                # Whoever cancels us closes the log next, and the thread cannot be stopped: it has to end first.
+                # The log is closed after a cancellation, and the thread cannot be stopped: it must end first.
                 while not writing.done():
                     with suppress(asyncio.CancelledError):
                         await asyncio.wait((writing,))
@@ -434,7 +434,7 @@ class Collector:
                 writing.result()
                 break
             except DiskFull as error:
-                # What has come is kept in memory, and nothing more is asked for.
+                # Received items stay in memory, and no more are requested.
                 if self.progress.waiting != str(error):
                     logger.warning("%s", error)
                 self.progress.waiting = str(error)
@@ -444,7 +444,7 @@ class Collector:
 
 @contextmanager
 def _plainly() -> Iterator[None]:
-    """Raise what ended a session as what it is, where the protocol fails its streams with a code of its own."""
+    """Raise the error of the session, if the protocol fails its streams with a code instead."""
     try:
         yield
     except ApplicationError as error:

@@ -1,4 +1,4 @@
-"""Whether two copies of a log hold the same: each batch's digest vouches for all batches before it."""
+"""Compares two copies of a log: each batch's digest covers all batches before it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Comparison", "compare"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What two copies of a log have in common.
+    """The result of comparing two copies of a log.
 
     Attributes:
-        agree: Whether they hold the same, as far as both go.
-        end: The position up to which they do.
-        text: For people, what was found, in one line.
+        agree: True if they are equal, as far as both go.
+        end: The position up to which they are equal.
+        text: The result for people, in one line.
 
     """
 
@@ -53,7 +53,7 @@ def compare(log: LogFolder, other: LogFolder) -> Comparison:
 
 
 def _from_common(mine: list[Entry], theirs: list[Entry]) -> tuple[list[Entry], list[Entry]]:
-    """Return both from the first batch that is there twice, or from the first position that both have."""
+    """Return both from the first batch that both have, or from the first common position."""
     where = {entry.digest: at for at, entry in enumerate(theirs)}
     for at, entry in enumerate(mine):
         behind = where.get(entry.digest)
@@ -66,7 +66,7 @@ def _from_common(mine: list[Entry], theirs: list[Entry]) -> tuple[list[Entry], l
 
 
 def _batches(log: LogFolder, uuid: str) -> list[Entry]:
-    """Return the batches of a log up to its mark, as far as their headers are sound."""
+    """Return the batches of a log up to its mark, as far as their headers are valid."""
     mark = log.mark()
     found: list[Entry] = []
     for first, _ in log.segments():
@@ -74,7 +74,7 @@ def _batches(log: LogFolder, uuid: str) -> list[Entry]:
         if mark is not None and first > mark.segment:
             continue
         if content is None:
-            # Trimmed meanwhile, and with it what comes before.
+            # It was trimmed meanwhile, with everything before it.
             found.clear()
             continue
         entries, _ = salvage(content, first, uuid, Promise(), "")

@@ -1,7 +1,7 @@
-"""Which batches of a damaged segment are still what was written, and which positions are not.
+"""Finds the valid batches of a damaged segment, and the damaged positions.
 
-A batch names the one before it by its digest, and the mark, or the next segment, names the last one. So a segment is
-looked through from its end: a batch that is named by one that is sound is the right one, wherever others lie.
+A batch contains the digest of the previous one, and the mark, or the next segment, that of the last one. A segment is
+therefore searched from its end: a batch named by a valid one is the right one, regardless of the others.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ __all__ = ["Damage", "Promise", "headers", "salvage"]
 _CONTINUATION = b"\xff\xff\xff\xff"
 _START = re.compile(_CONTINUATION)
 _EFFORT = 4
-"""Bytes that may be looked at in vain, in sizes of the segment: somebody hostile could make it their square."""
+"""Bytes to search without result, in multiples of the segment's size: a hostile file could make it quadratic."""
 _LEAST_EFFORT = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What is known of a segment's end from elsewhere: from the mark, or from the segment that follows.
+    """What the mark, or the next segment, says about a segment's end.
 
     Attributes:
-        end: The position after its last row; None if it is not known.
-        head: The digest of its last batch; None if it is not known.
-        size: Where its last batch ends, in bytes; None if batches may come, or be torn, behind any.
+        end: The position after its last row; None if unknown.
+        head: The digest of its last batch; None if unknown.
+        size: The end of its last batch, in bytes; None if further batches may follow, or be torn.
         known: The digest of a batch that the log has, here or elsewhere.
 
     """
@@ -45,12 +45,12 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Positions of a segment that are not what was written.
+    """Damaged positions of a segment.
 
     Attributes:
         first: The first of them.
-        end: The position after the last one; None: nobody knows. If it is `first`, no row is missing, but a record
-            between rows: of a gap, or of the collector's state.
+        end: The position after the last one; None if unknown. If it equals `first`, no row is missing, but a record
+            between rows: a gap, or the collector's state.
         why: What is wrong.
 
     """
@@ -60,25 +60,25 @@ class Damage:
     why: str
 
     def error(self, name: str) -> JournalCorrupt:
-        """Return the error about it in the segment `name`."""
+        """Return the error for it in the segment `name`."""
         return corrupt(name, self.first, self.end, self.why)
 
 
 def salvage(content: pa.Buffer, first: int, log: str, promise: Promise, why: str) -> tuple[list[Entry], list[Damage]]:
-    """Return the batches of a segment that are in their place, and the damage between them, both in order.
+    """Return the batches of a segment that are in place, and the damage between them, both in order.
 
     Args:
         content: The segment.
-        first: The position that it begins with.
+        first: The position of its first row.
         log: The UUID of its log.
-        promise: What is known of its end.
-        why: What was found first to be wrong.
+        promise: What is known about its end.
+        why: The first problem that was found.
 
     """
     try:
         start = preamble_bytes(content, log)
     except Malformed as bad:
-        # What is not this log's may still hold batches that the log's own batches name.
+        # A segment of another log may still contain batches that this log's own batches name.
         found = list(headers(content, 0))
         rest = [entry for entry in found if entry.digest == promise.known]
         chain = _chain(found, rest, first, None, 0, promise)
@@ -86,7 +86,7 @@ def salvage(content: pa.Buffer, first: int, log: str, promise: Promise, why: str
     sound = _in_order(content, start, first, genesis(log) if first == 0 else None)
     end, offset = (sound[-1].end, sound[-1].end_offset) if sound else (first, start)
     found = list(headers(content, start))
-    # A batch just behind the sound ones would be one of them, if it were theirs.
+    # A batch directly after the valid ones would be one of them if it belonged to them.
     behind = [entry for entry in found if entry.position >= end]
     rest = sound + [entry for entry in behind if entry.offset > offset or entry.digest == promise.known]
     chain = _chain(found, rest, first, start, offset, promise)
@@ -94,7 +94,7 @@ def salvage(content: pa.Buffer, first: int, log: str, promise: Promise, why: str
 
 
 def _in_order(content: pa.Buffer, offset: int, position: int, head: str | None) -> list[Entry]:
-    """Return the batches from the beginning of a segment to the first that is not what was written."""
+    """Return the batches from the start of a segment up to the first invalid one."""
     found: list[Entry] = []
     with suppress(Malformed):
         found.extend(scan(content, offset, content.size, position, head))
@@ -102,7 +102,7 @@ def _in_order(content: pa.Buffer, offset: int, position: int, head: str | None) 
 
 
 def headers(content: pa.Buffer, offset: int) -> Iterator[Entry]:
-    """Yield every batch whose header is sound, from an offset on, with junk in between."""
+    """Yield every batch with a valid header, from an offset on, skipping junk."""
     view = memoryview(content)
     effort = max(_EFFORT * content.size, _LEAST_EFFORT)
     while effort > 0:
@@ -122,22 +122,22 @@ def headers(content: pa.Buffer, offset: int) -> Iterator[Entry]:
             yield entry
         offset = entry.end_offset
         if offset < content.size and view[offset : offset + 4] != _CONTINUATION and not body_is_sound(content, entry):
-            # Part of its body is missing, so that the next batch begins before it should.
+            # Part of its body is missing, so the next batch starts too early.
             offset = entry.offset + entry.header_bytes
 
 
 def _chain(
     found: list[Entry], rest: list[Entry], first: int, start: int | None, sound: int, promise: Promise
 ) -> list[Entry]:
-    """Return the batches that make up a segment, in order, as many as are in their place.
+    """Return the batches of a segment that are in place, in order.
 
     Args:
-        found: Those that count where a batch behind them, or the promise, names them.
-        rest: Those that count also where the batch that would name them is missing.
-        first: The position that the segment begins with.
-        start: Where its first batch begins, in bytes; None if that is not known.
-        sound: Up to where batches follow one another in order, in bytes.
-        promise: What is known of its end.
+        found: Batches that count if a later batch, or the promise, names them.
+        rest: Batches that count even if the batch that would name them is missing.
+        first: The position of the segment's first row.
+        start: The start of its first batch, in bytes; None if unknown.
+        sound: The end of the consecutive valid batches, in bytes.
+        promise: What is known about its end.
 
     """
     named: dict[str, list[Entry]] = {}
@@ -149,12 +149,12 @@ def _chain(
     position, want, begin = promise.end, promise.head, promise.size
     while True:
         limit = begin if chain else None
-        # A batch may be there twice: one of those in order lies where it should, else the last one.
+        # A batch may exist twice: prefer the one in the right place, otherwise the last one.
         fitting = [each for each in named.get(want or "", ()) if each.end == position and not _behind(each, limit)]
         last = _one_of(fitting, sound) if fitting else _before(rest, position, want, begin, limit)
         if last is None:
             return chain[::-1]
-        # Batches without rows may be there twice at one position.
+        # Batches without rows may exist twice at one position.
         rest = [each for each in rest if each.digest != last.digest] if not last.note.rows else rest
         chain.append(last)
         position, want, begin = last.position, last.note.prev, last.offset
@@ -173,12 +173,12 @@ def _behind(entry: Entry, limit: int | None) -> bool:
 def _before(
     rest: list[Entry], position: int | None, want: str | None, begin: int | None, limit: int | None
 ) -> Entry | None:
-    """Return the last batch that ends before a position, where the one that ends at it is missing."""
+    """Return the last batch that ends before a position, if the batch that ends at it is missing."""
     while rest:
         entry = rest.pop()
         if (position is not None and entry.end > position) or _behind(entry, limit):
             continue
-        # One that lies just where the batch that is wanted must lie is another one in its place.
+        # A batch exactly at the place of the missing batch has replaced it.
         if want is None or entry.end != position or entry.end_offset != begin:
             return entry
     return None
@@ -187,7 +187,7 @@ def _before(
 def _between(
     content: pa.Buffer, chain: list[Entry], first: int, start: int | None, promise: Promise, why: str
 ) -> Iterator[Damage]:
-    """Yield the damage before, between and behind the batches that are in their place."""
+    """Yield the damage before, between and after the batches that are in place."""
     position, offset, digest = first, start, None
     moved = False
     for entry in chain:

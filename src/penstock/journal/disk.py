@@ -1,4 +1,4 @@
-"""The edge to the operating system: writes that last, and its errors as ours."""
+"""The interface to the operating system: durable writes, and conversion of its errors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 @contextmanager
 def disk_errors(path: Path | str, action: str) -> Iterator[None]:
-    """Turn an `OSError` inside the block into one of ours.
+    """Convert an `OSError` inside the block.
 
     Args:
-        path: What the error is about.
-        action: What could not be done to it, as in "cannot be listed".
+        path: The file that the error is about.
+        action: The action that failed, as in "cannot be listed".
 
     Raises:
-        DiskFull: There was no room, or no more of it for this user.
+        DiskFull: There was no space, or this user's quota was used up.
         JournalError: Any other error.
 
     """
@@ -42,7 +42,7 @@ def disk_errors(path: Path | str, action: str) -> Iterator[None]:
 
 
 def write_at(fd: int, chunks: Iterable[bytes | memoryview], offset: int) -> int:
-    """Write all of `chunks`, one after the other, and return the offset behind them."""
+    """Write all of `chunks` in order, and return the offset after them."""
     for chunk in chunks:
         view = memoryview(chunk)
         while view:
@@ -53,9 +53,9 @@ def write_at(fd: int, chunks: Iterable[bytes | memoryview], offset: int) -> int:
 
 
 def make_folder(folder: Path, *, fsync: bool = True) -> None:
-    """Make a folder and those above it, for this user only whatever the umask; one that exists stays as it is.
+    """Create a folder and its parents, for this user only regardless of the umask; an existing one stays unchanged.
 
-    With `fsync` the names are durable when this returns: a power cut must not take a log away with the folder above it.
+    With `fsync` the names are durable on return: a power cut must not remove a log together with the folder above it.
     """
     missing = []
     while not folder.is_dir():
@@ -74,10 +74,10 @@ def make_folder(folder: Path, *, fsync: bool = True) -> None:
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open a file, and make it if need be, for this user only whatever the umask; one that exists keeps its mode.
+    """Open or create a file, for this user only regardless of the umask; an existing one keeps its mode.
 
     Args:
-        path: The file. A symbolic link is not followed.
+        path: The file. Symbolic links are not followed.
         flags: As for `os.open`; with `os.O_EXCL` the file must be new.
 
     """
@@ -96,7 +96,7 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Sync the names in a folder to disk."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)
@@ -105,11 +105,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes, *, fsync: bool = True) -> None:
-    """Write a file so that whoever reads it, even after a power cut, finds all of the old or all of the new.
+    """Replace a file atomically: a reader finds the old or the new content, even after a power cut.
 
-    The file is for this user only.
-
-    A file whose name begins with a dot is what a crash has left of this.
+    The file is for this user only. After a crash, a temporary file may remain whose name begins with a dot.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

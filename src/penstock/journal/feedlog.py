@@ -1,9 +1,9 @@
-"""A collector's log: it comes into being with the first thing that is worth recording.
+"""A collector's log, which is created when there is something to record.
 
-A stream may never open, because its route is mistyped or its publisher refuses. So until the first item, and for
-a moment after the stream was opened, the collector's state is kept beside its secret, and there is no log yet.
+A stream may never open, because its route is mistyped or its publisher rejects it. Until the first item, and for a
+moment after the stream was opened, the collector's state is stored with its secret, and there is no log.
 
-The private part of a checkpoint is always kept there, and only its public part enters the log, which people copy.
+The private part of a checkpoint is always stored there. Only its public part is in the log, which people copy.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ NOT_RESUMED = "the collector was stopped, and the publisher resumes no sessions"
 NO_TOKEN = "the collector was stopped, and the token of its session is gone from _secret"
 
 MAX_PRIVATE_BYTES = 512 * 1024
-"""Of requests that the publisher has not confirmed: `MAX_SECRET_BYTES` has room for them."""
+"""Bytes of requests that the publisher has not confirmed; `MAX_SECRET_BYTES` includes them."""
 STATE_MARGIN = 1_024
-"""What our own record adds to a checkpoint."""
+"""Bytes that a collector's record adds to a checkpoint."""
 
 
 class State(msgspec.Struct, array_like=True):
-    """What a collector records with its rows.
+    """The state that a collector records with its rows.
 
     Attributes:
-        checkpoint: Of the session; None where it cannot be resumed. On the disk its private part is apart from it.
-        begun: A stream was opened: what a new one may have missed is a gap, unless it is recorded already.
+        checkpoint: The session's checkpoint; None if it cannot be resumed. On disk its private part is separate.
+        begun: A stream was opened: items that a new one may have missed are a gap, unless already recorded.
         done: The publisher completed the stream.
-        outstanding: Items that were asked for and have not come.
+        outstanding: Items that were requested and have not arrived.
         session: The number of the session, whose token is in `_secret`.
-        covered: The log ends with a gap that covers whatever the stream has missed so far.
+        covered: The log ends with a gap that covers everything the stream has missed so far.
 
     """
 
@@ -61,14 +61,14 @@ class State(msgspec.Struct, array_like=True):
 
 
 def fits(checkpoint: bytes) -> bool:
-    """Return whether there is room on the disk for a checkpoint."""
+    """Return True if a checkpoint fits into the log and the secret."""
     public, private = split(checkpoint)
     return len(public) <= MAX_STATE_BYTES - STATE_MARGIN and len(private) <= MAX_PRIVATE_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a collector's log is, and what it collects."""
+    """The place of a collector's log, and its request."""
 
     journal: str | os.PathLike[str]
     source: str
@@ -77,17 +77,17 @@ class Place:
 
 
 class FeedLog:
-    """The log of one collector, held until `close`. All methods but the properties may wait for the disk.
+    """The log of one collector, held until `close`. All methods except the properties may wait for the disk.
 
     Args:
-        place: Where it is.
+        place: Its place.
 
     Attributes:
-        state: What the collector recorded last, in this process or before it.
-        token: What resumes the session of `state`.
-        loss: Why items may be missing at the end of the log, where an earlier process could not record it.
-        opening: A stream was opened, of which the log says nothing yet.
-        gaps: How many gaps this process has recorded in the log.
+        state: The last recorded state, of this process or an earlier one.
+        token: The token that resumes the session of `state`.
+        loss: Why items may be missing at the end of the log, if an earlier process could not record it.
+        opening: A stream was opened, and the log has no record of it yet.
+        gaps: The number of gaps that this process has recorded in the log.
 
     Raises:
         JournalLocked: Another process collects into this log.
@@ -104,7 +104,7 @@ class FeedLog:
         self._owner = place.request.digest()
         self._gap = ""
         self._written: State | None = None
-        # What the file has.
+        # The content of the file.
         self._secret: Secret | None = None
         self.state = State()
         self.token = b""
@@ -115,7 +115,7 @@ class FeedLog:
             make_folder(self._folder)
         log = LogFolder.local(self._folder)
         try:
-            # Segments without an identity are not ours to overwrite: opening them says so.
+            # Segments without an identity must not be overwritten: opening them reports this.
             if log.identity() is not None or log.segments():
                 self._open()
             else:
@@ -127,23 +127,23 @@ class FeedLog:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a log yet."""
+        """True if the log exists."""
         return self._writer is not None
 
     @property
     def position(self) -> int:
-        """Of the next row."""
+        """The position of the next row."""
         return 0 if self._writer is None else self._writer.position
 
     def room(self) -> bool:
-        """Return whether readers have left little enough, as of now."""
+        """Return True if readers have left less than the budget, as of now."""
         if self._writer is None:
             return True
         self._writer.refresh()
         return self._writer.room()
 
     def begin(self, token: bytes) -> State:
-        """Record that a stream is about to be opened, in the session that `token` resumes. Call it before that."""
+        """Record that a stream is about to be opened, in the session that `token` resumes. Call this first."""
         state = State(begun=True, session=secrets.new_session())
         self._keep(Secret(owner=self._owner, session=state.session, token=token, gap=self._gap), state)
         self.token = token
@@ -151,18 +151,18 @@ class FeedLog:
         return state
 
     def keep(self, state: State) -> None:
-        """Record the state of a stream that was opened, as long as the log says nothing of it."""
+        """Record the state of an opened stream while the log has no record of it."""
         self._keep(Secret(owner=self._owner, session=state.session, token=self.token, gap=self._gap), state)
 
     def append(self, batch: pa.RecordBatch, stream: str, state: State) -> int:
-        """Append items and the state; see `JournalWriter.append`. What was missed before them is recorded first."""
+        """Append items and the state; see `JournalWriter.append`. A pending loss is recorded before them."""
         writer = self._writer or self._create()
         public, private = _parted(state)
         if self._secret is not None and self._secret.private != private and not state.done:
-            # Durable before the log refers to it.
+            # This must be durable before the log refers to it.
             self._save(msgspec.structs.replace(self._secret, private=private))
         if self._gap:
-            # Whoever is killed here goes on with the stream, and does not record the gap again.
+            # If the process is killed here, the next one continues the stream and does not record the gap again.
             covered = msgspec.structs.replace(self.state, covered=True)
             writer.append_gap(self._gap, _parted(covered)[0])
             self._gap = ""
@@ -173,9 +173,9 @@ class FeedLog:
         return writer.position
 
     def append_gap(self, reason: str) -> int:
-        """Record that items may be missing after what the log has of the stream that was open, and that it is over.
+        """Record that the open stream has ended, and that items after the log's end may be missing.
 
-        While the log says nothing of it, the gap is recorded with the first row that follows, or not at all.
+        If the log has no record of the stream, the gap is recorded with the next row, or not at all.
         """
         state = State(session=self.state.session)
         if self.opening:
@@ -190,7 +190,7 @@ class FeedLog:
         return self.position
 
     def anew(self) -> None:
-        """Let a stream that is complete be opened once more."""
+        """Allow a complete stream to be opened again."""
         if self.state.done:
             self.state = State()
 
@@ -202,7 +202,7 @@ class FeedLog:
             self._gap = ""
 
     def close(self) -> None:
-        """Close the log. If there is none, and nothing to remember, no trace of it is left."""
+        """Close the log. If there is none, and nothing to remember, remove all traces of it."""
         if self._writer is not None:
             self._writer.close()
         elif self._lock is not None:
@@ -224,14 +224,14 @@ class FeedLog:
 
     def _create(self) -> JournalWriter:
         if self._lock is None or self._lock.closed:
-            # An earlier try found no room, and gave the lock back.
+            # An earlier attempt found no space, and released the lock.
             self._lock = Lock(self._folder / LOCK)
             if LogFolder.local(self._folder).segments():
                 raise JournalLocked(f"{self._folder}: another process has written to this log; stop it")
         return self._open()
 
     def _recall(self) -> None:
-        """Read where an earlier process stopped: in the log, or in a stream of which the log says nothing yet."""
+        """Read the state of an earlier process: from the log, or of a stream that the log has no record of."""
         secrets.tidy(self._folder)
         if self._writer is not None and self._writer.state is not None:
             self.state = self._written = self._decoded(self._writer.state)
@@ -278,7 +278,7 @@ class FeedLog:
         self._secret = None
 
     def _missed(self, reason: str) -> None:
-        """Remember a gap of which the log says nothing yet. One that is there already covers it."""
+        """Remember a gap that the log has no record of yet. An existing one already covers it."""
         written = self._written
         ends_in_gap = written is not None and not written.begun and not written.done
         if not ends_in_gap and not self._gap:
@@ -290,12 +290,12 @@ class FeedLog:
         self.state = self._written = state
         self.opening = False
         if state.done or not state.begun:
-            # Its session is over: nobody needs the token any more.
+            # Its session has ended: the token is no longer needed.
             self._drop()
 
 
 def _parted(state: State) -> tuple[bytes, bytes]:
-    """Return a state as anybody may read it, and the private part of its checkpoint."""
+    """Return the public part of a state, and the private part of its checkpoint."""
     if state.checkpoint is None:
         return msgspec.msgpack.encode(state), b""
     public, private = split(state.checkpoint)

@@ -1,9 +1,9 @@
-"""What a segment holds: an Arrow IPC stream, each batch of it with a note of ours.
+"""The content of a segment: an Arrow IPC stream with a note for each batch.
 
 A segment is one schema message, which names the log, then record batch messages, and no end-of-stream marker.
-Each batch has one entry of custom metadata, ``penstock``, a JSON object: where its rows belong, the digest of the
-batch before it, and the checksums that tell whether it is still what was written. `docs/reference/journal.md`
-describes the format for other implementations.
+Each batch has one entry of custom metadata, ``penstock``, a JSON object: the position of its rows, the digest of the
+previous batch, and checksums of header and body. `docs/reference/journal.md` describes the format for other
+implementations.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ FORMAT = 2
 """The version of the format."""
 
 ITEMS = pa.schema([("data", pa.binary()), ("metadata", pa.binary())])
-"""What is appended. Metadata is null where an item has none."""
+"""The columns to append. Metadata is null for an item without metadata."""
 
-# Not from a list: for that pyarrow imports pandas, and every worker of Spark would wait for it.
+# Not from a list: for that pyarrow imports pandas, which would delay every Spark worker.
 NO_ITEMS = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in ITEMS], schema=ITEMS)
-"""What is appended when there is only something to record."""
+"""A batch for a record without rows."""
 
 # Spark compares types and nullability with its own schema: LongType, TimestampType, StringType, BinaryType.
 SCHEMA = pa.schema(
@@ -66,7 +66,7 @@ SCHEMA = pa.schema(
         ("metadata", pa.binary()),
     ]
 )
-"""What a segment's rows are. Every field is nullable."""
+"""The columns of a segment. Every field is nullable."""
 
 # Arrow Columnar Format, Encapsulated message format: 0xFFFFFFFF, then the length of the header.
 _PREFIX = struct.Struct("<II")
@@ -76,16 +76,16 @@ _SIGNED = struct.Struct("<i").unpack_from
 _LONG = struct.Struct("<q").unpack_from
 _VTABLE = struct.Struct("<6H").unpack_from
 _MAX_HEADER_BYTES = 1 << 20
-"""Our headers take some 600 bytes and the collector's state; a longer one is a damaged length."""
+"""A header has about 600 bytes plus the collector's state; a longer one means a damaged length."""
 _ROW_BYTES = 16
 """At least: a position and a time."""
 _RECORD_BATCH = 3
-"""Of the union `MessageHeader` in Arrow's Message.fbs."""
+"""The value in the union `MessageHeader` of Arrow's Message.fbs."""
 
 _KEY = "penstock"
 _SCHEMA_BYTES = len(SCHEMA.serialize())
 _FRAME_BYTES = _SCHEMA_BYTES + 1_024
-"""What a batch takes beside its rows and its note, at most."""
+"""The maximum size of a batch without its rows and its note."""
 _TIME = SCHEMA.field("time").type
 _MAX_REPEATED_CHARS = 1 << 20
 _NO_HEADER = "0" * 16
@@ -96,27 +96,27 @@ _BODY_AT = len(_NOTE_START) + len(_NO_HEADER) + len(b'","body":"')
 
 _Position = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 _Time = Annotated[int, msgspec.Meta(ge=-62_135_596_800_000_000, le=253_402_300_799_999_999)]
-"""What a datetime can hold."""
+"""The range of a datetime."""
 
 
 class Note(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """What a batch's custom metadata says; the fields' order is part of the format."""
+    """The custom metadata of a batch; the order of the fields is part of the format."""
 
     penstock: int
     """The version of the format."""
     header: str
-    """XXH3 of the message's header, taken while these sixteen digits are zeros."""
+    """XXH3 of the message's header, computed while these sixteen digits are zeros."""
     body: str
     """XXH3, of 128 bits, of the message's body."""
     prev: str
-    """The digest of the batch before it; of a log's first batch, its genesis."""
+    """The digest of the previous batch; in a log's first batch, its genesis."""
     position: _Position
-    """Of the first row; of a batch without rows, that of the next row to come."""
+    """Of the first row; in a batch without rows, of the next row."""
     rows: _Position
     time: _Time
     """When it was appended: microseconds since 1970, UTC."""
     state: bytes | None = None
-    """What the collector wants back after a crash, in base64."""
+    """The collector's state, to be restored after a crash, in base64."""
     gap: str | None = None
     """Why items were lost just before `position`; such a batch has no rows."""
     previous: _Time | None = None
@@ -134,7 +134,7 @@ class Note(msgspec.Struct, omit_defaults=True, kw_only=True):
         gap: str | None = None,
         previous: int | None = None,
     ) -> Note:
-        """Return a note whose checksums `encode` fills in."""
+        """Return a note whose checksums `encode` sets."""
         return cls(
             penstock=FORMAT,
             header=_NO_HEADER,
@@ -156,36 +156,36 @@ class Encoded(NamedTuple):
     """Length prefix and header."""
     body: pa.Buffer
     digest: str
-    """What the next batch names as the one before it."""
+    """The digest that the next batch contains."""
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """A batch, as it was found in a segment; its header is sound."""
+    """A batch found in a segment, with a valid header."""
 
     offset: int
-    """Where its message starts in the segment, in bytes."""
+    """The start of its message in the segment, in bytes."""
     header_bytes: int
     """Length prefix and header."""
     body_bytes: int
     note: Note
     checksum: bytes
-    """Of its body."""
+    """The checksum of its body."""
     digest: str
-    """SHA-256 of its header, which holds the checksum of its body."""
+    """SHA-256 of its header, which contains the checksum of its body."""
 
     @property
     def end_offset(self) -> int:
-        """Where the next message starts."""
+        """The start of the next message."""
         return self.offset + self.header_bytes + self.body_bytes
 
     @property
     def position(self) -> int:
-        """Of the first row."""
+        """The position of the first row."""
         return self.note.position
 
     @property
     def end(self) -> int:
-        """The position behind the last row."""
+        """The position after the last row."""
         return self.note.position + self.note.rows
 
 
@@ -193,9 +193,9 @@ class Malformed(Exception):
     """These bytes are not a batch of this journal.
 
     Args:
-        why: What is wrong with them.
-        offset: Where in the segment they start.
-        position: The first row that they may have held.
+        why: What is wrong.
+        offset: Their start in the segment.
+        position: The first row that they may have contained.
 
     """
 
@@ -207,9 +207,9 @@ class Malformed(Exception):
 
 
 def corrupt(name: str, start: int, end: int | None, why: str) -> JournalCorrupt:
-    """Return the error for the rows from `start` to before `end`; None means that nobody knows how many.
+    """Return the error for the rows from `start` to before `end`; None means that their number is unknown.
 
-    Where `start` is `end`, no row is missing, but a record between rows: of a gap, or of the collector's state.
+    If `start` equals `end`, no row is missing, but a record between rows: a gap, or the collector's state.
     """
     if end is None:
         what = f"positions from {start} on are damaged"
@@ -223,28 +223,28 @@ def corrupt(name: str, start: int, end: int | None, why: str) -> JournalCorrupt:
 
 
 def genesis(log: str) -> str:
-    """Return what the first batch of the log with this UUID names as the batch before it."""
+    """Return the digest that the first batch of the log with this UUID contains for the previous batch."""
     return hashlib.sha256(log.encode()).hexdigest()
 
 
 @lru_cache(maxsize=8)
 def preamble(log: str) -> bytes:
-    """Return the schema message that a segment of the log with this UUID begins with."""
+    """Return the schema message at the start of a segment of the log with this UUID."""
     note = msgspec.json.encode({"penstock": FORMAT, "log": log})
     return bytes(SCHEMA.with_metadata({_KEY: note}).serialize().to_pybytes())
 
 
 def tabulate(items: pa.RecordBatch, stream: str, position: int, time: int) -> pa.RecordBatch:
-    """Return the rows that `items` become.
+    """Return `items` as rows of `SCHEMA`.
 
     Args:
         items: Columns `data` and `metadata`, as in `ITEMS`.
-        stream: Whence they came.
-        position: Of the first of them.
-        time: When they came: microseconds since 1970.
+        stream: The source of the items.
+        position: The position of the first one.
+        time: When they arrived: microseconds since 1970.
 
     Raises:
-        LocalError: The columns of `items` are others.
+        LocalError: `items` has other columns.
 
     """
     if not items.schema.equals(ITEMS):
@@ -267,7 +267,7 @@ def _ramp(length: int) -> pa.Int64Array:
 
 def _repeated(stream: str, rows: int) -> pa.StringArray:
     capacity = max(1_024, 1 << rows.bit_length())
-    # Of an array of none Arrow writes all that the slice was cut from.
+    # For an empty slice, Arrow writes the whole array that it was cut from.
     if not rows or capacity * len(stream) > _MAX_REPEATED_CHARS:
         return pa.repeat(pa.scalar(stream, pa.string()), rows)
     return _repetition(stream, capacity).slice(0, rows)
@@ -281,7 +281,7 @@ def _repetition(stream: str, length: int) -> pa.StringArray:
 def encode(rows: pa.RecordBatch, note: Note) -> Encoded:
     """Return a batch as the bytes to append to a segment: first the header, then the body."""
     text = msgspec.json.encode(note)
-    # A buffer that need not grow: growing would copy what is in it.
+    # The buffer has its final size: growing would copy its content.
     room = pa.allocate_buffer(pa.ipc.get_record_batch_size(rows) + len(text) + _FRAME_BYTES)
     sink = pa.FixedSizeBufferWriter(room)
     with pa.ipc.new_stream(sink, SCHEMA) as stream:
@@ -302,16 +302,16 @@ def encode(rows: pa.RecordBatch, note: Note) -> Encoded:
 
 
 def preamble_bytes(content: pa.Buffer, log: str) -> int:
-    """Return where a segment's first batch starts.
+    """Return the start of a segment's first batch.
 
     Raises:
-        Malformed: The segment does not begin with our schema, or belongs to another log than the one with this UUID.
+        Malformed: The segment does not start with this schema, or belongs to a log with another UUID.
 
     """
     expected = preamble(log)
     if content.size >= len(expected) and bytes(content.slice(0, len(expected))) == expected:
         return len(expected)
-    # Another implementation may write the same schema in other bytes.
+    # Another implementation may encode the same schema in other bytes.
     size, found = preamble_log(content)
     if found != log:
         raise Malformed(f"it belongs to another log, {found[:64]!r}", 0, 0)
@@ -319,10 +319,10 @@ def preamble_bytes(content: pa.Buffer, log: str) -> int:
 
 
 def preamble_log(content: pa.Buffer) -> tuple[int, str]:
-    """Return where a segment's first batch starts, and the UUID of its log.
+    """Return the start of a segment's first batch, and the UUID of its log.
 
     Raises:
-        Malformed: The segment does not begin with our schema.
+        Malformed: The segment does not start with this schema.
 
     """
     size, schema = _schema(content)
@@ -341,7 +341,7 @@ class _Origin(msgspec.Struct):
 
 
 def _schema(content: pa.Buffer) -> tuple[int, pa.Schema]:
-    """Return the size of a segment's schema message, and the schema, which is ours but for its metadata."""
+    """Return the size of a segment's schema message, and the schema, which equals `SCHEMA` except for its metadata."""
     if content.size >= _PREFIX.size:
         continuation, header_bytes = _PREFIX.unpack_from(content)
         size = _PREFIX.size + int(header_bytes)
@@ -356,17 +356,17 @@ def _schema(content: pa.Buffer) -> tuple[int, pa.Schema]:
 
 
 def scan(content: pa.Buffer, offset: int, limit: int, position: int, head: str | None) -> Iterator[Entry]:
-    """Yield the batches that lie wholly between two offsets of a segment; bodies with rows are not looked at.
+    """Yield the batches that lie completely between two offsets of a segment, without reading the bodies of rows.
 
     Args:
         content: The segment.
-        offset: Where the first of them starts.
-        limit: Where to stop; what does not end before is left alone.
-        position: What the first of them must begin with.
-        head: The digest of the batch before the first of them; None if it is not known.
+        offset: The start of the first batch.
+        limit: Where to stop; a batch that ends later is ignored.
+        position: The expected position of the first batch.
+        head: The digest of the batch before the first one; None if unknown.
 
     Raises:
-        Malformed: There is something else than a batch, or one that does not follow the one before it.
+        Malformed: The bytes are not a batch, or it does not follow the previous one.
 
     """
     view = memoryview(content)
@@ -387,10 +387,10 @@ def scan(content: pa.Buffer, offset: int, limit: int, position: int, head: str |
 
 
 def entry_at(view: memoryview, offset: int, limit: int, position: int) -> Entry | None:
-    """Return the batch that starts at an offset, or None if what is there does not end before `limit`.
+    """Return the batch that starts at an offset, or None if it does not end before `limit`.
 
     Raises:
-        Malformed: There is no batch, or its header is damaged; the error tells `position`.
+        Malformed: There is no batch, or its header is damaged; the error has `position`.
 
     """
     if limit - offset < _PREFIX.size:
@@ -416,8 +416,8 @@ def entry_at(view: memoryview, offset: int, limit: int, position: int) -> Entry 
 
 
 def _note(header: bytes) -> Note:
-    """Return the note in a header, once the header is found to be what was written."""
-    # It is found by how it starts: inside JSON nothing else can look so, since quotes are escaped there.
+    """Return the note in a header, after checking the header's checksum."""
+    # It is found by its first characters, which cannot occur inside JSON, because quotes are escaped there.
     start = header.find(_NOTE_START)
     if start < 0:
         raise ValueError("its header has no note of a journal, or one of another version")
@@ -425,7 +425,7 @@ def _note(header: bytes) -> Note:
     end = at + len(_NO_HEADER)
     if header[at:end] != xxhash.xxh3_64_hexdigest(header[:at] + _NO_HEADER.encode() + header[end:]).encode():
         raise ValueError("the checksum of its header is another")
-    # Flatbuffers end a string with a zero byte, and JSON has none.
+    # Flatbuffers end a string with a zero byte, which JSON does not contain.
     return msgspec.json.decode(header[start : header.index(b"\0", start)], type=Note)
 
 
@@ -445,6 +445,6 @@ def _body_length(header: bytes) -> int:
 
 
 def body_is_sound(content: pa.Buffer, entry: Entry) -> bool:
-    """Return whether the body of a batch is what was written: one pass over its bytes."""
+    """Return True if the checksum of a batch's body is right: one pass over its bytes."""
     body = content.slice(entry.offset + entry.header_bytes, entry.body_bytes)
     return bool(entry.checksum == xxhash.xxh3_128_digest(body))

@@ -1,7 +1,7 @@
-"""Gaps that outlive their segments: a log's losses, in a file of their own.
+"""Gaps that outlive their segments: a log's losses, in a separate file.
 
-A gap is recorded in a segment, between the rows on both sides of it. Before that segment is deleted its gaps move
-to ``_gaps``, where losses that concern rows already written are recorded, too.
+A gap is recorded in a segment, between the rows on both sides of it. Before that segment is deleted, its gaps are moved
+to ``_gaps``. Losses of rows that were already written are recorded there too.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .layout import GAPS
 __all__ = ["LATE", "MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "alone", "decode", "encode", "load", "merge"]
 
 MAX_GAPS = 50_000
-"""That are kept each for itself; beyond it the older half is joined into one."""
+"""The number of gaps to keep separately; beyond it, the older half is merged into one."""
 MAX_GAPS_BYTES = 1 << 28
-"""Of the file: far more than that many gaps take."""
+"""The size of the file: far more than that many gaps need."""
 
 LATE = -1
-"""Stands for the number of a gap that is recorded at a position where the collector was before: `add` finds it."""
+"""A placeholder for the number of a gap that is recorded at an earlier position: `add` assigns the number."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -41,17 +41,17 @@ _DIGEST_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A loss: the rows on both sides of it are there, but items between them never came, or came to nothing.
+    """A loss: the rows on both sides of it exist, but items between them never arrived, or were destroyed.
 
     Attributes:
-        position: Of the first row after it, be that written already or not.
+        position: The position of the first row after it, which may not be written yet.
         time: When it was recorded.
-        reason: Why, for people.
-        previous: When the last row before it was appended; None if nobody knows, or there is none.
-        lost: The positions of this log that are gone for good, first and end; None for items that never had any.
-        query: The query that passed over `lost`, by its id; for any other reader these rows may still be there.
-        number: Orders those of a log's gaps whose positions tell no order by when they were recorded: losses of
-            written rows, and others that are `LATE`. 0 for those that the collector records.
+        reason: The reason, for people.
+        previous: When the last row before it was appended; None if unknown, or if there is none.
+        lost: The permanently lost positions of this log, first and end; None for items that never had a position.
+        query: The id of the query that skipped `lost`; other readers may still find these rows.
+        number: Orders gaps by the time of recording if their positions do not: losses of written rows, and others that
+            are `LATE`. 0 for gaps recorded by the collector.
 
     """
 
@@ -65,9 +65,9 @@ class Gap:
 
 
 def merge(*groups: Iterable[Gap]) -> list[Gap]:
-    """Return all gaps once, in the order of their positions. Of a gap that is there twice, the first one counts.
+    """Return all gaps once, in the order of their positions. If a gap exists twice, the first one counts.
 
-    At one position the order stays that of the groups: it is the order of recording, whatever the clock said.
+    At one position the order is that of the groups: the order of recording, regardless of the clock.
     """
     found: dict[tuple[int, datetime, str, tuple[int, int] | None, str | None], Gap] = {}
     for group in groups:
@@ -77,12 +77,12 @@ def merge(*groups: Iterable[Gap]) -> list[Gap]:
 
 
 def add(folder: Path, gaps: Iterable[Gap]) -> None:
-    """Keep gaps in a log's file of gaps; they are durable when this returns. Those it has already change nothing.
+    """Add gaps to a log's file of gaps; they are durable on return. Existing ones are ignored.
 
-    Any process may do so at any time, whoever writes to the log.
+    Any process may do so at any time, even while another one writes to the log.
 
     Raises:
-        DiskFull: There is no room. Nothing was changed.
+        DiskFull: There is no space. Nothing was changed.
         JournalCorrupt: The file is damaged.
         JournalError: The disk failed.
 
@@ -99,7 +99,7 @@ def add(folder: Path, gaps: Iterable[Gap]) -> None:
 
 
 def load(folder: Path) -> list[Gap]:
-    """Return the gaps that a log on this machine keeps in its file, in order.
+    """Return the gaps in the file of a log on this machine, in order.
 
     Raises:
         JournalCorrupt: The file is damaged.
@@ -117,7 +117,7 @@ def load(folder: Path) -> list[Gap]:
 
 
 def encode(gaps: Iterable[Gap]) -> bytes:
-    """Return the file of these gaps: a SHA-256 of all that follows it, and a line of JSON for each."""
+    """Return the content of the file: a SHA-256 of everything after it, and a line of JSON per gap."""
     rows = [_row(gap) for gap in gaps]
     text = msgspec.json.Encoder().encode_lines(rows)
     return hashlib.sha256(text).hexdigest().encode() + b"\n" + text
@@ -127,7 +127,7 @@ def decode(data: bytes, name: Path | str) -> list[Gap]:
     """Return the gaps in the file `name`.
 
     Raises:
-        JournalCorrupt: It is not what was written.
+        JournalCorrupt: It differs from what was written.
 
     """
     digest, text = data[:_DIGEST_BYTES], data[_DIGEST_BYTES + 1 :]
@@ -180,9 +180,9 @@ def _number(time: datetime) -> int:
 
 
 def _numbered(gaps: list[Gap]) -> list[Gap]:
-    """Return gaps of which each that was recorded late has its number."""
+    """Return the gaps with a number for each one that was recorded late."""
     last = max((gap.number for gap in gaps), default=0)
-    # Not from 1 on: a file that was damaged and set aside must not have the numbers come again.
+    # Not from 1: after a damaged file was set aside, numbers must not repeat.
     numbers = itertools.count(max(last + 1, (datetime.now(UTC) - _EPOCH) // _MICROSECOND))
     return [
         replace(gap, number=next(numbers)) if gap.number < 0 or (gap.lost is not None and not gap.number) else gap
@@ -191,7 +191,7 @@ def _numbered(gaps: list[Gap]) -> list[Gap]:
 
 
 def _bounded(gaps: list[Gap]) -> list[Gap]:
-    """Return gaps of which, if there are too many, the older half is one. Lost positions stay as they are."""
+    """Return the gaps; if there are too many, the older half is merged. Lost positions stay unchanged."""
     if len(gaps) <= MAX_GAPS:
         return gaps
     older, newer = gaps[: len(gaps) // 2], gaps[len(gaps) // 2 :]
@@ -206,7 +206,7 @@ def _bounded(gaps: list[Gap]) -> list[Gap]:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Keep other processes, and other threads, from changing the file meanwhile, and what else the trimming writes."""
+    """Prevent other processes and threads from changing the file, and the other files that trimming writes."""
     fd = open_private(folder / f"{GAPS}.lock", os.O_RDWR)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)

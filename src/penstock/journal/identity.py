@@ -1,4 +1,4 @@
-"""What a log is: its UUID, and the request that it collects. Written once, when the log is created."""
+"""The identity of a log: its UUID, and the request that it collects. Written once, when the log is created."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ __all__ = [
 FORMAT = 2
 """The version of the journal's format."""
 MAX_IDENTITY_BYTES = 1 << 20
-"""Of `_log.json`: a route takes 64 KiB at most, and a URL hardly more."""
+"""The maximum size of `_log.json`: a route has at most 64 KiB, and a URL hardly more."""
 
 
 class Fingerprint(msgspec.Struct, frozen=True):
-    """A request as a log records it, without the bytes of its data and metadata.
+    """A request as recorded in a log, without the bytes of its data and metadata.
 
     Attributes:
         route: The stream.
@@ -55,12 +55,12 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """What a log is.
+    """The identity of a log.
 
     Attributes:
-        uuid: The log's; a log that is deleted and collected again has another one.
+        uuid: The log's UUID; a log that is deleted and collected again has another one.
         created: When the log was created.
-        request: What it collects; None if its writer named no request.
+        request: The collected request; None if its writer named none.
 
     """
 
@@ -71,9 +71,9 @@ class Identity(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a log collects: another request belongs to another log.
+    """The request that a log collects: another request needs another log.
 
-    Leave out of `metadata` whatever changes from one process to the next, such as credentials.
+    Omit values from `metadata` that change from one process to the next, such as credentials.
 
     Args:
         route: The stream.
@@ -89,17 +89,17 @@ class Request:
     url: str = ""
 
     def fingerprint(self, log: str) -> Fingerprint:
-        """Return the request as the log with this UUID records it. Digests of two logs cannot be compared."""
+        """Return the request as recorded in the log with this UUID. Digests of two logs cannot be compared."""
         metadata = None if self.metadata is None else _digest(log, self.metadata)
         return Fingerprint(self.route, _digest(log, self.data), metadata, _public(self.url))
 
     def digest(self) -> str:
-        """Return a digest that other requests do not have."""
+        """Return a digest that is unique to this request."""
         parts = (self.route.encode(errors="surrogatepass"), self.data, self.metadata)
         return hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()
 
     def differences(self, identity: Identity) -> Iterator[str]:
-        """Yield how this request differs from what a log collects, for people; nothing if the log names none."""
+        """Yield the differences between this request and a log's, for people; nothing if the log has none."""
         if identity.request is None:
             return
         mine = self.fingerprint(identity.uuid)
@@ -111,7 +111,7 @@ class Request:
             yield "other metadata"
 
     def check(self, identity: Identity, log: Path | str) -> None:
-        """Make sure that a log collects this request.
+        """Check that a log collects this request.
 
         Raises:
             JournalMismatch: It collects another one.
@@ -126,10 +126,10 @@ class Request:
 
 
 def create(folder: Path, request: Request | None, *, fsync: bool = True) -> Identity:
-    """Give a new log its identity; it is durable when this returns. The caller holds the log's lock.
+    """Write the identity of a new log; it is durable on return. The caller holds the log's lock.
 
     Raises:
-        DiskFull: There is no room.
+        DiskFull: There is no space.
         JournalError: The folder cannot be written to.
 
     """
@@ -143,7 +143,7 @@ def create(folder: Path, request: Request | None, *, fsync: bool = True) -> Iden
 
 
 def encode(identity: Identity) -> bytes:
-    """Return the file that holds an identity."""
+    """Return the file content of an identity."""
     return msgspec.json.encode(_fields(identity) | {"checksum": _checksum(identity)}) + b"\n"
 
 
@@ -159,7 +159,7 @@ def load(folder: Path) -> Identity | None:
     """Return the identity of a log on this machine, or None if there is no such file.
 
     Raises:
-        JournalCorrupt: The file is not what was written, or belongs to another version of the format.
+        JournalCorrupt: The file differs from what was written, or has another version of the format.
         JournalError: The file cannot be read.
 
     """
@@ -174,10 +174,10 @@ def load(folder: Path) -> Identity | None:
 
 
 def decode(data: bytes, name: Path | str) -> Identity:
-    """Return the identity that the file `name` holds.
+    """Return the identity in the file `name`.
 
     Raises:
-        JournalCorrupt: It is not what was written, or belongs to another version of the format.
+        JournalCorrupt: It differs from what was written, or has another version of the format.
 
     """
     try:
@@ -202,7 +202,7 @@ def decode(data: bytes, name: Path | str) -> Identity:
 
 
 def without_identity(folder: Path | str) -> JournalCorrupt:
-    """Return the error of a log that has segments and no `_log.json`."""
+    """Return the error for a log with segments but no `_log.json`."""
     return JournalCorrupt(
         f"{folder}: has segments but no {IDENTITY}: restore that file if this is a copy; a journal of format 1 cannot "
         f"be read by this version, so collect it again in another folder"
@@ -224,11 +224,11 @@ def _validate(version: int, identity: Identity) -> None:
 
 
 def _digest(log: str, data: bytes) -> str:
-    """Return a digest from which short data, such as a number, cannot be looked up in a table."""
+    """Return a salted digest, so that short data, such as a number, cannot be looked up in a table."""
     return hashlib.sha256(log.encode() + b"\0" + data).hexdigest()
 
 
 def _public(url: str) -> str:
-    """Return a URL without what may be secret."""
+    """Return a URL without possible secrets."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

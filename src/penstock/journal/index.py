@@ -1,4 +1,4 @@
-"""Which rows lie where in a segment, as far as it has been looked through: headers only, and each once."""
+"""The index of a segment's rows, as far as it has been read: only headers, and each once."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["Index", "first_prev", "gap_of"]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CHECKSUM_BYTES = 16
 _DAMAGED = -1
-"""The offset of rows that are not there."""
+"""The offset of missing rows."""
 
 
 def gap_of(entry: Entry) -> Gap | None:
-    """Return the gap that a batch records, or None if it is of another kind."""
+    """Return the gap recorded by a batch, or None if it records none."""
     note = entry.note
     if note.gap is None:
         return None
@@ -32,7 +32,7 @@ def gap_of(entry: Entry) -> Gap | None:
 
 
 def first_prev(content: pa.Buffer | None, first: int, log: str) -> str | None:
-    """Return what the first batch of a segment names as the batch before it; None if that cannot be told."""
+    """Return the digest of the previous batch in a segment's first batch; None if it is unreadable."""
     if content is None:
         return None
     try:
@@ -47,12 +47,12 @@ def _time(microseconds: int) -> datetime:
 
 
 class Index:
-    """The batches of one segment, in a chain: each names the one before it.
+    """The batches of one segment, in a chain: each names the previous one.
 
     Args:
         name: The segment's path, for errors.
         first: The position of its first row.
-        log: The UUID of the log that it belongs to.
+        log: The UUID of its log.
 
     """
 
@@ -66,31 +66,31 @@ class Index:
         self.first = first
         self._log = log
         self.sealed = False
-        """Whether it was looked through to its end, and no batch comes behind that."""
+        """True if it was read to its end, and no batch follows."""
         self.missing = False
-        """Whether there is no such file, although there must be one."""
+        """True if the file is missing although it must exist."""
         self._clear()
 
     def _clear(self) -> None:
         self.end = self.first
-        """The position behind the last row that was found."""
+        """The position after the last row that was found."""
         self.offset = 0
-        """Up to where the segment has been looked through, in bytes."""
+        """The end of what has been read, in bytes."""
         self.prev: str | None = None
-        """What its first batch names as the batch before it; None while there is no first batch."""
+        """The digest of the previous batch, from its first batch; None while there is no first batch."""
         self.head: str | None = genesis(self._log) if self.first == 0 else None
-        """The digest of the last batch; None if it is not known."""
+        """The digest of the last batch; None if unknown."""
         self.count = 0
-        """How many batches were found."""
+        """The number of batches found."""
         self.last: Entry | None = None
-        """The last batch that was found."""
+        """The last batch found."""
         self.last_time: int | None = None
         """When its last row was appended: microseconds since 1970."""
         self.gaps: list[Gap] = []
         self.damage: list[Damage] = []
-        """Which positions are not what was written, as far as headers tell."""
-        # Of each batch that has rows, its first position, where it starts, the bytes of its header and of all of it,
-        # when it was appended, the checksum of its body, and whether that was checked. Numbers, no objects.
+        """The damaged positions, according to headers."""
+        # For each batch with rows: its first position, its start, the bytes of its header and of all of it, when it was
+        # appended, the checksum of its body, and whether that was checked. Numbers instead of objects.
         self._starts = array("q")
         self._offsets = array("q")
         self._headers = array("q")
@@ -100,11 +100,11 @@ class Index:
         self._sound = bytearray()
 
     def extend(self, content: pa.Buffer, promise: Promise) -> None:
-        """Look through what has come since the last time. What is not what was promised goes into `damage`.
+        """Read what has been added since the last time, and record any difference from the promise in `damage`.
 
         Args:
             content: The segment.
-            promise: What is known of its end. If that is nothing, what is left before it is a torn tail.
+            promise: What is known about its end. If nothing is known, an incomplete end is a torn tail.
 
         """
         limit = content.size if promise.size is None else min(promise.size, content.size)
@@ -118,7 +118,7 @@ class Index:
             self.rebuild(content, promise, why)
 
     def rebuild(self, content: pa.Buffer, promise: Promise, why: str) -> None:
-        """Look through a segment that is not what was promised, and find what of it is."""
+        """Read a segment that breaks its promise, and find its valid batches."""
         entries, damage = salvage(content, self.first, self._log, promise, why)
         self._clear()
         at = 0
@@ -130,7 +130,7 @@ class Index:
         for each in damage[at:]:
             self._skip(each)
         if damage and damage[0].first == self.first:
-            # The first batch may be what is damaged, if only a record: then another one was the first.
+            # The first batch may be the damaged one, even if it has no rows: then another one was first.
             self.prev = None
         self.damage = damage
         self.end = max(self.end, promise.end or 0)
@@ -138,11 +138,11 @@ class Index:
         self.offset = self.offset if promise.size is None else promise.size
 
     def salvage(self, content: pa.Buffer) -> list[Entry]:
-        """Return the batches of a segment, of whose end nothing is known, that are in their place."""
+        """Return the batches in place of a segment whose end is unknown."""
         return salvage(content, self.first, self._log, Promise(), "")[0]
 
     def miss(self, promise: Promise) -> None:
-        """Record that there is no file although rows were promised."""
+        """Record that the file is missing although rows were promised."""
         self._clear()
         self.missing = True
         self.damage = [Damage(self.first, promise.end, "the file is missing")]
@@ -150,7 +150,7 @@ class Index:
         self.head = promise.head
 
     def scan(self, content: pa.Buffer, limit: int, *, torn: bool) -> Iterator[Entry]:
-        """Yield the batches that come behind those that are known; `add` them one by one.
+        """Yield the batches after the known ones; `add` them one by one.
 
         Args:
             content: The segment.
@@ -158,7 +158,7 @@ class Index:
             torn: Whether it may end within its schema.
 
         Raises:
-            Malformed: There is something else than the next batch.
+            Malformed: The next bytes are not the next batch.
 
         """
         if self.offset == 0 < limit:
@@ -170,7 +170,7 @@ class Index:
             yield from scan(content, self.offset, limit, self.end, self.head)
 
     def _broken(self, content: pa.Buffer, promise: Promise) -> str:
-        """Return how the segment breaks its promise, or nothing."""
+        """Return how the segment breaks its promise, or an empty string."""
         if promise.size is not None and content.size < promise.size:
             return f"the file has {content.size} bytes, and {promise.size} were durable"
         if promise.size is not None and self.offset != promise.size:
@@ -182,7 +182,7 @@ class Index:
         return ""
 
     def add(self, entry: Entry) -> None:
-        """Count a batch, as `scan` yields it, among those that are known."""
+        """Add a batch, as yielded by `scan`, to the known ones."""
         note = entry.note
         end_offset = entry.end_offset
         if note.rows:
@@ -219,11 +219,11 @@ class Index:
             self.end = damage.end
 
     def locate(self, position: int) -> tuple[int, int]:
-        """Return the first and the end position of the batch, or the damage, that holds a row of this segment."""
+        """Return the first and the end position of the batch, or the damage, with a given row of this segment."""
         return self._bounds(bisect_right(self._starts, position) - 1)
 
     def parts(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """Yield of each batch between two positions: first and end position, cut to these, and its share of bytes."""
+        """Yield for each batch between two positions: first and end position within these, and its share of bytes."""
         for at in self._range(start, end):
             first, behind = self._bounds(at)
             cut_first, cut_behind = max(first, start), min(behind, end)
@@ -232,18 +232,18 @@ class Index:
     def batches(
         self, content: pa.Buffer, start: int, end: int, accepted: Callable[[int, int], bool]
     ) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """Yield the rows between two positions as they were appended, cut to these; nothing is copied.
+        """Yield the rows between two positions as they were appended, without copying.
 
-        With each come the bytes of the whole batch: Arrow takes long to count those of a slice.
+        Each comes with the bytes of the whole batch, because Arrow is slow to compute those of a slice.
 
         Args:
             content: The segment.
             start: The first position.
-            end: The position behind the last.
-            accepted: Tells of two positions whether somebody has accepted that what is between them is lost.
+            end: The position after the last.
+            accepted: Tells whether the loss between two positions was accepted.
 
         Raises:
-            JournalCorrupt: A batch is not what was written, and nobody has accepted that.
+            JournalCorrupt: A batch differs from what was written, and the loss was not accepted.
 
         """
         for damage in self.damage:
@@ -264,7 +264,7 @@ class Index:
             yield batch, size
 
     def verify(self, content: pa.Buffer) -> Iterator[tuple[int, int, str]]:
-        """Yield of each batch: first and end position, and what is wrong with it, or nothing."""
+        """Yield for each batch: first and end position, and its problem, or an empty string."""
         for at in range(len(self._starts)):
             first, behind = self._bounds(at)
             why = ""
@@ -296,7 +296,7 @@ class Index:
         return self._starts[at], behind
 
     def _range(self, start: int, end: int) -> range:
-        """Return the batches that hold rows between two positions."""
+        """Return the batches with rows between two positions."""
         if start >= end or not self._starts:
             return range(0)
         return range(max(bisect_right(self._starts, start) - 1, 0), bisect_right(self._starts, end - 1))

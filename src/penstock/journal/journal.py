@@ -18,10 +18,10 @@ __all__ = ["Journal"]
 
 
 class Journal:
-    """A folder of logs, one a collector. It need not exist yet.
+    """A folder of logs, one per collector. It need not exist yet.
 
     Args:
-        path: The folder; for reading also a URI that `pyarrow.fs.FileSystem.from_uri` knows.
+        path: The folder; for reading also a URI that `pyarrow.fs.FileSystem.from_uri` supports.
 
     """
 
@@ -32,17 +32,17 @@ class Journal:
         return f"Journal({self.path!r})"
 
     def sources(self) -> list[str]:
-        """Return the names of the logs, in order; none if the folder holds none.
+        """Return the names of the logs, in order.
 
         Raises:
-            JournalMissing: There is no such folder, or it cannot be seen from here.
+            JournalMissing: There is no such folder, or it cannot be seen from this machine.
             JournalError: It cannot be listed.
 
         """
         return list_sources(*resolve(self.path))
 
     def is_awaited(self, source: str) -> bool:
-        """Return whether the log that `source` names has a collector that has received nothing yet.
+        """Return True if the log `source` has a collector that has received nothing yet.
 
         Raises:
             JournalError: The journal cannot be reached.
@@ -51,11 +51,11 @@ class Journal:
         return LogFolder.of(self.path, source).is_awaited()
 
     def reader(self, source: str) -> JournalReader:
-        """Return a reader of the log that `source` names, one of :meth:`sources`; see `JournalReader`."""
+        """Return a reader of the log `source`, one of :meth:`sources`; see `JournalReader`."""
         return JournalReader(self.path, source)
 
     def writer(self, source: str, **options: Any) -> JournalWriter:
-        """Open one log for writing, and make it if need be; close it when no more is to be written.
+        """Open or create a log for writing; close it after the last append.
 
         Args:
             source: Its name.
@@ -73,33 +73,33 @@ class Journal:
         retain_rows: int = 0,
         retain_bytes: int = DEFAULT_RETAIN_BYTES,
     ) -> int:
-        """Commit a reader's position in one log, and delete the segments that are free by now.
+        """Commit a reader's position in one log, and delete the segments that are no longer needed.
 
-        See `penstock.journal.retention.trim`; returns the position of the first row that is left.
+        See `penstock.journal.retention.trim`; returns the position of the first remaining row.
         """
         folder = log_folder(self.path, source)
         return trim(folder, position, reader=reader, retain_rows=retain_rows, retain_bytes=retain_bytes)
 
     def readers(self, source: str) -> list[str]:
-        """Return the names of those who commit positions in the log that `source` names, in order."""
+        """Return the names of the readers that commit positions in the log `source`, in order."""
         return readers(log_folder(self.path, source))
 
     def forget(self, source: str, reader: str) -> dict[str, Committed | None]:
-        """Drop a reader that will not come back, so that it holds nothing up any more.
+        """Remove a reader that will not return, so that it holds nothing back.
 
         Args:
             source: The log that it read.
-            reader: Its name, as `trim` was given it.
+            reader: Its name, as passed to `trim`.
 
         Returns:
-            What each of its cursors held, by the cursor's name, and None for one that was damaged; empty if there is
-            no such reader.
+            The content of each of its cursors, by the cursor's name, and None for a damaged one; empty if there is no
+            such reader.
 
         """
         return forget(log_folder(self.path, source), reader)
 
     def repair(self, source: str, *, apply: bool = False, accept_loss: bool = False) -> Repair:
-        """Look what a log needs so that it can be read and written again, and do it if `apply` says so.
+        """Find what a log needs to be readable and writable again, and do it with `apply`.
 
         See `penstock.journal.repair.repair`. No collector may write to the log meanwhile.
         """
@@ -108,7 +108,7 @@ class Journal:
     def verify(
         self, sources: Sequence[str] | None = None, against: str | os.PathLike[str] | None = None
     ) -> dict[str, Report]:
-        """Read everything in some logs; what is damaged is in the reports.
+        """Read everything in some logs, and report damage.
 
         Args:
             sources: The names of the logs; None: all of them.
@@ -118,7 +118,7 @@ class Journal:
             A report of each log, by name.
 
         Raises:
-            JournalMissing: There is no such journal, or it cannot be seen from here.
+            JournalMissing: There is no such journal, or it cannot be seen from this machine.
             JournalError: The journal cannot be reached.
 
         """

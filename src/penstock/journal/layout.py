@@ -58,14 +58,14 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 def check_name(name: str, what: str) -> str:
-    """Return `name` if it can be a file's name everywhere.
+    """Return `name` if it is a valid file name on every system.
 
     Args:
-        name: Of a source or a reader.
+        name: The name of a source or a reader.
         what: What it names, for the error.
 
     Raises:
-        LocalError: It cannot.
+        LocalError: It is not valid.
 
     """
     if not _NAME.fullmatch(name):
@@ -81,7 +81,7 @@ def source_folder(source: str) -> str:
 
 
 def source_of(folder: str) -> str | None:
-    """Return the source whose folder has this name, or None if it is no source's."""
+    """Return the source whose folder has this name, or None for another folder."""
     name = folder.removeprefix(_SOURCE)
     return name if name != folder and _NAME.fullmatch(name) else None
 
@@ -90,7 +90,7 @@ def log_folder(path: str | os.PathLike[str], source: str) -> Path:
     """Return the folder of one source's log in a journal on a disk of this machine.
 
     Raises:
-        LocalError: `path` is the URI of something else than a file.
+        LocalError: `path` is a URI of another kind than a file.
 
     """
     text = os.fspath(path)
@@ -107,25 +107,25 @@ def segment_name(position: int) -> str:
 
 
 def segment_position(name: str) -> int | None:
-    """Return the position that a segment's file name tells, or None if the file is no segment."""
+    """Return the position in a segment's file name, or None if the file is not a segment."""
     match = _SEGMENT.fullmatch(name)
     return int(match[1]) if match else None
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The rows of a segment, and how many bytes it takes."""
+    """The rows of a segment, and its bytes."""
 
     first: int
     end: int
     size: int
 
     def bytes_between(self, start: int, end: int) -> int:
-        """Estimate the bytes that the rows from `start` to before `end` take, as if all rows were equal."""
+        """Estimate the bytes of the rows from `start` to before `end`, as if all rows were equal."""
         rows = min(end, self.end) - max(start, self.first)
         return self.size * rows // (self.end - self.first) if rows > 0 else 0
 
 
 def bytes_between(extents: Iterable[Extent], start: int, end: int) -> int:
-    """Estimate the bytes that the rows from `start` to before `end` take; exact where these are segments' ends."""
+    """Estimate the bytes of the rows from `start` to before `end`; exact at the ends of segments."""
     return sum(extent.bytes_between(start, end) for extent in extents)

@@ -1,4 +1,4 @@
-"""One writer a log: a lock that the kernel takes back when its owner dies."""
+"""One writer per log: a lock that the kernel releases when its owner dies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Lock", "Owner"]
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """Who holds a lock, as its file tells."""
+    """The owner of a lock, as recorded in its file."""
 
     pid: int
     host: str
@@ -30,13 +30,13 @@ class Owner(msgspec.Struct, frozen=True):
 
 
 class Lock:
-    """A lock on a file, held until `close`, or until the process ends, however it ends.
+    """A lock on a file, held until `close`, or until the process ends for any reason.
 
     Args:
-        path: The file. It is made if need be, and stays.
+        path: The file. It is created if necessary, and remains.
 
     Raises:
-        JournalLocked: Somebody else holds it; the message says who.
+        JournalLocked: Another process holds it; the message names it.
         JournalError: The file cannot be opened.
 
     """
@@ -46,7 +46,7 @@ class Lock:
         with disk_errors(path, "be locked"):
             self._fd = self._locked()
             while not self._in_place():
-                # Whoever held it has removed the file before letting go.
+                # The previous owner removed the file before it released the lock.
                 os.close(self._fd)
                 self._fd = self._locked()
         self._sign()
@@ -67,7 +67,7 @@ class Lock:
         return fd
 
     def _in_place(self) -> bool:
-        """Whether the file that is locked is still the one of that name."""
+        """True if the locked file still has this name."""
         try:
             there = os.stat(self.path)
         except FileNotFoundError:
@@ -76,23 +76,23 @@ class Lock:
 
     @property
     def closed(self) -> bool:
-        """Whether the lock was given back."""
+        """True if the lock was released."""
         return self._fd < 0
 
     def remove(self) -> None:
-        """Remove the file, which the lock outlives: for a folder that is to go."""
+        """Remove the file while the lock is held: for a folder that is to be deleted."""
         with suppress(FileNotFoundError):
             self.path.unlink()
 
     def _sign(self) -> None:
         owner = Owner(os.getpid(), socket.gethostname(), datetime.now(UTC).replace(microsecond=0))
-        # The name is for people: on a full disk the lock holds without it.
+        # The owner's name is for people: on a full disk the lock works without it.
         with suppress(OSError):
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, msgspec.json.encode(owner) + b"\n", 0)
 
     def close(self) -> None:
-        """Give the lock back. Twice is fine."""
+        """Release the lock. May be called twice."""
         if self._fd >= 0:
             # A child process may have inherited the file: closing it here would not be enough.
             fcntl.flock(self._fd, fcntl.LOCK_UN)
@@ -109,7 +109,7 @@ class Lock:
 
 
 def _owner(fd: int) -> Owner | None:
-    """Return who wrote the lock file, or None where it cannot be read, as on another machine's disk."""
+    """Return the owner recorded in the lock file, or None if it is unreadable, as on another machine's disk."""
     try:
         return msgspec.json.decode(os.pread(fd, 4096, 0), type=Owner)
     except (OSError, msgspec.DecodeError):

@@ -1,7 +1,7 @@
-"""What of a log is lost, and whether somebody has accepted that.
+"""The losses of a log, and whether they were accepted.
 
-Damage is never repaired by guessing: its positions stay lost. Who accepts a loss has it recorded as a gap, in the
-log's file of gaps; then readers pass over it, and a writer goes on behind it.
+Damage is never repaired by guessing: its positions remain lost. An accepted loss is recorded as a gap in the log's file
+of gaps. Readers then skip it, and a writer continues after it.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from .storage import LogFolder
 __all__ = ["DAMAGED", "Condition", "accept", "examine", "is_accepted", "set_aside"]
 
 DAMAGED = ".damaged"
-"""How a file's name ends that was damaged, and another has taken its place."""
+"""The suffix of a damaged file that was replaced by another."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a writer finds in a log.
+    """The state of a log as a writer finds it.
 
     Attributes:
-        tail: Where it ends, with what is lost at its end.
-        lost: What is lost, and in which file, as far as headers tell, and nobody has accepted.
-        error: The error for who does not accept it; None if nothing is lost.
+        tail: Its end, with the losses there.
+        lost: The losses that were not accepted, with their files, according to headers.
+        error: The error if they are not accepted; None if nothing is lost.
         mark: The log's mark; None if there is none, or if it is damaged.
-        mark_is_damaged: Whether the mark has to be replaced.
+        mark_is_damaged: Whether the mark must be replaced.
 
     """
 
@@ -49,15 +49,15 @@ class Condition:
 
 
 def examine(log: LogFolder, uuid: str, committed: int) -> Condition:
-    """Look through the headers of a whole log; nothing is changed.
+    """Read the headers of a whole log; nothing is changed.
 
     Args:
         log: The log.
         uuid: Its UUID.
-        committed: The position up to which a reader has committed, the greatest of them.
+        committed: The highest position that a reader has committed.
 
     Raises:
-        JournalCorrupt: Its file of gaps, or the one that tells how far it was trimmed, is damaged.
+        JournalCorrupt: Its file of gaps, or the one that records trimming, is damaged.
         JournalError: The log cannot be read.
 
     """
@@ -71,7 +71,7 @@ def examine(log: LogFolder, uuid: str, committed: int) -> Condition:
     tail = recover(log, uuid, mark)
     lost = []
     if error is not None:
-        why = "the mark is damaged: nobody knows whether rows came behind"
+        why = "the mark is damaged: it is unknown whether rows followed"
         lost.append((durable, Damage(tail.position, tail.position, why)))
     if committed > tail.position:
         why = f"a reader has committed position {committed}, but the log ends at {tail.position}"
@@ -79,7 +79,7 @@ def examine(log: LogFolder, uuid: str, committed: int) -> Condition:
         tail = replace(tail, first=committed, size=0, torn=0, position=committed)
     lost += tail.damage
     known = log.kept_gaps() if lost else []
-    # Whoever accepted that a mark was damaged knew nothing of the rows behind the next one.
+    # Accepting a damaged mark does not cover the rows after the next one.
     new = [each for each in lost if each[0] == durable or not is_accepted(each[1], known)]
     if new and error is None:
         name, damage = new[0]
@@ -88,9 +88,9 @@ def examine(log: LogFolder, uuid: str, committed: int) -> Condition:
 
 
 def is_accepted(damage: Damage, gaps: Sequence[Gap]) -> bool:
-    """Return whether gaps that a log keeps tell that these positions are lost.
+    """Return True if the log's gaps record that these positions are lost.
 
-    What one query has passed over is lost for that query only: another one may find it restored.
+    Rows skipped by one query are lost for that query only: another one may find them restored.
     """
     position = damage.first
     end = damage.first if damage.end is None else damage.end
@@ -102,16 +102,16 @@ def is_accepted(damage: Damage, gaps: Sequence[Gap]) -> bool:
 
 
 def accept(folder: Path, lost: list[tuple[str, Damage]], time: float, tail: Tail | None = None) -> list[Gap]:
-    """Record that positions of a log are lost for good. It is durable when this returns.
+    """Record that positions of a log are permanently lost. It is durable on return.
 
     Args:
-        folder: The log's.
-        lost: What is lost, and in which file.
-        time: Now, in seconds since 1970.
-        tail: Where the log ends.
+        folder: The log's folder.
+        lost: The losses, with their files.
+        time: The current time in seconds since 1970.
+        tail: The end of the log.
 
     Returns:
-        The gaps that tell of it.
+        The gaps that record them.
 
     Raises:
         JournalError: They cannot be written.
@@ -130,7 +130,7 @@ def accept(folder: Path, lost: list[tuple[str, Damage]], time: float, tail: Tail
 
 
 def set_aside(path: Path) -> Path | None:
-    """Rename a file that is damaged, so that another may take its place; return its new name, if it is there."""
+    """Rename a damaged file so that another can replace it; return its new name, if it exists."""
     aside = path.with_name(f"{path.name}{DAMAGED}")
     number = 2
     while aside.exists():

@@ -1,4 +1,4 @@
-"""The durable mark: up to where a log is on the disk, and which batch it ends with."""
+"""The durable mark: how far a log is on disk, and its last batch."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .disk import open_private, replace_file, write_at
 __all__ = ["MARK_BYTES", "MAX_MARK_FILE_BYTES", "Mark", "MarkFile", "newest"]
 
 MARK_BYTES = 166
-"""Of a slot."""
+"""The size of a slot."""
 _SLOTS = (0, 4096)
-"""Where the two slots begin: a write that is torn at a block of the disk spoils one of them."""
+"""The offsets of the two slots: a write that is torn at a block of the disk damages only one of them."""
 MAX_MARK_FILE_BYTES = _SLOTS[1] + MARK_BYTES
 _CHECKSUM_BYTES = 16
 _SLOT = re.compile(rb"(\d{20}) (\d{20}) (\d{20}) (\d{20}) ([0-9a-f]{64}) ([0-9a-f]{16})\n")
@@ -24,13 +24,13 @@ _SLOT = re.compile(rb"(\d{20}) (\d{20}) (\d{20}) (\d{20}) ([0-9a-f]{64}) ([0-9a-
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Up to where a log is durable: everything before a segment, and that one up to `offset` bytes.
+    """How far a log is durable: everything before a segment, and that segment up to `offset` bytes.
 
-    Readers look no further: what lies behind may be half a batch, or one that the disk will refuse.
+    Readers do not read past it: there may be half a batch, or one that the disk will refuse.
 
     Attributes:
-        segment: The position that the segment begins with.
-        offset: Bytes of it.
+        segment: The position of the segment's first row.
+        offset: Bytes of the segment.
         end: The position after the last row.
         head: The digest of the last batch; before the first one, the log's genesis.
 
@@ -42,14 +42,14 @@ class Mark:
     head: str
 
     def encode(self, number: int) -> bytes:
-        """Return the mark as it is written to a slot, under a number greater than that of the mark before it."""
+        """Return the mark as written to a slot, under a number greater than that of the previous mark."""
         text = b"%020d %020d %020d %020d %s " % (number, self.segment, self.offset, self.end, self.head.encode())
         return text + xxhash.xxh3_64_hexdigest(text).encode() + b"\n"
 
 
 def newest(data: bytes) -> tuple[int, Mark] | None:
-    """Return number and mark of the newest slot in a mark's file, or None if neither slot holds a mark."""
-    # Numbers have one length, so the newer slot is the greater text.
+    """Return number and mark of the newest slot in a mark's file, or None if neither slot is valid."""
+    # Numbers have the same length, so the newer slot is the greater text.
     slots = sorted((data[start : start + MARK_BYTES] for start in _SLOTS), reverse=True)
     return _decode(slots[0]) or _decode(slots[1])
 
@@ -68,9 +68,9 @@ class MarkFile:
     """The file of a log's mark, for its writer. Its methods raise `OSError`.
 
     Args:
-        path: The file. It is made if need be, with a mark in it: none is ever without.
-        mark: What it says from now on.
-        fsync: Whether it is durable when this returns.
+        path: The file. It is created with a mark in it, if necessary, so it is never empty.
+        mark: The new mark.
+        fsync: Whether it is durable on return.
 
     """
 
@@ -96,18 +96,18 @@ class MarkFile:
             raise
 
     def write(self, mark: Mark) -> None:
-        """Let readers see another mark, in one write over the older of the two slots; it is not synced."""
+        """Show readers another mark, in one write over the older of the two slots; it is not synced."""
         number = self._number + 1
         write_at(self._fd, [mark.encode(number)], _SLOTS[(number + 1) % 2])
         self._number = number
 
     def sync(self) -> None:
-        """Make the mark durable, if that is wanted."""
+        """Sync the mark to disk, if enabled."""
         if self._fsync:
             os.fsync(self._fd)
 
     def close(self) -> None:
-        """Sync and close the file. Twice is fine."""
+        """Sync and close the file. May be called twice."""
         if self._fd >= 0:
             try:
                 self.sync()

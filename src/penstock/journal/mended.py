@@ -1,4 +1,4 @@
-"""A log as it will be when its files are mended: what repair looks at, whether it is to do anything or not."""
+"""A view of a log as it will be after its files are repaired, for planning and doing a repair."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["Mended"]
 
 
 class Mended(LogFolder):
-    """The folder of a log, some of whose files are thought to be gone or renamed.
+    """The folder of a log with some of its files treated as removed or renamed.
 
     Args:
         log: The log.
-        moved: The segments that are renamed, each with its new name, and those that are set aside, with None.
+        moved: The renamed segments with their new names, and those that are set aside, with None.
         gone: The small files that are set aside.
 
     """
@@ -37,7 +37,7 @@ class Mended(LogFolder):
         return sorted((first, size) for first, size in found if first is not None)
 
     def content(self, first: int) -> pa.Buffer | None:
-        """Return what a segment holds, or None if there is none."""
+        """Return the content of a segment, or None if there is none."""
         if first not in self._from and first in self._moved:
             return None
         return super().content(self._from.get(first, first))
@@ -49,7 +49,7 @@ class Mended(LogFolder):
         return super().mark()
 
     def kept_gaps(self) -> list[Gap]:
-        """Return the gaps that the log keeps."""
+        """Return the gaps in the log's file."""
         return [] if GAPS in self._gone else super().kept_gaps()
 
     def trimmed(self, uuid: str) -> int:

@@ -1,4 +1,4 @@
-"""Segments that do not bear their own names: copies, swapped files, and files of other logs."""
+"""Segments under a wrong name: copies, swapped files, and files of other logs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["Misplaced", "misplaced"]
 
 @dataclass(frozen=True, slots=True)
 class Misplaced:
-    """A segment that its name does not belong to.
+    """A segment under a wrong name.
 
     Attributes:
-        name: The position that it is named by.
-        home: The position that it begins with, where no other file has that name; None: it is of no use here.
-        why: How that is known.
+        name: The position in its name.
+        home: The position that it starts with, if no other file has that name; None: it is of no use here.
+        why: The reason for this conclusion.
 
     """
 
@@ -33,7 +33,7 @@ class Misplaced:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A segment as far as its beginning tells: `top` is its first batch, `log` the UUID of its log, if they can."""
+    """The start of a segment: `top` is its first batch, `log` the UUID of its log, if they are readable."""
 
     name: int
     content: pa.Buffer
@@ -43,29 +43,29 @@ class _File:
 
 
 def misplaced(log: LogFolder, uuid: str, mark: Mark | None, trimmed: int) -> list[Misplaced]:
-    """Return the segments of a folder that stand under a wrong name, by their sound beginnings; nothing is changed.
+    """Return the segments of a folder under a wrong name, according to their valid starts; nothing is changed.
 
-    A file whose beginning is damaged stays what its name says, unless the segment before it has these rows.
+    A file with a damaged start is assumed to have the right name, unless the previous segment has these rows.
 
     Args:
         log: The log.
         uuid: Its UUID.
-        mark: Its mark, if that is sound.
-        trimmed: Below it rows were trimmed, and their segments are of no use any more.
+        mark: Its mark, if that is valid.
+        trimmed: Rows below it were trimmed, and their segments are of no use any more.
 
     """
     files = [_look(first, content) for first, _ in log.segments() if (content := log.content(first)) is not None]
     wrong = {file.name: file for file in [*_elsewhere(files, mark), *_foreign(files, uuid, mark)]}
     taken = {file.name for file in files} - wrong.keys()
     homes: dict[int, int] = {}
-    # Of several copies the longest.
+    # The longest of several copies.
     for file in sorted(wrong.values(), key=lambda file: -file.content.size):
         home = file.name if file.top is None else file.top.position
         if home >= trimmed and home not in taken and file.log == uuid:
             homes[file.name] = home
             taken.add(home)
         elif any(entry.position == file.name for entry in _entries(file)) and file.log == uuid:
-            # Its own batches come after a wrong one.
+            # Its own batches follow a wrong one.
             del wrong[file.name]
     placed = [replace(file, name=homes[file.name]) for file in files if file.name in homes]
     placed += [file for file in files if file.name not in wrong]
@@ -89,7 +89,7 @@ def _look(first: int, content: pa.Buffer) -> _File:
 
 
 def _elsewhere(files: list[_File], mark: Mark | None) -> Iterator[_File]:
-    """Yield the segments that are others than their names say, and not ones with wrong batches at their beginnings."""
+    """Yield the segments under a wrong name, except those with wrong batches at their start."""
     ends = [*(file.name for file in files[1:]), 1 << 62 if mark is None else mark.end]
     odd = [
         (file, file.top, end)
@@ -98,17 +98,17 @@ def _elsewhere(files: list[_File], mark: Mark | None) -> Iterator[_File]:
     ]
     known = {entry.digest for file in files for entry in _entries(file)} if odd else set()
     for file, top, end in odd:
-        # Else its own first batches may be missing.
+        # Otherwise its own first batches may be missing.
         if file.name < top.position < end and top.note.prev not in known:
             continue
-        # Batches that lie between the name and that position, or anywhere if it is less, belong to the name.
+        # Batches between the name and that position, or anywhere if it is less, belong to the name.
         rest = (entry.position for entry in headers(file.content, _entries(file)[-1].end_offset))
         if not any(file.name <= at and (at < top.position or top.position < file.name) for at in rest):
             yield file
 
 
 def _foreign(files: list[_File], uuid: str, mark: Mark | None) -> Iterator[_File]:
-    """Yield the segments of other logs. One whose batch follows one of ours is ours: its first bytes are damaged."""
+    """Yield the segments of other logs. One with a batch that follows this log's is its own, with a damaged start."""
     strangers = [file for file in files if file.log not in (None, uuid) and file.top is not None]
     if not strangers:
         return
@@ -123,7 +123,7 @@ def _foreign(files: list[_File], uuid: str, mark: Mark | None) -> Iterator[_File
 
 
 def _inside(files: list[_File], mark: Mark | None) -> Iterator[_File]:
-    """Yield the segments whose name is a position within the segment before, and that nothing vouches for."""
+    """Yield the segments whose name is a position within the previous segment, and that nothing confirms."""
     named = {file.top.note.prev for file in files if file.top is not None}
     if mark is not None:
         named.add(mark.head)
@@ -140,7 +140,7 @@ def _inside(files: list[_File], mark: Mark | None) -> Iterator[_File]:
 
 
 def _entries(file: _File) -> list[Entry]:
-    """Return the batches of a segment from its beginning to the first that does not follow the one before it."""
+    """Return the batches of a segment from its start up to the first that does not follow the previous one."""
     found: list[Entry] = []
     if file.top is not None:
         try:

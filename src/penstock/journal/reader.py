@@ -1,4 +1,4 @@
-"""Reading a log: the same rows for the same positions, always, in any process."""
+"""Reading a log: the same rows for the same positions, in any process."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from .survey import link, missing_beginning, promised, seal
 __all__ = ["JournalReader"]
 
 _LARGE_ROWS = 8_192
-"""A batch of so many rows is handed out as it lies in the file; Spark's cost per batch no longer shows."""
+"""A batch of this many rows is returned as it is in the file; Spark's cost per batch is then negligible."""
 _LARGE_BYTES = 1024 * 1024
-"""Or of so many bytes: copying it would cost more than it saves."""
+"""The same for this many bytes: copying would cost more than it saves."""
 _LOOKS = 3
 _NOTHING = pa.py_buffer(b"")
-"""What a segment holds that is not there."""
+"""The content of a missing segment."""
 
 
 class JournalReader:
-    """A view of one log, which may be written to and trimmed meanwhile. Not for several threads at once.
+    """A view of one log, which may be written to and trimmed meanwhile. Not thread-safe.
 
-    What it shows are rows that `append` has returned for, as of the last `refresh`. Making a reader, and refreshing
-    it, looks through the last segment only.
+    It shows rows for which `append` has returned, as of the last `refresh`. Creating and refreshing a reader only reads
+    the last segment.
 
     Args:
-        path: The journal: a folder, or a URI that `pyarrow.fs.FileSystem.from_uri` knows.
+        path: The journal: a folder, or a URI that `pyarrow.fs.FileSystem.from_uri` supports.
         source: The log's name.
 
     Attributes:
-        uuid: The log's.
+        uuid: The log's UUID.
 
     Raises:
-        JournalMissing: There is no such log, or it cannot be seen from here.
-        JournalCorrupt: Nobody can tell where the log ends.
+        JournalMissing: There is no such log, or it cannot be seen from this machine.
+        JournalCorrupt: The end of the log is unknown.
         JournalError: The log cannot be reached.
 
     """
@@ -55,7 +55,7 @@ class JournalReader:
         self._log = LogFolder.of(path, source)
         self._indexes: list[Index] = []
         self._sizes: dict[int, int] = {}
-        # Of a log without segments.
+        # For a log without segments.
         self._start = 0
         self._trimmed = 0
         self.uuid = self._log.require().uuid
@@ -63,23 +63,23 @@ class JournalReader:
 
     @property
     def first(self) -> int:
-        """The position of the first row that is left; it grows when the log is trimmed."""
+        """The position of the first remaining row; increases when the log is trimmed."""
         return self._indexes[0].first if self._indexes else self._start
 
     @property
     def end(self) -> int:
-        """The position behind the last row: that of the next one to come."""
+        """The position after the last row."""
         return self._indexes[-1].end if self._indexes else self._start
 
     def refresh(self) -> None:
-        """See what was appended and trimmed since the last time; costs some 100 microseconds.
+        """Read what was appended and trimmed since the last time; takes about 100 microseconds.
 
-        Rows that are damaged or missing below the mark count as if they were there: who reads them gets the error.
+        Rows that are damaged or missing below the mark are counted as existing: reading them raises the error.
 
         Raises:
             JournalMissing: The log is gone.
             JournalMismatch: The log was deleted, and another one has its name.
-            JournalCorrupt: Nobody can tell where the log ends, or it ends before where it ended.
+            JournalCorrupt: The end of the log is unknown, or earlier than before.
             JournalError: The log cannot be reached.
 
         """
@@ -104,46 +104,46 @@ class JournalReader:
             self._same_log()
         if end < before:
             raise JournalCorrupt(
-                f"{self._log.path}: the log ended at position {before} and now ends at {end}: rows were taken away; "
-                "restore its files, or read anew from its beginning"
+                f"{self._log.path}: the log ended at position {before} and now ends at {end}: rows were removed; "
+                "restore its files, or read it again from its beginning"
             )
         self._sizes = dict(segments)
         self._indexes = indexes
         self._start = start
 
     def _beginning(self, first: int) -> list[Index]:
-        """Return the index of what is missing before the first segment, and was not trimmed."""
+        """Return the index of the rows that are missing before the first segment and were not trimmed."""
         if first > self._trimmed:
             self._trimmed = self._log.trimmed(self.uuid)
         return missing_beginning(self._log, self.uuid, first, self._trimmed)
 
     def _look(self) -> tuple[Mark | None, list[tuple[int, int]]]:
-        """Return the mark, and the segments up to it; those behind it have a name, but their writer is not done."""
+        """Return the mark, and the segments up to it; later ones exist, but their first batch is not durable."""
         for _ in range(_LOOKS):
             mark = self._log.mark()
             segments = self._log.segments()
             if mark is None:
                 break
             segments = [(first, size) for first, size in segments if first <= mark.segment]
-            # Meanwhile the writer may have begun another segment, and a reader have trimmed this one.
+            # Meanwhile the writer may have started another segment, and a reader may have trimmed this one.
             if not mark.offset or (segments and segments[-1][0] == mark.segment):
                 break
         return mark, segments
 
     def _same_log(self) -> None:
-        """Make sure that this is the log that it was."""
+        """Check that this is still the same log."""
         uuid = self._log.require().uuid
         if uuid != self.uuid:
             raise JournalMismatch(
                 f"{self._log.path}: the log with the UUID {self.uuid} was deleted, and another one, {uuid}, has its "
-                "name; read that one anew from its beginning"
+                "name; read that one from its beginning"
             )
 
     def _index(self, first: int) -> Index:
         return Index(self._log.name(first), first, self.uuid)
 
     def _extended(self, last: Index, size: int, mark: Mark | None) -> Index:
-        """Return the index of the last segment, grown to what is durable by now."""
+        """Return the index of the last segment, updated to its durable end."""
         durable = promised(mark) if mark is not None else Promise()
         if last.offset == (size if mark is None else mark.offset) and last.head == (durable.head or last.head):
             return last
@@ -153,7 +153,7 @@ class JournalReader:
         if content is None:
             return last
         if mark is not None and mark.segment > last.first:
-            # The next segment is about to be made.
+            # The next segment is about to be created.
             seal(self._log, last, content, self.uuid, mark.segment, None if mark.offset else mark.head)
             return last
         if mark is None and content.size < last.offset:
@@ -165,33 +165,32 @@ class JournalReader:
         return last
 
     def _accepts(self, damage: Damage) -> bool:
-        """Return whether somebody has accepted that these positions are lost."""
+        """Return True if the loss of these positions was accepted."""
         return is_accepted(damage, self._log.kept_gaps())
 
     def read(self, start: int, end: int, *, skip_records: bool = False) -> Iterator[pa.RecordBatch]:
         """Return the rows from `start` to before `end`, in order, as record batches of `SCHEMA`.
 
-        A large batch is handed out as it lies in the file, memory-mapped; consecutive small ones are copied
-        into one. Each is checked the first time that this reader hands it out. Positions whose loss somebody has
-        accepted, as a gap tells, are passed over.
+        A large batch is returned as it is in the file, memory-mapped; consecutive small ones are copied into one. Each
+        is checked the first time that this reader returns it. Positions whose loss was accepted by a gap are skipped.
 
         Args:
             start: The first position.
-            end: The position behind the last.
-            skip_records: Pass over damaged records that have no rows, such as gaps; see `damage`.
+            end: The position after the last.
+            skip_records: Skip damaged records without rows, such as gaps; see `damage`.
 
         Raises:
-            DataLost: Some of the rows are trimmed, or not in the log (yet); the message names them. It may
-                come up in the middle, when the log is trimmed meanwhile.
-            JournalCorrupt: Some of the rows are not what was written, or missing; the message names them.
-            LocalError: `end` lies before `start`.
+            DataLost: Some of the rows are trimmed, or not in the log (yet); the message names them. It may occur in the
+                middle, if the log is trimmed meanwhile.
+            JournalCorrupt: Some of the rows are damaged or missing; the message names them.
+            LocalError: `end` is less than `start`.
 
         """
         self._check(start, end)
         return _merge_small(self._read(start, end, skip_records))
 
     def locate(self, position: int) -> tuple[int, int]:
-        """Return the first and the end position of the batch that holds a row.
+        """Return the first and the end position of the batch that contains a row.
 
         Raises:
             DataLost: The row is not in the log.
@@ -212,19 +211,19 @@ class JournalReader:
         return [*extents, *(Extent(index.first, index.end, index.offset) for index in self._indexes[-1:])]
 
     def bytes_between(self, start: int, end: int) -> int:
-        """Estimate the bytes that the rows from `start` to before `end` take in the log; reads nothing."""
+        """Estimate the bytes of the rows from `start` to before `end`, without reading them."""
         return bytes_between(self.segments(), start, end)
 
     def split(
         self, start: int, end: int, *, max_rows: int | None = None, max_bytes: int | None = None
     ) -> list[tuple[int, int]]:
-        """Cut a range into consecutive ones for workers, where batches end unless a batch alone is too large.
+        """Split a range into consecutive parts for workers, between batches unless a single batch is too large.
 
         Args:
             start: The first position.
-            end: The position behind the last.
-            max_rows: Rows of a part, at most; None for any number.
-            max_bytes: Bytes of a part, at most, unless a single row is larger; None for any number.
+            end: The position after the last.
+            max_rows: Maximum rows of a part; None: no limit.
+            max_bytes: Maximum bytes of a part, unless a single row is larger; None: no limit.
 
         Raises:
             DataLost: Some of the rows are not in the log.
@@ -241,29 +240,28 @@ class JournalReader:
     def gaps(self, start: int | None = None, end: int | None = None) -> list[Gap]:
         """Return the losses just before the rows from `start` to before `end`.
 
-        So consecutive ranges report each loss once. Without `start` those of trimmed segments are included, and
-        without `end` those behind which no row was written yet. It looks through the headers of all segments of the
-        range.
+        Consecutive ranges therefore report each loss once. Without `start`, those of trimmed segments are included;
+        without `end`, those after the last row. This reads the headers of all segments of the range.
         """
         first = 0 if start is None else start
         behind = self.end + 1 if end is None else end
-        # A loss just before the first row of a segment was recorded at the end of the one before it.
-        # Gaps of one that is trimmed meanwhile are kept before it goes.
+        # A loss just before the first row of a segment was recorded at the end of the previous one.
+        # Gaps of a segment that is trimmed meanwhile are stored before it is deleted.
         found = [index.gaps for index in self._indexed(first - 1, behind, trimmed=True)]
         return [gap for gap in merge(self._log.kept_gaps(), *found) if first <= gap.position < behind]
 
     def damage(
         self, start: int | None = None, end: int | None = None, *, records: bool = False
     ) -> list[tuple[int, int]]:
-        """Return which positions from `start` to before `end` are damaged or missing, and nobody has accepted that.
+        """Return the damaged or missing positions from `start` to before `end` whose loss was not accepted.
 
-        It looks through the headers of all segments of the range; damaged bodies are found by who reads them.
+        This reads the headers of all segments of the range; damaged bodies are found when they are read.
 
         Args:
             start: The first position.
-            end: The position behind the last.
-            records: Return damaged records that have no rows, too: as a range that ends where it begins. One
-                behind the last row of the log belongs to that row.
+            end: The position after the last.
+            records: Include damaged records without rows, as a range that ends where it begins. A record after the last
+                row of the log belongs to that row.
 
         """
         first = self.first if start is None else start
@@ -288,7 +286,7 @@ class JournalReader:
         held = f"holds {self.first} to {self.end - 1}" if self.first < self.end else "is empty"
         return DataLost(
             f"{self._log.path}: positions {start} to {end - 1} are not in the log, which {held}; "
-            "read what is there, or begin anew at the earliest position"
+            "read the existing rows, or start again at the earliest position"
         )
 
     def _read(self, start: int, end: int, skip_records: bool) -> Iterator[tuple[pa.RecordBatch, int]]:
@@ -309,7 +307,7 @@ class JournalReader:
         return first == end or self._accepted(first, end)
 
     def _contents(self, start: int, end: int) -> Iterator[tuple[Index, pa.Buffer]]:
-        """Yield the segments that hold rows between two positions: each once the one behind it is known to follow."""
+        """Yield the segments with rows between two positions: each after the next one is known to follow it."""
         before: tuple[Index, pa.Buffer] | None = None
         for index, following in self._between(start, end):
             content = self._content(index, max(start, index.first), end, following)
@@ -321,9 +319,9 @@ class JournalReader:
             yield before
 
     def _indexed(self, start: int, end: int, *, trimmed: bool = False) -> Iterator[Index]:
-        """Yield the segments that may hold rows between two positions, each looked through.
+        """Yield the segments that may have rows between two positions, with their indexes.
 
-        One that is trimmed meanwhile is left out if `trimmed` says so, else it is an error.
+        A segment that is trimmed meanwhile is omitted with `trimmed`; otherwise it is an error.
         """
         for index, following in self._between(start, end):
             if following is not None and not index.sealed:
@@ -336,7 +334,7 @@ class JournalReader:
             yield index
 
     def _between(self, start: int, end: int) -> list[tuple[Index, int | None]]:
-        """Return the segments that may hold rows between two positions, each with where the next begins."""
+        """Return the segments that may have rows between two positions, each with the start of the next."""
         ends = [*(index.first for index in self._indexes[1:]), None]
         return [
             (index, following)
@@ -346,14 +344,14 @@ class JournalReader:
         ]
 
     def _content(self, index: Index, start: int, end: int, following: int | None) -> pa.Buffer:
-        """Return what a segment holds, looked through to its end; the last one only as far as `refresh` saw it."""
+        """Return the content of a segment, read to its end; the last one only as far as `refresh` saw it."""
         if index.missing:
             return _NOTHING
         content = self._log.content(index.first)
         if content is not None and following is not None and not index.sealed:
             seal(self._log, index, content, self.uuid, following)
             if index.damage and not any(first == index.first for first, _ in self._log.segments()):
-                # It was trimmed meanwhile, and so was the one behind it.
+                # It was trimmed meanwhile, and so was the next one.
                 content = None
         if content is None:
             self.refresh()
@@ -391,10 +389,10 @@ def _merged(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _cut(parts: Iterable[tuple[int, int, int]], max_rows: int, max_bytes: int) -> Iterator[tuple[int, int, int]]:
-    """Yield batches, those that are too large alone in equal pieces."""
+    """Yield batches, splitting those that are too large into equal pieces."""
     for start, end, size in parts:
         rows = end - start
-        # What is damaged takes no bytes, and no pieces: there may be any number of rows in it.
+        # Damage has no bytes and is not split: any number of rows may be missing.
         pieces = min(rows, max(-(-rows // max_rows), -(-size // max_bytes))) if size else 1
         for piece in range(pieces):
             first, behind = start + rows * piece // pieces, start + rows * (piece + 1) // pieces
@@ -402,7 +400,7 @@ def _cut(parts: Iterable[tuple[int, int, int]], max_rows: int, max_bytes: int) -
 
 
 def _pack(parts: Iterable[tuple[int, int, int]], max_rows: int, max_bytes: int) -> list[tuple[int, int]]:
-    """Return consecutive parts joined as far as the limits allow."""
+    """Return consecutive parts, joined as far as the limits allow."""
     ranges: list[tuple[int, int]] = []
     rows = size = 0
     for start, end, part_size in parts:

@@ -1,4 +1,4 @@
-"""Where a log ends, after its writer closed it, was killed, or lost power; and what of it is damaged."""
+"""Finds the end of a log after its writer closed it, was killed, or lost power; and its damage."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Tail:
     """The end of a log.
 
     Attributes:
-        first: The position that the segment to write to begins with.
-        size: Its sound bytes; 0: it is to be made.
-        torn: Bytes behind them, of a batch that was not finished.
-        position: Of the next row.
+        first: The position of the first row of the segment to write to.
+        size: Its valid bytes; 0: it must be created.
+        torn: Bytes after them, of an incomplete batch.
+        position: The position of the next row.
         head: The digest of the last batch.
-        state: What the collector recorded last.
+        state: The collector's last recorded state.
         last_time: When the last row was appended: microseconds since 1970; None if there is none.
-        damage: What is not what was written, and in which file, as far as headers tell.
+        damage: The damage, with its files, according to headers.
         leftovers: Segments that were never durable.
 
     """
@@ -45,11 +45,11 @@ class Tail:
 
 
 def recover(log: LogFolder, uuid: str, mark: Mark | None) -> Tail:
-    """Return where a log ends; nothing is changed.
+    """Return the end of a log; nothing is changed.
 
-    Below the durable mark only headers are looked at: bodies are their readers' to check. What lies behind the
-    mark was never promised to anybody, but a mark may be older than the log: batches there that are whole and
-    sound are kept, and the first that is not is the torn tail.
+    Below the durable mark only headers are checked; readers check bodies. Data after the mark was never confirmed, but
+    a mark may be older than the log: complete and valid batches there are kept, and the first other one is the torn
+    tail.
 
     Args:
         log: The log.
@@ -63,17 +63,17 @@ def recover(log: LogFolder, uuid: str, mark: Mark | None) -> Tail:
         leftovers.append(segments.pop())
     tail = _surveyed(log, uuid, segments, mark, leftovers)
     if any(first > tail.position for first in leftovers):
-        # The name of a segment tells that the rows before it were durable once: they must not be given to others.
+        # The name of a segment shows that the rows before it were durable once: their positions must not be reused.
         return _surveyed(log, uuid, [*segments, *reversed(leftovers)], mark, [])
     return tail
 
 
 def _surveyed(log: LogFolder, uuid: str, segments: list[int], mark: Mark | None, leftovers: list[int]) -> Tail:
-    """Return where a log of these segments ends."""
+    """Return the end of a log with these segments."""
     torn: list[int] = []
     indexes = survey(log, uuid, segments, mark, lambda last, content: torn.append(_grow(last, content, mark)))
     if mark is None and segments:
-        # Readers take a copy without a mark as it is; but they would miss the beginning once there is a mark.
+        # Readers accept a copy without a mark; but they would miss its beginning once there is a mark.
         indexes[:0] = missing_beginning(log, uuid, segments[0], log.trimmed(uuid))
     return _tail(indexes, uuid, mark, sum(torn), leftovers)
 
@@ -88,15 +88,15 @@ def _tail(indexes: list[Index], uuid: str, mark: Mark | None, torn: int, leftove
         return Tail(last.first, last.offset, torn, last.end, last.head or "", state, time, damage, leftovers)
     end = max(last.end if last else 0, mark.end if mark else 0)
     if last is not None and last.first == end:
-        # The new segment takes the name of this one, and with that its place in the chain.
+        # The new segment takes the name of this one, and thereby its place in the chain.
         entry = next((index.last for index in reversed(indexes[:-1]) if index.last), None)
-    # Of what is lost nothing is left to name: the chain goes on from what is there.
+    # The lost batches cannot be named: the chain continues from the existing ones.
     head = entry.digest if entry else mark.head if mark and end else genesis(uuid)
     return Tail(end, 0, 0, end, head, state, time, damage, leftovers)
 
 
 def _can_go_on(index: Index) -> bool:
-    """Return whether the last segment ends with the batch that the log ends with."""
+    """Return True if the last segment ends with the last batch of the log."""
     last = index.last
     if last is None or index.sealed or any(damage.end is None for damage in index.damage):
         return False
@@ -108,7 +108,7 @@ def _behind(first: int, mark: Mark | None) -> bool:
 
 
 def _never_durable(content: pa.Buffer | None, uuid: str, mark: Mark | None) -> bool:
-    """Return whether a segment behind the mark has no whole first batch: it gets its name when that is durable."""
+    """Return True if a segment after the mark has no complete first batch: it gets its name when that is durable."""
     if content is None or not any(memoryview(content)):
         return True
     start = preamble(uuid)
@@ -122,7 +122,7 @@ def _never_durable(content: pa.Buffer | None, uuid: str, mark: Mark | None) -> b
 
 
 def _grow(index: Index, content: pa.Buffer, mark: Mark | None) -> int:
-    """Look through what lies behind the mark, and return the bytes of the torn tail."""
+    """Read the data after the mark, and return the bytes of the torn tail."""
     why = ""
     try:
         for entry in index.scan(content, content.size, torn=True):
@@ -135,7 +135,7 @@ def _grow(index: Index, content: pa.Buffer, mark: Mark | None) -> int:
         return max(0, int(content.size) - index.offset)
     end = index.end
     if why and (mark is None or (_behind(index.first, mark) and index.last is None)):
-        # Nothing tells a torn tail from damage; and a segment gets its name when its first batch is durable.
+        # A torn tail looks like damage; but a segment gets its name only when its first batch is durable.
         index.rebuild(content, Promise(), why)
         index.damage = index.damage or [Damage(end, index.end, why)]
         return 0
@@ -146,6 +146,6 @@ def _grow(index: Index, content: pa.Buffer, mark: Mark | None) -> int:
 
 
 def _goes_on(index: Index, content: pa.Buffer) -> bool:
-    """Return whether sound batches come behind one that is not: then that one was whole once, and is no torn tail."""
+    """Return True if valid batches follow an invalid one: then that one was complete once, and is not a torn tail."""
     behind = (entry for entry in index.salvage(content) if entry.position >= index.end)
     return any(body_is_sound(content, entry) for entry in behind)

@@ -1,7 +1,7 @@
-"""Making a damaged log usable again: first what would be done, then doing it.
+"""Repairs a damaged log: first a plan, then its execution.
 
-What is gone stays gone. Rows that can be read stay where they are; positions that cannot be read are recorded as lost.
-Nothing that is damaged is changed or deleted: a file that must be replaced is renamed first.
+Lost data stays lost. Readable rows stay in place; unreadable positions are recorded as lost. Damaged data is never
+changed or deleted: a file that must be replaced is renamed first.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from .writer import JournalWriter
 __all__ = ["Repair", "repair"]
 
 _Step = Callable[[float], object]
-"""Takes the time."""
+"""Returns the current time."""
 
 
 @dataclass(slots=True)
 class Repair:
-    """What is done to a log, or would be.
+    """The repair of a log, done or planned.
 
     Attributes:
         source: The log's name.
-        actions: A line for each thing that is done.
-        lost: First and end position of each range that is given up. Where both are the same, no row is lost, but a
-            record between rows.
+        actions: A line for each action.
+        lost: First and end position of each range that is given up. If they are equal, no row is lost, but a record
+            between rows.
         loses: Whether rows or records are given up.
-        refused: Why nothing was done although there was something to do; empty if it was done.
+        refused: Why nothing was done although it is necessary; empty if it was done.
 
     """
 
@@ -68,19 +68,19 @@ def repair(
     accept_loss: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> Repair:
-    """Look what a log needs so that it can be read and written again, and do it if that is wanted.
+    """Find what a log needs to be readable and writable again, and optionally do it.
 
     Args:
         path: The journal's folder, on this machine.
         source: The log's name.
-        apply: Do it; else only the report is made, and nothing is changed.
-        accept_loss: Do it although rows are lost. They become a gap, and no other rows get their positions.
-        clock: Says what time it is, in seconds since 1970.
+        apply: Do it; otherwise only the report is made, and nothing is changed.
+        accept_loss: Do it even if rows are lost. They become a gap, and their positions are not used again.
+        clock: Returns the current time in seconds since 1970.
 
     Raises:
-        JournalLocked: Somebody writes to the log.
-        JournalCorrupt: Nothing tells what the log is, so that it cannot be repaired.
-        JournalError: The disk refused.
+        JournalLocked: Another process writes to the log.
+        JournalCorrupt: The log cannot be identified, so it cannot be repaired.
+        JournalError: The disk failed.
 
     """
     folder = log_folder(path, source)
@@ -110,7 +110,7 @@ def _refusal(found: Repair, accept_loss: bool) -> str:
 
 
 def _look(folder: Path, source: str) -> tuple[Repair, list[_Step]]:
-    """Return what there is to do, and the steps that do it before the log can be opened."""
+    """Return the actions, and the steps that must be done before the log can be opened."""
     found = Repair(source)
     steps: list[_Step] = []
     uuid = _identity(folder, found, steps)
@@ -126,7 +126,7 @@ def _look(folder: Path, source: str) -> tuple[Repair, list[_Step]]:
     bodies = list(damaged_bodies(mended, uuid, condition.mark))
     _describe(found, mended, condition, bodies)
     if contradicted:
-        # Nobody can see that any more when the mark is gone.
+        # This cannot be detected after the mark is gone.
         bodies += [each for each in condition.lost if each[0].endswith(DURABLE)]
     if bodies:
         steps.append(lambda now: accept(folder, bodies, now))
@@ -140,7 +140,7 @@ def _set_aside(path: Path, _: float) -> None:
 
 
 def _small_files(log: LogFolder, folder: Path, uuid: str, found: Repair, steps: list[_Step]) -> list[str]:
-    """Return which of the files beside the segments are damaged, and are set aside."""
+    """Return the damaged files other than segments, which are set aside."""
     looks: dict[str, tuple[Callable[[], object], str]] = {
         GAPS: (log.kept_gaps, "gaps whose segments were trimmed are forgotten"),
         TRIMMED: (lambda: log.trimmed(uuid), "rows before the first that is left count as lost"),
@@ -160,7 +160,7 @@ def _small_files(log: LogFolder, folder: Path, uuid: str, found: Repair, steps: 
 def _segments(
     log: LogFolder, folder: Path, uuid: str, gone: list[str], found: Repair, steps: list[_Step]
 ) -> dict[int, int | None]:
-    """Return the segments that stand under a wrong name, each with its right one, if it has one here."""
+    """Return the segments under a wrong name, each with its right one, if it has one here."""
     mark = None
     with suppress(JournalCorrupt):
         mark = log.mark()
@@ -177,7 +177,7 @@ def _segments(
 
 
 def _place(folder: Path, wrong: list[Misplaced]) -> None:
-    """Give segments their right names. All are set aside first: two may bear each other's."""
+    """Rename segments to their right names. All are set aside first, because two may have each other's names."""
     aside = [(set_aside(folder / segment_name(each.name)), each.home) for each in wrong]
     for path, home in aside:
         if path is not None and home is not None:
@@ -187,7 +187,7 @@ def _place(folder: Path, wrong: list[Misplaced]) -> None:
 
 
 def _cursors(log: LogFolder, folder: Path, uuid: str, found: Repair, steps: list[_Step]) -> list[str]:
-    """Return the readers' cursors that are damaged, or another log's."""
+    """Return the readers' cursors that are damaged, or belong to another log."""
     first = min((position for position, _ in log.segments()), default=0)
     spoiled = damaged(folder, uuid)
     for name in spoiled:
@@ -197,21 +197,21 @@ def _cursors(log: LogFolder, folder: Path, uuid: str, found: Repair, steps: list
 
 
 def _hold(folder: Path, path: Path, position: int, _: float) -> None:
-    # A name that begins with a dot is no reader's.
+    # A name that begins with a dot is not a reader.
     with disk_errors(path, "be renamed"):
         path.rename(path.with_name(f".{path.name}{DAMAGED}"))
-    # A file may be there under a name that no reader can have.
+    # A file may exist under a name that is not valid for a reader.
     with suppress(LocalError):
         commit(folder, path.name, position)
 
 
 def _identity(folder: Path, found: Repair, steps: list[_Step]) -> str:
-    """Return the log's UUID. If its file is damaged, gone, or another log's, the segments and readers tell it."""
+    """Return the log's UUID. If its file is damaged, missing, or another log's, use the segments and readers."""
     why = f"{IDENTITY} is missing"
     told = [*_segment_uuids(folder), *logs(folder)]
     uuids = set(told)
     if len(uuids) > 1 and _ends_with_mark(LogFolder.local(folder)):
-        # A cursor may be damaged, or another log's.
+        # A cursor may be damaged, or belong to another log.
         uuids = set(_segment_uuids(folder))
     is_told = len(uuids) == 1 and (len(told) > 1 or _ends_with_mark(LogFolder.local(folder)))
     try:
@@ -223,16 +223,16 @@ def _identity(folder: Path, found: Repair, steps: list[_Step]) -> str:
     except JournalCorrupt as error:
         why = str(error)
     if not is_told:
-        raise JournalCorrupt(f"{folder}: {why}, and its segments do not tell what log this is; restore it from a copy")
+        raise JournalCorrupt(f"{folder}: {why}, and its segments do not identify the log; restore it from a copy")
     uuid = uuids.pop()
-    found.actions.append(f"write {IDENTITY} anew with the UUID {uuid}, which the segments tell ({why})")
+    found.actions.append(f"write {IDENTITY} again with the UUID {uuid}, which the segments have ({why})")
     steps.append(partial(_set_aside, folder / IDENTITY))
     steps.append(lambda now: _restore(folder, uuid, now))
     return uuid
 
 
 def _ends_with_mark(log: LogFolder) -> bool:
-    """Return whether the mark names a batch of the segments, so that they are this log's, whoever says otherwise."""
+    """Return True if the mark names a batch of the segments, which shows that they belong to this log."""
     with suppress(JournalCorrupt):
         mark = log.mark()
         return mark is not None and _has(log, mark)
@@ -240,13 +240,13 @@ def _ends_with_mark(log: LogFolder) -> bool:
 
 
 def _has(log: LogFolder, mark: Mark) -> bool:
-    """Return whether a segment has the batch that the mark names."""
+    """Return True if a segment has the batch that the mark names."""
     contents = (log.content(first) for first, _ in log.segments())
     return any(entry.digest == mark.head for each in contents if each is not None for entry in headers(each, 0))
 
 
 def _is_contradicted(log: LogFolder, uuid: str) -> bool:
-    """Return whether the mark is another log's: what it names is not here, and the log goes on behind it."""
+    """Return True if the mark belongs to another log: its batch is missing here, and the log continues after it."""
     with suppress(JournalCorrupt):
         mark = log.mark()
         if mark is not None and mark.head != genesis(uuid) and not _has(log, mark):
@@ -257,7 +257,7 @@ def _is_contradicted(log: LogFolder, uuid: str) -> bool:
 
 
 def _segment_uuids(folder: Path) -> Iterator[str]:
-    """Yield which logs the segments say that they belong to."""
+    """Yield the logs that the segments belong to, according to their schemas."""
     log = LogFolder.local(folder)
     for first, _ in log.segments():
         content = log.content(first)
@@ -284,8 +284,8 @@ def _describe(found: Repair, log: LogFolder, condition: Condition, bodies: list[
     if condition.mark_is_damaged:
         found.actions.append("set aside the mark, and write another one")
     elif condition.tail.size and condition.mark is not None and condition.tail.position > condition.mark.end:
-        # Who writes meanwhile has moved it.
+        # Another writer has moved it meanwhile.
         if log.mark() == condition.mark:
-            found.actions.append(f"move the mark to position {condition.tail.position}: whole batches lie behind it")
+            found.actions.append(f"move the mark to position {condition.tail.position}: complete batches follow it")
     if condition.lost and not condition.tail.size:
         found.actions.append(f"go on at position {condition.tail.position}, in another segment")

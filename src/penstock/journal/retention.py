@@ -1,9 +1,8 @@
-"""What may go: readers say how far they are, and segments that nobody needs any more are deleted.
+"""Retention: readers commit positions, and segments that no reader needs are deleted.
 
-Each reader has a cursor in the log's folder, ``_committed/READER``: the position up to which it has no further use
-for the rows, the query that the name belongs to, and the log that it counts in. The least of these positions rules:
-rows at or above it stay, and count against the writer's budget. Below it a margin stays too, for readers that go
-back a little, and for people.
+Each reader has a cursor in the log's folder, ``_committed/READER``: the position below which it needs no rows, the
+query that the name belongs to, and the log. The lowest of these positions counts: rows from there on are kept, and
+count towards the writer's budget. A margin below it is kept too, for readers that go back a little, and for operators.
 
 A query that reads a log in several places, as in a self-join, has a cursor for each of them, ``READER@PART``.
 """
@@ -43,24 +42,24 @@ __all__ = [
 DEFAULT_READER = "default"
 
 DEFAULT_RETAIN_BYTES = 64 * 1024 * 1024
-"""What stays below the committed position, so that an operator can take back a reader's last steps.
+"""Bytes to keep below the committed position, so that an operator can undo a reader's last steps.
 
-Spark itself never reads below what it has committed; who rewinds a query by deleting the newest files of its
-checkpoint goes back by a batch a file. 64 MiB are some four batches of 100,000 rows of 128 bytes.
+Spark itself never reads below its committed position. An operator who deletes the newest files of a query's checkpoint
+goes back by one batch per file. 64 MiB are about four batches of 100,000 rows of 128 bytes.
 """
 
 _PART = "@"
 _MAX_CURSOR_BYTES = 4096
-"""Of a cursor's file: many times what its three fields take."""
+"""The size of a cursor's file: many times its three fields."""
 
 
 class Committed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a cursor holds.
+    """The content of a cursor.
 
     Attributes:
-        position: Rows below it are not needed any more.
-        query: The query that owns the name; None if no query does.
-        log: The UUID of the log that the position counts in.
+        position: Rows below it are no longer needed.
+        query: The query that owns the name; None if there is none.
+        log: The UUID of the log that the position belongs to.
 
     """
 
@@ -73,7 +72,7 @@ def reader_of(cursor: str) -> str:
     """Return the reader that a cursor belongs to.
 
     Raises:
-        LocalError: Neither a reader nor a part of one can have this name.
+        LocalError: The name is not valid for a reader or a part of one.
 
     """
     reader, at, part = cursor.partition(_PART)
@@ -83,21 +82,21 @@ def reader_of(cursor: str) -> str:
 
 
 def commit(folder: Path, cursor: str, position: int, *, query: str | None = None, rewind: bool = False) -> int:
-    """Record that a reader has no further use for rows below `position`; return what is recorded now.
+    """Record that a reader no longer needs rows below `position`; return the recorded position.
 
-    It is durable when this returns.
+    It is durable on return.
 
     Args:
-        folder: The log's.
+        folder: The log's folder.
         cursor: The reader's name, or ``READER@PART``.
-        position: A position lower than the one recorded changes nothing, unless `rewind` is set.
-        query: The query that reads; the name is its own from now on.
-        rewind: Whether the reader stands at `position` again, even if it has committed more.
+        position: A position lower than the recorded one has no effect, unless `rewind` is set.
+        query: The query that reads; the name belongs to it from now on.
+        rewind: Set the position even if a higher one was committed.
 
     Raises:
         JournalMismatch: The name belongs to another query, or the cursor to another log.
         JournalMissing: There is no such log.
-        JournalError: The disk refused.
+        JournalError: The disk failed.
 
     """
     if position < 0:
@@ -115,7 +114,7 @@ def commit(folder: Path, cursor: str, position: int, *, query: str | None = None
 
 
 def _check_owner(folder: Path, cursor: str, query: str | None) -> tuple[str, Committed | None]:
-    """Return the UUID of a log, and what a cursor of it holds, which is None or the query's own."""
+    """Return the UUID of a log, and the content of a cursor, which is None or belongs to the query."""
     reader = reader_of(cursor)
     identity = load(folder)
     if identity is None:
@@ -136,7 +135,7 @@ def _check_owner(folder: Path, cursor: str, query: str | None) -> tuple[str, Com
 
 
 def cursors(folder: Path) -> dict[str, Committed]:
-    """Return what each cursor of a log holds, by the cursor's name.
+    """Return the content of each cursor of a log, by the cursor's name.
 
     Raises:
         JournalCorrupt: A cursor is damaged.
@@ -148,7 +147,7 @@ def cursors(folder: Path) -> dict[str, Committed]:
 
 
 def commits(folder: Path) -> dict[str, int]:
-    """Return the position up to which each reader has committed: the least of its cursors.
+    """Return the position that each reader has committed: the lowest of its cursors.
 
     Raises:
         JournalError: As for :func:`cursors`.
@@ -162,12 +161,12 @@ def commits(folder: Path) -> dict[str, int]:
 
 
 def last_commit(folder: Path, log: str, but: Collection[str] = ()) -> int:
-    """Return the greatest position that a reader has committed.
+    """Return the highest position that a reader has committed.
 
     Args:
-        folder: The log's.
-        log: Its UUID. What was committed in another one does not count.
-        but: Cursors that are left alone.
+        folder: The log's folder.
+        log: Its UUID. Commits in another log do not count.
+        but: Cursors to ignore.
 
     Raises:
         JournalError: As for :func:`cursors`.
@@ -178,7 +177,7 @@ def last_commit(folder: Path, log: str, but: Collection[str] = ()) -> int:
 
 
 def readers(folder: Path) -> list[str]:
-    """Return the names of a log's readers, in order; one whose cursor is damaged is a reader, too.
+    """Return the names of a log's readers, in order, including those with a damaged cursor.
 
     Raises:
         JournalError: They cannot be listed.
@@ -188,13 +187,13 @@ def readers(folder: Path) -> list[str]:
 
 
 def forget(folder: Path, reader: str) -> dict[str, Committed | None]:
-    """Drop a reader that will not come back, so that it holds nothing up any more, and its name is free.
+    """Remove a reader that will not return, so that it holds nothing back, and its name is free.
 
     Returns:
-        What each of its cursors held, by the cursor's name; None: that one was damaged.
+        The content of each of its cursors, by the cursor's name; None for a damaged one.
 
     Raises:
-        JournalError: The disk refused.
+        JournalError: The disk failed.
 
     """
     check_name(reader, "reader")
@@ -217,7 +216,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def drop(folder: Path, cursor: str) -> None:
-    """Drop one cursor of a reader."""
+    """Remove one cursor of a reader."""
     path = folder / COMMITTED / cursor
     with disk_errors(path, "be removed"):
         path.unlink(missing_ok=True)
@@ -232,39 +231,39 @@ def trim(
     retain_rows: int = 0,
     retain_bytes: int = DEFAULT_RETAIN_BYTES,
 ) -> int:
-    """Commit a reader's position, and delete the segments that are free by now.
+    """Commit a reader's position, and delete the segments that are no longer needed.
 
-    A segment goes when all its rows are below what every reader has committed, less `retain_rows`, and when at
-    least `retain_bytes` of later segments are below that position too. The last segment never goes, because it
-    tells where the log ends. Gaps outlive their segments: they are kept in a file of their own.
+    A segment is deleted when all its rows are below the position that every reader has committed, less `retain_rows`,
+    and at least `retain_bytes` of later segments are below that position too. The last segment is never deleted,
+    because it defines the end of the log. Gaps are stored in a separate file and outlive their segments.
 
     Args:
-        folder: The log's.
-        position: Below it `reader` needs nothing any more.
-        reader: Who commits, or one of its cursors. Several readers need several names.
-        query: The query that reads; the name is its own from now on.
-        retain_rows: Rows to keep below the least committed position.
-        retain_bytes: Bytes to keep below it, counted in whole segments.
+        folder: The log's folder.
+        position: `reader` needs no rows below it.
+        reader: The reader that commits, or one of its cursors. Several readers need different names.
+        query: The query that reads; the name belongs to it from now on.
+        retain_rows: Rows to keep below the lowest committed position.
+        retain_bytes: Bytes to keep below it, in whole segments.
 
     Returns:
-        The position of the first row that is left.
+        The position of the first remaining row.
 
     Raises:
         JournalMismatch: The name belongs to another query, or the cursor to another log. Nothing is deleted.
-        JournalError: The disk refused.
+        JournalError: The disk failed.
 
     """
     _check_owner(folder, reader, query)
     positions = {name: cursor.position for name, cursor in cursors(folder).items()}
     positions[reader] = max(position, positions.get(reader, 0))
-    # Deleted before it is recorded: on a full disk this makes the room for the record.
+    # Segments are deleted before the commit is recorded: on a full disk this makes space for the record.
     first = delete_free(folder, min(positions.values()), retain_rows, retain_bytes)
     commit(folder, reader, position, query=query)
     return first
 
 
 def logs(folder: Path) -> set[str]:
-    """Return the UUIDs of the logs that a log's readers have committed positions of, as far as cursors are sound."""
+    """Return the UUIDs of the logs in which a log's readers have committed positions, from valid cursors."""
     found = set()
     for name in _names(folder):
         with suppress(JournalCorrupt):
@@ -274,7 +273,7 @@ def logs(folder: Path) -> set[str]:
 
 
 def damaged(folder: Path, log: str) -> list[str]:
-    """Return the names of the cursors of a log that are damaged, or those of another one, by its UUID."""
+    """Return the names of the cursors that are damaged, or that belong to another log than the one with this UUID."""
     return [name for name in _names(folder) if not _is_of(folder / COMMITTED / name, log)]
 
 

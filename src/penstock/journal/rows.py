@@ -1,7 +1,7 @@
-"""The rows of a batch, as Arrow reads them, after a look at whether reading them is safe.
+"""The rows of a batch, decoded by Arrow after a check that decoding is safe.
 
-Checksums tell accidents. They do not tell that somebody hostile made the file: a batch with sound checksums may have
-offsets that lead out of its body, or say that it is compressed and large. So what Arrow would trust is checked first.
+Checksums detect accidents. They do not detect a hostile file: a batch with valid checksums may have offsets outside its
+body, or be compressed and large. Everything that Arrow would trust is therefore checked first.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _SIGNED = struct.Struct("<i").unpack_from
 _MESSAGE_VTABLE = struct.Struct("<5H").unpack_from
 _BATCH_VTABLE = struct.Struct("<6H").unpack_from
 _BATCH_VTABLE_BYTES = 12
-"""Of a `RecordBatch` that has a field for its compression."""
+"""The size of a `RecordBatch` table that has a field for its compression."""
 _TIME = SCHEMA.get_field_index("time")
 _STREAM = SCHEMA.get_field_index("stream")
 _CHUNK_BYTES = 65_536
-"""What is decoded at once: memory for more would be asked of the system each time."""
+"""The bytes to decode at once: more memory would be requested from the system each time."""
 _FEW_ROWS = 1_024
-"""For so many it is quicker to let Arrow look at all columns at once."""
+"""Up to this many rows, it is faster to let Arrow check all columns at once."""
 
 
 def decode(message: pa.Buffer) -> pa.RecordBatch:
-    """Return the rows of a batch that `check` has passed; they lie in `message`, nothing is copied.
+    """Return the rows of a batch that `check` has accepted, as views of `message`.
 
     Raises:
         Malformed: Arrow cannot read it.
@@ -47,19 +47,19 @@ def decode(message: pa.Buffer) -> pa.RecordBatch:
 
 
 def check(message: pa.Buffer, header_bytes: int, rows: int, time: int, checksum: bytes | bytearray) -> pa.RecordBatch:
-    """Return the rows of a batch, once its body is what was written, and every row of it can be looked at.
+    """Return the rows of a batch after checking its body, and that every row can be read safely.
 
     It takes one pass over the body, and one over the offsets.
 
     Args:
         message: The batch: header and body.
-        header_bytes: Where the body begins.
-        rows: How many rows it must have.
+        header_bytes: The start of the body.
+        rows: The expected number of rows.
         time: When each of them was appended: microseconds since 1970.
         checksum: XXH3 of the body, of 128 bits.
 
     Raises:
-        Malformed: It is not.
+        Malformed: The batch is not valid.
 
     """
     view = memoryview(message)
@@ -79,9 +79,9 @@ def check(message: pa.Buffer, header_bytes: int, rows: int, time: int, checksum:
 
 
 def _compressed(header: memoryview) -> bool:
-    """Return whether a batch has compressed buffers: they may become larger than any memory.
+    """Return True if a batch has compressed buffers, which may become larger than any memory.
 
-    The header's root table is a `Message`, which has the `RecordBatch` in slot 2, and that its compression in slot 3.
+    The header's root table is a `Message`, with the `RecordBatch` in slot 2, and in that the compression in slot 3.
     """
     try:
         (table,) = _UNSIGNED(header, 0)
@@ -96,7 +96,7 @@ def _compressed(header: memoryview) -> bool:
 
 
 def _vtable(header: memoryview, table: int) -> int:
-    """Return where the vtable of a flatbuffer's table lies."""
+    """Return the offset of the vtable of a flatbuffer's table."""
     vtable = table - int(_SIGNED(header, table)[0])
     if vtable < 0:
         raise ValueError("a table has no fields")
@@ -121,11 +121,11 @@ def _validate_time(column: pa.TimestampArray, rows: int, time: int) -> None:
         ends = pc.min_max(column.view(pa.int64()))
         same = ends["min"].as_py() == ends["max"].as_py() == time
     if not same or column.null_count:
-        raise ValueError("its rows tell another time")
+        raise ValueError("its rows have another time")
 
 
 def _validate_text(column: pa.StringArray) -> None:
-    """Validate a column of text. The rule is that it is ASCII, and then it need not be decoded row by row."""
+    """Validate a column of text. It is usually ASCII, and then need not be decoded row by row."""
     column.view(pa.binary()).validate(full=True)
     data = column.buffers()[2]
     if data is not None and not _ascii(data):

@@ -1,6 +1,6 @@
-"""What resumes a collector's session, in a file that nobody else may read: none of it ever enters a segment.
+"""The secrets that resume a collector's session, in a file that other users cannot read; they are never in a segment.
 
-It is written before a stream is opened, so that its next process knows of a stream of which the log says nothing yet.
+The file is written before a stream is opened, so that the next process knows of a stream that the log has no record of.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from .layout import SECRET
 __all__ = ["MAX_SECRET_BYTES", "Secret", "drop", "load", "new_session", "save", "tidy"]
 
 MAX_SECRET_BYTES = 1 << 20
-"""Of the file: a token takes 64 KiB at most, and so does a state; requests take 512 KiB. All are in base64."""
+"""The size of the file: a token and a state have at most 64 KiB each, requests 512 KiB, all of them in base64."""
 
 
 class Secret(msgspec.Struct, frozen=True, kw_only=True):
-    """What a collector's next process needs and nobody else may know.
+    """Secrets that only a collector's next process may know.
 
     Attributes:
         owner: The log's UUID; while there is no log, the digest of the request.
-        session: The number of the session. States name it instead of the token.
-        token: Resumes the session; empty where it cannot be resumed.
+        session: The number of the session. States contain it instead of the token.
+        token: Resumes the session; empty if it cannot be resumed.
         private: The private part of the checkpoint: requests that the publisher has not confirmed, with their
             credentials.
-        state: The collector's, until the log has one of this session.
-        gap: Why items are missing before the first row of this session, where the log does not say so yet.
+        state: The collector's state, until the log has one of this session.
+        gap: Why items are missing before the first row of this session, if the log has no record of it yet.
 
     """
 
@@ -43,12 +43,12 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def new_session() -> int:
-    """Return a number that no other session has, in this log or another: a secret that was copied fits none."""
+    """Return a number that no other session has, in any log: a copied secret matches none."""
     return randbits(53) | 1 << 52
 
 
 def load(folder: Path) -> Secret | None:
-    """Return the secret that a log's folder holds; None if there is none, or it is damaged.
+    """Return the secret in a log's folder; None if there is none, or it is damaged.
 
     Raises:
         JournalError: The file cannot be read.
@@ -67,10 +67,10 @@ def load(folder: Path) -> Secret | None:
 
 
 def save(folder: Path, secret: Secret) -> None:
-    """Keep a secret, and forget the one before it; it is durable when this returns.
+    """Replace the secret; it is durable on return.
 
     Raises:
-        DiskFull: There is no room. The one before it is still there.
+        DiskFull: There is no space. The previous one still exists.
         JournalError: The disk failed.
 
     """
@@ -80,14 +80,14 @@ def save(folder: Path, secret: Secret) -> None:
 
 
 def tidy(folder: Path) -> None:
-    """Remove what a process that was killed has left of the file. The caller holds the log's lock."""
+    """Remove temporary files of a killed process. The caller holds the log's lock."""
     with disk_errors(folder / SECRET, "be tidied up"):
         for path in folder.glob(f".{SECRET}.*"):
             path.unlink(missing_ok=True)
 
 
 def drop(folder: Path) -> None:
-    """Forget the secret, if there is one."""
+    """Delete the secret, if there is one."""
     path = folder / SECRET
     with disk_errors(path, "be removed"), suppress(FileNotFoundError):
         path.unlink()

@@ -12,19 +12,19 @@ from .disk import open_private, sync_folder, write_at
 __all__ = ["TEMPORARY", "SegmentFile"]
 
 TEMPORARY = ".tmp"
-"""How the file of a segment ends before its first batch is durable."""
+"""The suffix of a segment's file before its first batch is durable."""
 
 
 class SegmentFile:
-    """A file that grows by whole batches: what fails half way is cut off again.
+    """A file that grows by complete batches: a partial write is cut off again.
 
-    Its methods raise `OSError`; the writer turns that into our errors.
+    Its methods raise `OSError`, which the writer converts.
 
     Args:
         path: The file.
-        fd: It, open for writing.
-        size: Its bytes, which are durable.
-        fsync: Whether appended bytes are made durable before `append` returns.
+        fd: Its descriptor, open for writing.
+        size: Its durable bytes.
+        fsync: Whether appended bytes are durable when `append` returns.
 
     """
 
@@ -37,7 +37,7 @@ class SegmentFile:
 
     @classmethod
     def create(cls, path: Path, chunks: Sequence[bytes | memoryview], *, fsync: bool) -> SegmentFile:
-        """Make a segment with its first bytes. It gets its name when they are durable: none is ever without."""
+        """Create a segment with its first bytes. It gets its name when they are durable, so no segment is empty."""
         temporary = path.with_name(path.name + TEMPORARY)
         temporary.unlink(missing_ok=True)
         fd = open_private(temporary, os.O_WRONLY | os.O_EXCL)
@@ -58,12 +58,12 @@ class SegmentFile:
 
     @classmethod
     def reopen(cls, path: Path, size: int, *, fsync: bool) -> SegmentFile:
-        """Open a segment that is there, cut to its first `size` bytes."""
+        """Open an existing segment, cut to its first `size` bytes."""
         fd = os.open(path, os.O_WRONLY)
         segment = cls(path, fd, size, fsync)
         try:
             os.ftruncate(fd, size)
-            # Its last batch may have been written and never synced: the writer before us was killed in between.
+            # Its last batch may be written but not synced, if the previous writer was killed in between.
             segment._sync()
         except BaseException:
             os.close(fd)
@@ -71,7 +71,7 @@ class SegmentFile:
         return segment
 
     def append(self, chunks: Sequence[bytes | memoryview]) -> None:
-        """Write `chunks` behind what is there, and make them durable; or raise, and leave nothing of them."""
+        """Append `chunks` durably; or raise, and leave nothing of them."""
         if self._torn:
             os.ftruncate(self._fd, self.size)
             self._torn = False
@@ -84,7 +84,7 @@ class SegmentFile:
         self.size = end
 
     def cut(self, size: int) -> None:
-        """Take back what lies behind the first `size` bytes; if even that fails, `append` will do it."""
+        """Cut off everything after the first `size` bytes; if even that fails, the next `append` does it."""
         self.size = size
         self._torn = True
         with suppress(OSError):

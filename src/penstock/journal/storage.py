@@ -1,4 +1,4 @@
-"""Where readers get a log's bytes: a folder of this machine, memory-mapped, or whatever `pyarrow.fs` reaches."""
+"""The storage of a log for readers: a local folder, memory-mapped, or any file system of `pyarrow.fs`."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ __all__ = ["LogFolder", "list_sources", "resolve"]
 
 _MAPPED = pyarrow.fs.LocalFileSystem(use_mmap=True)
 _MARK_TRIES = 3
-"""A slot is written in one piece: reading two slots while each of them is written is rare twice."""
+"""A slot is written in one piece: reading both slots during writes is unlikely to happen twice."""
 
 
 def resolve(path: str | os.PathLike[str]) -> tuple[pyarrow.fs.FileSystem, str]:
     """Return a file system, and the journal's path in it.
 
     Args:
-        path: A folder, or a URI that `pyarrow.fs.FileSystem.from_uri` knows: file, s3, gs, abfs, hdfs.
+        path: A folder, or a URI that `pyarrow.fs.FileSystem.from_uri` supports: file, s3, gs, abfs, hdfs.
 
     Raises:
-        JournalError: Nothing can be reached under this URI.
+        JournalError: The URI cannot be reached.
 
     """
     text = os.fspath(path)
@@ -61,7 +61,7 @@ def list_sources(filesystem: pyarrow.fs.FileSystem, path: str) -> list[str]:
     """Return the names of the logs in a journal, in order.
 
     Raises:
-        JournalMissing: There is no such folder, or it cannot be seen from here.
+        JournalMissing: There is no such folder, or it cannot be seen from this machine.
         JournalError: It cannot be listed.
 
     """
@@ -69,8 +69,8 @@ def list_sources(filesystem: pyarrow.fs.FileSystem, path: str) -> list[str]:
         infos = filesystem.get_file_info(pyarrow.fs.FileSelector(path, allow_not_found=True))
         if not infos and filesystem.get_file_info(path).type == pyarrow.fs.FileType.NotFound:
             raise JournalMissing(
-                f"{path}: there is no such journal, or it cannot be seen from here; check the path and the mount, or "
-                "run `penstock collect` first"
+                f"{path}: there is no such journal, or it cannot be seen from this machine; check the path "
+                "and the mount, or run `penstock collect` first"
             )
     names = (source_of(info.base_name) for info in infos if info.type == pyarrow.fs.FileType.Directory)
     return sorted(name for name in names if name is not None)
@@ -80,7 +80,7 @@ class LogFolder:
     """The folder of one log, for reading.
 
     Args:
-        filesystem: Where it is.
+        filesystem: Its file system.
         path: Its path there.
 
     """
@@ -101,7 +101,7 @@ class LogFolder:
         return cls(_MAPPED, str(folder))
 
     def name(self, first: int) -> str:
-        """Return the path of the segment that begins with this position."""
+        """Return the path of the segment that starts with this position."""
         return f"{self.path}/{segment_name(first)}"
 
     def segments(self) -> list[tuple[int, int]]:
@@ -112,7 +112,7 @@ class LogFolder:
         return sorted((first, size) for first, size in positions if first is not None and size is not None)
 
     def content(self, first: int) -> pa.Buffer | None:
-        """Return what a segment holds now, or None if it is gone. Locally no byte is read before it is used."""
+        """Return the current content of a segment, or None if it is gone. Locally, bytes are read only when used."""
         name = self.name(first)
         with _errors(name):
             try:
@@ -122,30 +122,30 @@ class LogFolder:
                 return None
 
     def identity(self) -> Identity | None:
-        """Return what the log is, or None if there is no such file.
+        """Return the log's identity, or None if there is no such file.
 
         Raises:
-            JournalCorrupt: The file is not what was written, or belongs to another version of the format.
+            JournalCorrupt: The file differs from what was written, or has another version of the format.
 
         """
         data = self._small(IDENTITY, MAX_IDENTITY_BYTES)
         return None if data is None else decode(data, f"{self.path}/{IDENTITY}")
 
     def is_awaited(self) -> bool:
-        """Return whether a collector has opened a stream of which nothing has come yet: it has a secret, and no log.
+        """Return True if a collector has opened a stream that has brought nothing yet: it has a secret, and no log.
 
-        A lock alone does not tell that: it may be what a disk has left of a log.
+        A lock is not sufficient: it may be the remains of a log.
         """
         with _errors(self.path):
             infos = self.filesystem.get_file_info(pyarrow.fs.FileSelector(self.path, allow_not_found=True))
         return {info.base_name for info in infos} == {LOCK, SECRET}
 
     def require(self) -> Identity:
-        """Return what the log is.
+        """Return the log's identity.
 
         Raises:
-            JournalMissing: There is no such log, or it cannot be seen from here.
-            JournalCorrupt: It has segments, but nothing tells what it is.
+            JournalMissing: There is no such log, or it cannot be seen from this machine.
+            JournalCorrupt: It has segments, but no identity.
 
         """
         identity = self.identity()
@@ -154,12 +154,12 @@ class LogFolder:
         if self.segments():
             raise without_identity(self.path)
         raise JournalMissing(
-            f"{self.path}: there is no such log, or it cannot be seen from here; check the path and the mount, or run "
-            "`penstock collect` first"
+            f"{self.path}: there is no such log, or it cannot be seen from this machine; check the path and the "
+            "mount, or run `penstock collect` first"
         )
 
     def kept_gaps(self) -> list[Gap]:
-        """Return the gaps of segments that were trimmed, and of losses that were accepted, in order.
+        """Return the gaps of trimmed segments, and of accepted losses, in order.
 
         Raises:
             JournalCorrupt: The file is damaged.
@@ -172,17 +172,17 @@ class LogFolder:
         """Return the position below which rows were trimmed; 0 if none were.
 
         Args:
-            uuid: The log's.
+            uuid: The log's UUID.
 
         Raises:
-            JournalCorrupt: The file that tells is damaged, or another log's.
+            JournalCorrupt: The file is damaged, or belongs to another log.
 
         """
         data = self._small(TRIMMED, MAX_TRIMMED_BYTES)
         return 0 if data is None else decode_trimmed(data, uuid, f"{self.path}/{TRIMMED}")
 
     def _small(self, file_name: str, limit: int) -> bytes | None:
-        """Return a file beside the segments, cut a byte behind `limit`; None if there is no such file."""
+        """Return a file other than a segment, cut one byte after `limit`; None if there is no such file."""
         name = f"{self.path}/{file_name}"
         with _errors(name):
             try:
@@ -195,7 +195,7 @@ class LogFolder:
         """Return the durable mark, or None if there is none, as when only the segments were copied.
 
         Raises:
-            JournalCorrupt: There is a file, and no mark in it.
+            JournalCorrupt: The file exists, but contains no valid mark.
 
         """
         for _ in range(_MARK_TRIES):
@@ -204,7 +204,7 @@ class LogFolder:
             if data is None or found is not None:
                 return found[1] if found else None
         raise JournalCorrupt(
-            f"{self.path}/{DURABLE}: neither of its two slots holds a mark, so that nobody knows where the log ends; "
+            f"{self.path}/{DURABLE}: neither of its two slots has a valid mark, so the end of the log is unknown; "
             "restore this file from a copy, or see what `penstock journal repair` can do"
         )
 

@@ -1,4 +1,4 @@
-"""Looking through the segments of a log together: the one that follows, or the mark, tells how each must end."""
+"""Reads the segments of a log together: the next one, or the mark, determines how each must end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["link", "missing_beginning", "promised", "seal", "survey"]
 
 
 def promised(mark: Mark) -> Promise:
-    """Return what the mark tells of the segment that it names."""
+    """Return the promise of the mark about the segment that it names."""
     return Promise(mark.end, mark.head, mark.offset)
 
 
@@ -29,15 +29,15 @@ def seal(
     head: str | None = None,
     known: str | None = None,
 ) -> None:
-    """Look through a segment to its end.
+    """Read a segment to its end.
 
     Args:
         log: Its log.
-        index: Of the segment, as far as it was looked through.
-        content: What it holds.
-        uuid: The log's.
-        following: The position that the next segment begins with.
-        head: The digest of the segment's last batch, if it is known.
+        index: The segment's index so far.
+        content: Its content.
+        uuid: The log's UUID.
+        following: The position of the next segment's first row.
+        head: The digest of the segment's last batch, if known.
         known: The digest of a batch that the log has, in this segment or another.
 
     """
@@ -50,20 +50,20 @@ def seal(
 
 
 def link(index: Index, content: pa.Buffer, behind: Index) -> None:
-    """Make sure that a segment ends with the batch that the next one was written after."""
+    """Check that a segment ends with the batch that the next one was written after."""
     if behind.prev is not None and index.head not in (behind.prev, None):
         why = "the next segment was written after another batch"
         index.rebuild(content, Promise(behind.first, behind.prev, content.size), why)
 
 
 def missing_beginning(log: LogFolder, uuid: str, first: int, trimmed: int) -> list[Index]:
-    """Return the index of the segments that are missing before the first one that is there; none if none are.
+    """Return the index of the segments missing before the first existing one; none if none are.
 
     Args:
         log: The log.
         uuid: Its UUID.
-        first: The position that the first segment begins with.
-        trimmed: Below it rows were trimmed.
+        first: The position of the first segment.
+        trimmed: Rows below it were trimmed.
 
     """
     if first <= trimmed:
@@ -76,14 +76,14 @@ def missing_beginning(log: LogFolder, uuid: str, first: int, trimmed: int) -> li
 def survey(
     log: LogFolder, uuid: str, segments: list[int], mark: Mark | None, tail: Callable[[Index, pa.Buffer], None]
 ) -> list[Index]:
-    """Return the indexes of a log's segments, each looked through.
+    """Return the indexes of a log's segments, each read to its end.
 
     Args:
         log: The log.
-        uuid: The log's.
-        segments: The positions that they begin with, in order. One that is gone meanwhile was trimmed.
+        uuid: The log's UUID.
+        segments: Their positions, in order. A segment that disappears meanwhile was trimmed.
         mark: The durable mark, if there is one.
-        tail: Looks through what lies behind the mark in the last segment, if that has begun by then.
+        tail: Reads the data after the mark in the last segment, if that has started.
 
     """
     indexes = []
@@ -93,7 +93,7 @@ def survey(
     for first, following in zip_longest(segments, segments[1:]):
         content = log.content(first)
         if content is None:
-            # Trimmed meanwhile, and with it what comes before.
+            # It was trimmed meanwhile, with everything before it.
             before = None
             continue
         index = Index(log.name(first), first, uuid)
@@ -119,7 +119,7 @@ def _look_through(
     if following is not None:
         found = index.damage
         seal(log, index, content, uuid, following, known=mark.head if mark else None)
-        # The mark may be older than the segment's end, and tell of a batch that is another now.
+        # The mark may be older than the segment's end, and name a batch that has been replaced.
         index.damage = index.damage or found
     elif mark is not None and mark.segment > index.first:
         head = None if mark.offset else mark.head

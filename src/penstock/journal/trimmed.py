@@ -1,4 +1,4 @@
-"""The file that tells how far a log was trimmed: what is missing below that, nobody has taken away."""
+"""The file that records how far a log was trimmed: rows missing below that position are not damage."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..errors import JournalCorrupt
 __all__ = ["MAX_TRIMMED_BYTES", "decode", "encode"]
 
 MAX_TRIMMED_BYTES = 64
-"""Of the file: a position takes 19 digits at most, its checksum 16."""
+"""The size of the file: a position has at most 19 digits, its checksum 16."""
 _LINE = re.compile(rb"(\d{1,19}) ([0-9a-f]{16})\n")
 
 
 def encode(position: int, uuid: str) -> bytes:
-    """Return the file of a log: the position below which its rows were trimmed, and a checksum of both."""
+    """Return the content of the file: the position below which the log's rows were trimmed, and a checksum."""
     return b"%d %s\n" % (position, _checksum(b"%d" % position, uuid))
 
 
@@ -24,13 +24,13 @@ def decode(data: bytes, uuid: str, name: str) -> int:
     """Return the position in the file `name` of the log with this UUID.
 
     Raises:
-        JournalCorrupt: It is not what was written, or another log's.
+        JournalCorrupt: It differs from what was written, or belongs to another log.
 
     """
     match = _LINE.fullmatch(data)
     if match is None or _checksum(match[1], uuid) != match[2]:
         raise JournalCorrupt(
-            f"{name}: does not tell how far this log was trimmed; restore it from a copy, or see what "
+            f"{name}: does not say how far this log was trimmed; restore it from a copy, or see what "
             "`penstock journal repair` can do"
         )
     return int(match[1])

@@ -1,4 +1,4 @@
-"""Deleting segments whose rows nobody needs any more, once the gaps in them are kept elsewhere."""
+"""Deletes segments whose rows are no longer needed, after their gaps have been stored elsewhere."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ __all__ = ["delete_free"]
 
 
 def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: int) -> int:
-    """Delete the segments that are free, and return the position of the first row that is left.
+    """Delete the segments that are no longer needed, and return the position of the first remaining row.
 
     Args:
-        folder: The log's.
-        committed: Below it no reader needs anything.
+        folder: The log's folder.
+        committed: No reader needs rows below it.
         retain_rows: Rows to keep below that.
-        retain_bytes: Bytes to keep below it, counted in whole segments.
+        retain_bytes: Bytes to keep below it, in whole segments.
 
     Raises:
-        DiskFull: There is no room for the gaps of the segments; none was deleted.
-        JournalError: The disk refused.
+        DiskFull: There is no space for the gaps of the segments; none was deleted.
+        JournalError: The disk failed.
 
     """
     log = LogFolder.local(folder)
@@ -47,27 +47,27 @@ def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: in
         if oldest.end > committed - retain_rows or bytes_between(extents, oldest.end, committed) < retain_bytes:
             break
         free.append(oldest)
-    # Durable before the first segment goes. A crash in between leaves gaps that are known twice, and count once.
+    # This is durable before the first segment is deleted. After a crash in between, a gap exists twice and counts once.
     gaps.add(folder, [gap for extent in free for gap in _recorded(log, uuid, extent)])
-    # Before, too. On a full disk it has to wait until there is room for it, and be it until the next time.
+    # This comes first too. On a full disk it waits until there is space, possibly until the next time.
     below = free[-1].end if free else min(segments[0][0], committed) if segments else 0
     noted = below <= _noted(log, uuid) or _note(log, folder, uuid, below)
     for extent in free:
         with disk_errors(folder, "be trimmed"):
             (folder / segment_name(extent.first)).unlink(missing_ok=True)
-            # Otherwise a power cut may bring this segment back, and not those after it.
+            # Otherwise a power cut could restore this segment, but not the ones after it.
             sync_folder(folder)
         noted = noted or _note(log, folder, uuid, below)
     return free[-1].end if free else segments[0][0] if segments else 0
 
 
 def _note(log: LogFolder, folder: Path, uuid: str, position: int) -> bool:
-    """Record that rows below a position were trimmed, and were not taken away by anybody else.
+    """Record that rows below a position were trimmed, so that their absence is not damage.
 
-    Who trims at the same time may have come further: that stays.
+    If another process has trimmed further meanwhile, its position stays.
 
     Returns:
-        Whether there was room for it.
+        Whether there was space for it.
 
     """
     try:
@@ -83,15 +83,15 @@ def _noted(log: LogFolder, uuid: str) -> int:
     try:
         return log.trimmed(uuid)
     except JournalCorrupt:
-        # Of all that the file could tell only the newest position matters, and that is known again now.
+        # Only the newest position in the file matters, and it is now known again.
         return 0
 
 
 def _recorded(log: LogFolder, uuid: str, extent: Extent) -> Iterator[gaps.Gap]:
-    """Yield the gaps that a segment records. Damage in it is one, too: nobody knows what it recorded."""
+    """Yield the gaps recorded in a segment. Damage in it is a gap too, because its records are unknown."""
     content = log.content(extent.first)
     if content is None:
-        # Somebody else trims, and has kept them.
+        # Another process trims, and has stored them.
         return
     index = Index(log.name(extent.first), extent.first, uuid)
     seal(log, index, content, uuid, extent.end)

@@ -1,4 +1,4 @@
-"""Looking through a whole log: every header, every body, and whether each batch follows the one before it."""
+"""Verifies a whole log: every header, every body, and whether each batch follows the previous one."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ __all__ = ["Report", "damaged_bodies", "verify"]
 
 @dataclass(slots=True)
 class Report:
-    """What was found in one log."""
+    """The result of verifying one log."""
 
     source: str
     uuid: str = ""
-    """The log's; empty if it cannot be told, or if nothing has been collected yet."""
+    """The log's UUID; empty if it is unknown, or if nothing has been collected yet."""
     first: int = 0
     """The position of the first row."""
     end: int = 0
-    """The position behind the last row."""
+    """The position after the last row."""
     head: str = ""
-    """The digest of the last batch: two copies that are sound and have the same one hold the same rows."""
+    """The digest of the last batch: two valid copies with the same digest have the same rows."""
     segments: int = 0
     batches: int = 0
-    """Those with a sound header."""
+    """Batches with a valid header."""
     rows: int = 0
-    """Those that are what was written."""
+    """Batches that are completely valid."""
     size: int = 0
     """Bytes of all segments."""
     torn_bytes: int = 0
-    """Bytes behind the durable mark: being written, or left by a crash. The next writer decides about them."""
+    """Bytes after the durable mark: being written, or left by a crash. The next writer decides about them."""
     gaps: list[Gap] = field(default_factory=list)
-    """Losses on the way here, and those that somebody has accepted."""
+    """Losses before the journal, and accepted ones."""
     compared: str = ""
-    """What the comparison with another copy found; empty if there was none."""
+    """The result of the comparison with another copy; empty if there was none."""
     problems: list[str] = field(default_factory=list)
-    """A line for every range of rows that is damaged or missing, and for whatever else is wrong."""
+    """A line for every range of rows that is damaged or missing, and for every other problem."""
     damage: list[tuple[int, int | None]] = field(default_factory=list)
-    """These ranges: first and end position. Where the end is None, nobody knows how many rows are missing."""
+    """These ranges: first and end position. If the end is None, the number of missing rows is unknown."""
 
     @property
     def sound(self) -> bool:
-        """Whether every row between `first` and `end` is what was written, or a gap tells that it is lost."""
+        """True if every row between `first` and `end` is valid, or recorded as lost by a gap."""
         return not self.problems
 
 
 def verify(log: LogFolder, source: str, against: LogFolder | None = None) -> Report:
-    """Read a whole log and report on it: what is damaged, or cannot be read at all, goes into the report.
+    """Read a whole log and report all damage, including unreadable files.
 
     Args:
         log: The log.
@@ -114,11 +114,11 @@ def _behind(index: Index, content: pa.Buffer) -> None:
 
 
 def _nothing_behind(index: Index, content: pa.Buffer) -> None:
-    """Readers look no further than the mark."""
+    """Readers do not read past the mark."""
 
 
 def _damage(log: LogFolder, index: Index, report: Report) -> Iterator[Damage]:
-    """Yield what is wrong in a segment, bodies included, and count what is sound."""
+    """Yield the problems of a segment, including bodies, and count valid batches."""
     content = None if index.missing else log.content(index.first)
     yield from index.damage
     if content is None:
@@ -127,12 +127,12 @@ def _damage(log: LogFolder, index: Index, report: Report) -> Iterator[Damage]:
         if not why:
             report.rows += end - first
         elif not any(damage.first == first != damage.end for damage in index.damage):
-            # Where only a record before the rows is damaged, what is wrong with the rows is something else.
+            # If only a record before the rows is damaged, the rows have a different problem.
             yield Damage(first, end, why)
 
 
 def damaged_bodies(log: LogFolder, uuid: str, mark: Mark | None) -> Iterator[tuple[str, Damage]]:
-    """Yield the batches with a sound header and a damaged body, each with its file, that nobody has accepted as lost.
+    """Yield the batches with a valid header and a damaged body, each with its file, whose loss was not accepted.
 
     Args:
         log: The log.

@@ -1,4 +1,4 @@
-"""Writing a log: what append returns for is on the disk."""
+"""Writing a log: rows are on disk when `append` returns."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ _log = logging.getLogger(__name__)
 
 MIB = 1024 * 1024
 DEFAULT_BUDGET_BYTES = 256 * MIB
-"""A minute of a stream of 4 MiB/s: as long as a reader may be away without slowing its publisher."""
+"""A minute of a stream of 4 MiB/s: a reader may be away for that long without slowing down its publisher."""
 DEFAULT_SEGMENT_BYTES = 64 * MIB
-"""What trimming frees at once; small enough to go in steps, large enough that files are few."""
+"""The unit of trimming: small enough to free space in steps, and large enough for few files."""
 MAX_STATE_BYTES = 64 * 1024
-"""Of the collector's state: a resume token, which RSocket limits to 65,535 bytes, is the most of it."""
+"""The size of the collector's state, mostly a resume token, which RSocket limits to 65,535 bytes."""
 MAX_REASON_CHARS = 1_000
 
 
 class JournalWriter:
-    """The one writer of a log. Not for several threads at once; `append` may run in any thread.
+    """The one writer of a log. Not thread-safe; `append` may run in any thread.
 
-    The writer never refuses rows for the budget's sake, because they have been received: whoever feeds it asks
-    `room` before it asks its publisher for more.
+    The writer never refuses rows because of the budget, since they have been received already. Check `room` before
+    requesting more from the publisher.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class JournalWriter:
     ) -> None:
         self._folder = folder
         self._budget = budget_bytes
-        # So that even a small budget is freed in steps.
+        # Even a small budget is freed in steps.
         self._segment_bytes = min(segment_bytes, max(budget_bytes // 4, 1))
         self._fsync = fsync
         self._clock = clock
@@ -100,30 +100,30 @@ class JournalWriter:
         clock: Callable[[], float] = time.time,
         lock: Lock | None = None,
     ) -> JournalWriter:
-        """Open a log for writing; it is made if need be. What a crash left half written is cut off.
+        """Open or create a log for writing. An incomplete batch left by a crash is cut off.
 
         Args:
-            path: The journal's folder, on a disk of this machine or one that is mounted.
-            source: The log's name in it: one a collector.
-            request: What the log collects. A new log records it; one that collects another request is refused.
-                None opens any log.
-            accept_loss: Open the log although it is damaged: a gap names the positions that are lost, and no
-                other rows ever get them. Damaged bytes stay where they are, or in files named `*.damaged`.
-            budget_bytes: Bytes of rows that readers have not committed, beyond which there is no `room`.
-            segment_bytes: When to begin another file; at most a quarter of the budget.
-            fsync: Whether `append` waits for the disk. Without it rows survive the death of the process,
-                but not a power cut.
-            clock: Says what time it is, in seconds since 1970.
-            lock: The log's, if the caller holds it already; the writer closes it.
+            path: The journal's folder, on a local or mounted disk.
+            source: The log's name in it: one per collector.
+            request: The request that the log collects. A new log records it; a log that collects another request is
+                refused. None opens any log.
+            accept_loss: Open the log even if it is damaged: a gap records the lost positions, which are not used again.
+                Damaged bytes stay in place, or in files named `*.damaged`.
+            budget_bytes: Bytes of rows that readers have not committed; beyond it, `room` is false.
+            segment_bytes: When to start another file; at most a quarter of the budget.
+            fsync: Whether `append` waits for the disk. Without it, rows survive the death of the process, but not a
+                power cut.
+            clock: Returns the current time in seconds since 1970.
+            lock: The log's lock, if the caller already holds it; the writer closes it.
 
         Returns:
-            The writer, which is also a context manager. Look at its `state` and `position`, then append.
+            The writer, which is also a context manager. Read its `state` and `position`, then append.
 
         Raises:
-            JournalLocked: Somebody else writes to this log.
+            JournalLocked: Another process writes to this log.
             JournalMismatch: The log collects another request.
-            JournalCorrupt: The log is damaged, as far as its headers tell.
-            DiskFull: There is no room for an empty log.
+            JournalCorrupt: The log is damaged, according to its headers.
+            DiskFull: There is no space for an empty log.
             JournalError: The folder cannot be written to.
 
         """
@@ -148,7 +148,7 @@ class JournalWriter:
         return writer
 
     def _identify(self, request: Request | None) -> None:
-        """Make sure that the log collects `request`; a new one is given its identity, before anything else."""
+        """Check that the log collects `request`; write the identity of a new log before anything else."""
         identity = load(self._folder)
         if identity is not None:
             if request is not None:
@@ -160,10 +160,10 @@ class JournalWriter:
         self._identity = identity
 
     def _recovered(self, accept_loss: bool) -> Tail:
-        """Return where the log ends. What is damaged is recorded as lost if that is accepted.
+        """Return the end of the log. Damage is recorded as lost if that is accepted.
 
         Raises:
-            JournalCorrupt: It is not.
+            JournalCorrupt: It is not accepted.
 
         """
         condition = examine(LogFolder.local(self._folder), self.uuid, last_commit(self._folder, self.uuid))
@@ -176,7 +176,7 @@ class JournalWriter:
         return condition.tail
 
     def _go_on(self, tail: Tail) -> None:
-        """Continue where recovery found the log's end, and make the disk agree with it."""
+        """Continue at the log's end as found by recovery, and update the disk accordingly."""
         self._position, self._state, self._first = tail.position, tail.state, tail.first
         self._head, self._last_time = tail.head, tail.last_time
         with disk_errors(self._folder, "be written to"):
@@ -204,57 +204,57 @@ class JournalWriter:
 
     @property
     def uuid(self) -> str:
-        """The log's: it is written once, when the log is created."""
+        """The log's UUID, which is written once, when the log is created."""
         return self._identity.uuid
 
     @property
     def position(self) -> int:
-        """Of the next row: what `append` returned last."""
+        """The position of the next row, as last returned by `append`."""
         return self._position
 
     @property
     def state(self) -> bytes | None:
-        """The state that was recorded last, in this process or before it; None if there was none."""
+        """The last recorded state, of this process or an earlier one; None if there was none."""
         return self._state
 
     @property
     def used_bytes(self) -> int:
         """Bytes of rows that the slowest reader has not committed, as of the last `refresh`; nearly exact.
 
-        While there is no reader at all, these are all the rows.
+        Without a reader, all rows count.
         """
         return bytes_between(self._extents(), self._committed, self._position)
 
     @property
     def free_bytes(self) -> int:
-        """Bytes that the budget has left; never less than 0."""
+        """Bytes left in the budget; never less than 0."""
         return max(0, self._budget - self.used_bytes)
 
     def room(self) -> bool:
-        """Return whether the budget has anything left. If not, ask for no more items, and `refresh` now and then."""
+        """Return True if the budget is not used up. Otherwise request no more items, and call `refresh` regularly."""
         return self.used_bytes < self._budget
 
     def refresh(self) -> None:
-        """Look how far the readers have committed: what they need no more is free again."""
+        """Read the positions that readers have committed: rows below them no longer count."""
         self._committed = min(commits(self._folder).values(), default=0)
         self._sealed = [extent for extent in self._sealed if extent.end > self._committed]
 
     def append(self, batch: pa.RecordBatch, stream: str, state: bytes | None = None) -> int:
-        """Append items as one batch. They are on the disk when this returns; only then tell the publisher.
+        """Append items as one batch. They are on disk when this returns; only then inform the publisher.
 
-        Every call costs a write to the disk, and readers a little for every batch: gather some thousand items
-        for each, where they come that fast.
+        Each call costs a write to disk, and readers a little per batch: collect several thousand items per call if they
+        arrive that fast.
 
         Args:
-            batch: Columns `data` and `metadata`, both binary; metadata is null where there is none.
-            stream: Whence the items came; it becomes a column.
-            state: Recorded with the items, to be found in `state` after a crash; None leaves it as it was.
+            batch: Columns `data` and `metadata`, both binary; metadata is null for items without it.
+            stream: The source of the items; it becomes a column.
+            state: Recorded with the items, and restored in `state` after a crash; None keeps the last one.
 
         Returns:
-            The position behind the last of the items.
+            The position after the last item.
 
         Raises:
-            DiskFull: There is no room. Nothing was appended; call again when there is.
+            DiskFull: There is no space. Nothing was appended; call again when there is.
             JournalError: The disk failed. Nothing was appended.
             LocalError: `batch` has other columns, or the state is too long.
 
@@ -268,14 +268,14 @@ class JournalWriter:
         """Record that items were lost between the last row and the next one.
 
         Args:
-            reason: Why, for people; a thousand characters at most are kept.
+            reason: The reason, for people; at most a thousand characters are kept.
             state: As for `append`.
 
         Returns:
             The position of the gap: that of the next row.
 
         Raises:
-            DiskFull: There is no room. Nothing was recorded; call again when there is.
+            DiskFull: There is no space. Nothing was recorded; call again when there is.
             JournalError: The disk failed. Nothing was recorded.
 
         """
@@ -285,7 +285,7 @@ class JournalWriter:
         return self._position
 
     def close(self) -> None:
-        """Close the log, for the next writer. Twice is fine."""
+        """Close the log for the next writer. May be called twice."""
         with disk_errors(self._folder, "be closed"):
             try:
                 if self._mark_file is not None:
@@ -327,7 +327,7 @@ class JournalWriter:
         batch = encode(rows, note)
         size = len(batch.header) + batch.body.size
         with disk_errors(self._folder, f"take a batch of {size} bytes"):
-            # A segment without rows goes on: the next one would bear the same name.
+            # A segment without rows is continued, because the next one would have the same name.
             full = self._size + size > self._segment_bytes and self._position > self._first
             if self._segment is None or full:
                 self._roll(batch, note.rows)
@@ -357,16 +357,16 @@ class JournalWriter:
         self._segment = segment
 
     def _publish(self, mark: Mark, take_back: Callable[[], None]) -> None:
-        """Let readers see what is durable by now; what they cannot be shown is taken back."""
+        """Show readers the durable end; take back a batch that they cannot be shown."""
         assert self._mark_file is not None
         try:
             self._mark_file.write(mark)
         except OSError:
-            # Less than a slot was written, and so the other one counts.
+            # Less than a slot was written, so the other one is valid.
             take_back()
             raise
         except BaseException:
-            # The slot may be written. Until it is not, what it tells of must stay.
+            # The slot may have been written. Until another one is, the data that it describes must stay.
             self._mark_file.write(self._mark)
             take_back()
             raise

@@ -1,7 +1,7 @@
-"""Reactive Streams within this process: publishers and subscribers, and ways between them, iterators and peers.
+"""Reactive Streams within one process: publishers and subscribers, and adapters to iterators and peers.
 
-All calls are made in the thread of the event loop. May import the top files and `aio`; `reactivex` alone imports the
-package of that name, which the extra `reactive` brings, inside functions.
+All calls are made in the event loop's thread. May import the top files and `aio`. Only `reactivex` imports the package
+of that name, from the extra `reactive`, inside functions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Service handlers that answer by publishers."""
+"""Service handlers that return publishers."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def publishing(*, window: int) -> Callable[[H], H]: ...
 def publishing(handler: H | None = None, /, *, window: int = 1) -> H | Callable[[H], H]:
     """Let a handler of a stream or channel return a :class:`~penstock.reactive.Publisher`.
 
-    It stands below the decorator of the service::
+    Write it below the decorator of the service::
 
         @service.stream("ticks")
         @publishing
         def ticks(request: Payload) -> Publisher[bytes]: ...
 
-    The publisher is subscribed when the request comes, and canceled when the requester cancels.
+    The publisher is subscribed when the request arrives, and canceled when the requester cancels.
 
     Args:
         handler: Returns the publisher, or is a coroutine function that does.
-        window: Items that are requested of it ahead of the requester's demand.
+        window: Items to request from it ahead of the requester's demand.
 
     """
     if handler is None:

@@ -1,4 +1,4 @@
-"""The four interfaces of Reactive Streams 1.0, by its names. Anything that has these methods is one of them."""
+"""The four interfaces of Reactive Streams 1.0. Any object with their methods implements them."""
 
 from __future__ import annotations
 
@@ -13,55 +13,55 @@ T_in = TypeVar("T_in", contravariant=True)
 T_out = TypeVar("T_out", covariant=True)
 
 UNBOUNDED: Final = (1 << 63) - 1
-"""Reactive Streams, rule 3.17: as much demand as this may be taken for endless."""
+"""Reactive Streams, rule 3.17: this demand may be treated as unbounded."""
 
 
 class Subscription(Protocol):
-    """What one subscriber has of one publisher."""
+    """The connection of one subscriber to one publisher."""
 
     @abstractmethod
     def request(self, count: int) -> None:
-        """Ask for `count` more items. Less than 1 fails the subscription; after its end nothing happens."""
+        """Request `count` more items. Less than 1 fails the subscription; after its end there is no effect."""
 
     @abstractmethod
     def cancel(self) -> None:
-        """Want no more items. Some that are under way may still come; after the end nothing happens."""
+        """Cancel. Items in flight may still arrive; after the end there is no effect."""
 
 
 class Subscriber(Protocol[T_in]):
-    """Takes items, as many as it requests."""
+    """Receives items, at most as many as it requests."""
 
     @abstractmethod
     def on_subscribe(self, subscription: Subscription) -> None:
-        """Get what to request items by. It comes first, and once."""
+        """Receive the subscription. This is the first call, and occurs once."""
 
     @abstractmethod
     def on_next(self, item: T_in, /) -> None:
-        """Take an item that was requested."""
+        """Receive a requested item."""
 
     @abstractmethod
     def on_error(self, error: Exception) -> None:
-        """Learn that the publisher failed. Nothing follows."""
+        """Receive an error of the publisher. Nothing follows."""
 
     @abstractmethod
     def on_complete(self) -> None:
-        """Learn that these were all items. Nothing follows."""
+        """Receive the completion. Nothing follows."""
 
 
 class Publisher(Protocol[T_out]):
-    """Gives items to whoever subscribes."""
+    """Sends items to its subscribers."""
 
     @abstractmethod
     def subscribe(self, subscriber: Subscriber[T_out]) -> None:
-        """Let `subscriber` have items: its `on_subscribe` is called before this returns."""
+        """Subscribe `subscriber`: its `on_subscribe` is called before this returns."""
 
 
 class Processor(Subscriber[T_in], Publisher[T_out], Protocol[T_in, T_out]):
-    """Takes items and gives others: both of the above."""
+    """Both a subscriber and a publisher."""
 
 
 def check_subscriber(subscriber: object) -> None:
-    """Refuse what cannot be subscribed.
+    """Raise an error unless `subscriber` can be subscribed.
 
     Raises:
         LocalError: It is None (Reactive Streams, rule 1.9), or has no `on_subscribe`.

@@ -1,4 +1,4 @@
-"""From iterables to publishers, and from publishers to async iterators."""
+"""Adapters from iterables to publishers, and from publishers to async iterators."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["WINDOW", "Window", "from_aiter", "to_aiter"]
 T = TypeVar("T")
 
 WINDOW: Final = 64
-"""Items that are requested ahead: enough to make turns of the loop cheap, few enough to hold."""
+"""Items to request in advance: enough to make turns of the loop cheap, few enough to hold in memory."""
 TURN_ITEMS: Final = 64
-"""Items of a plain iterable before the loop gets a turn."""
+"""Items of a plain iterable per turn of the loop."""
 
 
 def from_aiter(items: AsyncIterable[T] | Iterable[T]) -> Publisher[T]:
-    """Return a publisher of what an iterable yields, which each subscriber iterates over anew.
+    """Return a publisher of an iterable's items; each subscriber starts a new iteration.
 
-    One item is taken ahead of demand, so that the end is told as soon as it is known. Canceling closes the iterator.
-    An iterator, a generator above all, yields its items once: to one subscriber.
+    One item is taken ahead of demand, so that completion is signaled as soon as it is known. Canceling closes the
+    iterator. An iterator, such as a generator, yields its items only once: to one subscriber.
 
     Args:
         items: An async iterable or a plain one.
@@ -55,7 +55,7 @@ class _Iteration(TaskSubscription[T]):
         self._items = items
 
     async def send(self) -> None:
-        """Send what the iterable yields."""
+        """Send the items of the iterable."""
         source = self._items
         items = aiter(source if isinstance(source, AsyncIterable) else _in_turns(source))
         try:
@@ -71,7 +71,7 @@ class _Iteration(TaskSubscription[T]):
 
 
 async def _in_turns(items: Iterable[T]) -> AsyncGenerator[T, None]:
-    """Yield what a plain iterable yields, and let others have their turn."""
+    """Yield the items of a plain iterable, and let other tasks run in between."""
     iterator = iter(items)
     try:
         for number, item in enumerate(iterator, 1):
@@ -85,13 +85,13 @@ async def _in_turns(items: Iterable[T]) -> AsyncGenerator[T, None]:
 
 
 async def to_aiter(publisher: Publisher[T], window: int = WINDOW) -> AsyncGenerator[T, None]:
-    """Yield the items of a publisher, to which it subscribes when the first one is asked for.
+    """Yield the items of a publisher, subscribing when the first one is requested.
 
     Closing the iterator cancels the subscription.
 
     Args:
-        publisher: Whose items.
-        window: Items that are requested ahead, and held at most; half of it is requested anew when it is consumed.
+        publisher: The publisher.
+        window: Items to request in advance and hold at most; half of it is requested again when it is consumed.
 
     Raises:
         LocalError: `window` is less than 1.
@@ -115,10 +115,10 @@ async def to_aiter(publisher: Publisher[T], window: int = WINDOW) -> AsyncGenera
 
 
 class Window:
-    """The demand of a subscriber that holds a window of items at most.
+    """The demand of a subscriber that holds at most a window of items.
 
     Args:
-        size: How many.
+        size: The size of the window.
 
     Raises:
         LocalError: It is less than 1.
@@ -144,7 +144,7 @@ class Window:
         subscription.request(self._size)
 
     def received(self) -> None:
-        """Count an item that came.
+        """Count a received item.
 
         Raises:
             CreditExceeded: It was not requested.
@@ -155,7 +155,7 @@ class Window:
         self._due -= 1
 
     def consumed(self) -> None:
-        """Count an item that is not held any more, and request others once half a window is used."""
+        """Count a consumed item, and request more when half a window has been consumed."""
         self._consumed += 1
         if self._consumed >= self._threshold and self._subscription is not None:
             count, self._consumed = self._consumed, 0
@@ -163,13 +163,13 @@ class Window:
             self._subscription.request(count)
 
     def cancel(self) -> None:
-        """Want no more."""
+        """Cancel the subscription."""
         if self._subscription is not None:
             self._subscription.cancel()
 
 
 class _Taker(Generic[T]):
-    """The subscriber of `to_aiter`."""
+    """The subscriber behind `to_aiter`."""
 
     def __init__(self, window: int) -> None:
         self.window = Window(window)
@@ -200,7 +200,7 @@ class _Taker(Generic[T]):
         self._end(None)
 
     def arrival(self) -> asyncio.Future[None]:
-        """Return a future that is done when there is something to look at."""
+        """Return a future that is done when there is an item or the end."""
         self._waiter = asyncio.get_running_loop().create_future()
         return self._waiter
 

@@ -1,7 +1,7 @@
-"""From and to the observables of the package `reactivex`, which know no back-pressure.
+"""Adapters from and to observables of the package `reactivex`, which have no back-pressure.
 
-An observable sends whenever it likes, from any thread. So what has not been requested needs a policy. In the other
-direction an observer takes whatever comes, at once: a window of items is requested and renewed as it takes them.
+An observable emits at any time, from any thread, so items that were not requested need a policy. In the other
+direction, an observer takes each item at once: a window of items is requested, and renewed as it takes them.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ __all__ = ["Policy", "from_observable", "to_observable"]
 T = TypeVar("T")
 
 Policy: TypeAlias = Literal["buffer", "drop", "latest", "error"]
-"""What becomes of an item that nobody has requested: it waits among `bound` others, and one more fails the
-subscription; it is dropped; it waits alone, and the next one takes its place; it fails the subscription."""
+"""The policy for an item that was not requested. "buffer": it waits among `bound` others, and one more fails the
+subscription. "drop": it is dropped. "latest": it waits, and the next one replaces it. "error": it fails the
+subscription."""
 
 BOUND: Final = 1_024
-"""Items that wait at most."""
+"""The maximum number of waiting items."""
 
 
 def from_observable(observable: Observable[T], policy: Policy = "buffer", bound: int = BOUND) -> Publisher[T]:
-    """Return a publisher of what an observable sends; each subscriber subscribes to it anew.
+    """Return a publisher of an observable's items; each subscriber subscribes to it again.
 
-    What waits when the observable ends, or is failed, is still sent before the end is told.
+    When the observable completes or fails, waiting items are sent before the end is signaled.
 
     Args:
-        observable: Of reactivex, or any that is subscribed by ``subscribe(on_next, on_error, on_completed)`` and
-            returns what has `dispose()`. It may send from any thread.
-        policy: What becomes of items that nobody has requested.
-        bound: For "buffer": how many of them wait at most, at least 1.
+        observable: An observable of reactivex, or an object with ``subscribe(on_next, on_error, on_completed)`` that
+            returns an object with `dispose()`. It may emit from any thread.
+        policy: What to do with items that were not requested.
+        bound: For "buffer": how many of them may wait, at least 1.
 
     Raises:
-        LocalError: There is no such policy, or `bound` is less than 1.
+        LocalError: The policy is unknown, or `bound` is less than 1.
 
     """
     if policy not in get_args(Policy):
@@ -67,7 +68,7 @@ class _Observed(Generic[T]):
 
 
 class _Relay(Generic[T]):
-    """One subscription. The observable's threads put items in, under a lock, and the loop's thread takes them out."""
+    """One subscription. The observable's threads add items under a lock, and the loop's thread takes them."""
 
     def __init__(self, subscriber: Subscriber[T], policy: Policy, bound: int) -> None:
         self._subscriber: Subscriber[T] | None = subscriber
@@ -83,7 +84,7 @@ class _Relay(Generic[T]):
         self._source: Any = None
 
     def begin(self, observable: Observable[T]) -> None:
-        """Tell the subscriber of it, then let the observable send."""
+        """Pass this subscription to the subscriber, then subscribe to the observable."""
         assert self._subscriber is not None
         self._subscriber.on_subscribe(self)
         if self._subscriber is not None:
@@ -91,10 +92,10 @@ class _Relay(Generic[T]):
             if self._closed:
                 self._dispose()
 
-    # In the thread of the loop.
+    # In the loop's thread.
 
     def request(self, count: int) -> None:
-        """Ask for `count` more items; after the end nothing happens."""
+        """Request `count` more items; after the end there is no effect."""
         if self._subscriber is None:
             return
         if count < 1:
@@ -107,7 +108,7 @@ class _Relay(Generic[T]):
                 self._schedule()
 
     def cancel(self) -> None:
-        """Want no more items; after the end nothing happens."""
+        """Cancel; after the end there is no effect."""
         self._subscriber = None
         with self._lock:
             self._closed = True
@@ -115,7 +116,7 @@ class _Relay(Generic[T]):
         self._dispose()
 
     def _drain(self) -> None:
-        """Send what waits and was requested, and the end after all of it."""
+        """Send waiting items that were requested, and the end after all of them."""
         with self._lock:
             self._scheduled = False
         while self._subscriber is not None:
@@ -156,7 +157,7 @@ class _Relay(Generic[T]):
                 self._waiting[-1] = item
             elif self._policy != "drop":
                 bound = f"; {self._spare} others wait already" if self._spare else ""
-                self._close(CreditExceeded(f"the observable sent an item that nobody has requested{bound}"))
+                self._close(CreditExceeded(f"the observable sent an item that was not requested{bound}"))
             self._schedule()
 
     def _failed(self, error: Exception) -> None:
@@ -168,14 +169,14 @@ class _Relay(Generic[T]):
             self._close(None)
 
     def _close(self, error: Exception | None) -> None:
-        """Take no more items; needs the lock."""
+        """Accept no more items; needs the lock."""
         if not self._closed:
             self._closed = True
             self._error = error
             self._schedule()
 
     def _schedule(self) -> None:
-        """Have the loop look; needs the lock."""
+        """Schedule `_drain` in the loop; needs the lock."""
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon_threadsafe(self._drain)
@@ -184,11 +185,12 @@ class _Relay(Generic[T]):
 def to_observable(publisher: Publisher[T], window: int = WINDOW) -> Observable[T]:
     """Return an observable of a publisher's items, for observers that take each one at once.
 
-    Call it where the event loop runs; subscribe and dispose in any thread. Observers are called in the loop's.
+    Call it in the thread of the event loop. You may subscribe and dispose in any thread. Observers are called in the
+    loop's thread.
 
     Args:
-        publisher: Whose items.
-        window: Items that are requested ahead.
+        publisher: The publisher.
+        window: Items to request in advance.
 
     Raises:
         LocalError: The package `reactivex` is not installed, or `window` is less than 1.
@@ -215,7 +217,7 @@ def to_observable(publisher: Publisher[T], window: int = WINDOW) -> Observable[T
 
 
 def _within(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    """Call in the thread of `loop`: now where that is this one."""
+    """Call a function in the thread of `loop`: at once if that is the current one."""
     try:
         here = asyncio.get_running_loop() is loop
     except RuntimeError:
@@ -235,7 +237,7 @@ class _Observing(Generic[T]):
         self._disposed = False
 
     def dispose(self) -> None:
-        """Want no more."""
+        """Cancel the subscription."""
         self._disposed = True
         self._window.cancel()
 

@@ -1,4 +1,4 @@
-"""Streams of a peer as publishers."""
+"""Publishers of a peer's streams."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .subscriptions import TaskSubscription
 __all__ = ["publisher_of"]
 
 MOST: Final = 0x7FFF_FFFF
-"""Demand that a wire can carry at once: RSocket 1.0, REQUEST_N Frame. What is beyond it is said later."""
+"""The maximum demand of one request: RSocket 1.0, REQUEST_N Frame. The rest is requested later."""
 
 
 def publisher_of(
@@ -24,16 +24,16 @@ def publisher_of(
     metadata: RequestMetadata = None,
     endless: bool = False,
 ) -> Publisher[Payload]:
-    """Return a publisher of what a peer streams. The demand of a subscriber is the demand on the wire.
+    """Return a publisher of a peer's stream. The demand of a subscriber is the demand on the wire.
 
-    Each subscription is a stream of its own. It is opened by the first request, with that as its initial demand;
-    before, nothing is sent, and so no end is learned.
+    Each subscription is a separate stream. Its first request opens it, with that as the initial demand. Nothing is sent
+    before it, so the end of the stream is unknown until then.
 
     Args:
-        peer: Who is asked.
+        peer: The peer.
         route: The handler.
         data: The request.
-        metadata: Metadata of the request, unless `data` has its own.
+        metadata: Metadata of the request, unless `data` includes its own.
         endless: See :meth:`penstock.Peer.stream`.
 
     """
@@ -68,7 +68,7 @@ class _Remote:
 
 
 class _Receiving(TaskSubscription[Payload]):
-    """One subscription: `demand` is what was requested, of which `_wired` is said to the peer."""
+    """One subscription: `demand` is the total requested, `_wired` is the part sent to the peer."""
 
     def __init__(self, subscriber: Subscriber[Payload], remote: _Remote) -> None:
         super().__init__(subscriber)
@@ -77,7 +77,7 @@ class _Receiving(TaskSubscription[Payload]):
         self._wired = 0
 
     def requested(self) -> None:
-        """Say so to the peer, once the stream is open and as far as the wire can."""
+        """Send the new demand to the peer, once the stream is open, up to the wire's maximum."""
         stream = self._stream
         count = min(self.demand, MOST) - self._wired
         if stream is not None and count > 0:
@@ -85,7 +85,7 @@ class _Receiving(TaskSubscription[Payload]):
             stream.grant(count)
 
     async def send(self) -> None:
-        """Hand on what the peer sends."""
+        """Pass on the items from the peer."""
         await self.demanded()
         self._wired = min(self.demand, MOST)
         async with self._remote.stream(self._wired) as stream:

@@ -1,4 +1,4 @@
-"""What the subscriptions of our publishers have in common: demand, the end, and a task that sends items."""
+"""The common parts of this package's subscriptions: demand, the end, and a task that sends items."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ logger = logging.getLogger("penstock.reactive")
 T = TypeVar("T")
 
 _running: set[asyncio.Task[None]] = set()
-"""The loop itself holds tasks by weak references alone."""
+"""The loop itself holds only weak references to tasks."""
 
 
 def no_request(count: int) -> LocalError:
-    """Return the error of a request for nothing (Reactive Streams, rule 3.9)."""
+    """Return the error for a request of less than one item (Reactive Streams, rule 3.9)."""
     return LocalError(f"request({count}): a subscriber requests at least 1 item (Reactive Streams, rule 3.9)")
 
 
@@ -30,8 +30,8 @@ class TaskSubscription(Generic[T]):
     """A subscription whose items a task sends.
 
     Attributes:
-        subscriber: Who gets them; None once it is over (rule 3.13).
-        demand: Items that were requested and have not been sent.
+        subscriber: The receiver of the items; None after the end (rule 3.13).
+        demand: Items that were requested and not yet sent.
 
     """
 
@@ -44,11 +44,11 @@ class TaskSubscription(Generic[T]):
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is sent."""
+        """True after the end: nothing more is sent."""
         return self.subscriber is None
 
     def begin(self) -> None:
-        """Tell the subscriber of it, and send items from the next turn of the loop on."""
+        """Pass this subscription to the subscriber, and send items from the next turn of the loop on."""
         subscriber = self.subscriber
         assert subscriber is not None
         subscriber.on_subscribe(self)
@@ -58,7 +58,7 @@ class TaskSubscription(Generic[T]):
             task.add_done_callback(_running.discard)
 
     def request(self, count: int) -> None:
-        """Ask for `count` more items; after the end nothing happens."""
+        """Request `count` more items; after the end there is no effect."""
         if self.over:
             return
         if count < 1:
@@ -74,17 +74,17 @@ class TaskSubscription(Generic[T]):
                 waiter.set_result(None)
 
     def cancel(self) -> None:
-        """Want no more items; after the end nothing happens."""
+        """Cancel; after the end there is no effect."""
         if not self.over:
             self.subscriber = None
             self._stop()
 
     def requested(self) -> None:
-        """Do something about new demand."""
+        """React to new demand."""
 
     @abstractmethod
     async def send(self) -> None:
-        """Send the items by `give`, until there are no more or it is over."""
+        """Send the items by `give` until the end."""
 
     async def demanded(self) -> None:
         """Wait until there is demand."""
@@ -93,7 +93,7 @@ class TaskSubscription(Generic[T]):
             await self._waiter
 
     def give(self, item: T) -> bool:
-        """Send an item, for which there is demand; return whether to go on."""
+        """Send an item, for which there is demand; return whether to continue."""
         self.demand -= 1
         subscriber = self.subscriber
         if subscriber is None:
@@ -101,13 +101,13 @@ class TaskSubscription(Generic[T]):
         try:
             subscriber.on_next(item)
         except Exception:
-            # Reactive Streams, rule 2.13: a subscriber that raises counts as one that has canceled.
+            # Reactive Streams, rule 2.13: a subscriber that raises is treated as canceled.
             logger.exception("a subscriber failed on an item; its subscription is canceled")
             self.subscriber = None
         return not self.over
 
     def _stop(self) -> None:
-        """End the task; where it is the one that calls, it ends by itself."""
+        """Cancel the task, unless it is the caller, which ends by itself."""
         task = self._task
         if task is not None and task is not asyncio.current_task(self._loop):
             task.cancel()

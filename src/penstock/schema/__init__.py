@@ -1,1 +1,1 @@
-"""Types and JSON Schema: what data must look like, and how it is read and written. May import top files and msgspec."""
+"""Types and JSON Schema: reading, writing and validating data. May import top files and msgspec."""

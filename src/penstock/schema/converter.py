@@ -1,4 +1,4 @@
-"""Bytes to values and back: by a type, or by a JSON Schema that somebody else wrote."""
+"""Converts bytes to values and back, by a type or by a JSON Schema."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .formats import FORMATS, JSON, Format
 __all__ = ["INVALID_REQUEST", "Converter", "problems_in_json", "validation_extras"]
 
 INVALID_REQUEST: Final = "INVALID_REQUEST"
-"""River, Clients, servers, and RPCs: a request that does not match its schema."""
+"""River, Clients, servers, and RPCs: the code for a request that does not match its schema."""
 MAX_MESSAGE_CHARACTERS: Final = 200
 
-# How msgspec says where: "... - at `$.orders[0].n`", and "at `key` in `$`" for what is a key.
+# How msgspec reports the location: "... - at `$.orders[0].n`", and "at `key` in `$`" for a key.
 _PLACE: Final = re.compile(r"^(?P<what>.*?)(?: - at `(?:key` in `)?\$(?P<path>[^`]*)`)?$", re.DOTALL)
 _MISSING: Final = re.compile(r"missing required field `(?P<name>[^`]*)`$")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
@@ -28,14 +28,14 @@ class Converter:
     """Reads and writes values of one type.
 
     Args:
-        wanted: A type that msgspec knows, or a JSON Schema as a dict: then values are what JSON has, dicts and lists,
-            and reading needs the package jsonschema-rs.
+        wanted: A type that msgspec supports, or a JSON Schema as a dict. With a schema, values are JSON types (dicts
+            and lists), and reading needs the package jsonschema-rs.
 
     Attributes:
         wanted: As above.
 
     Raises:
-        LocalError: msgspec cannot read such a type, or the schema is refused.
+        LocalError: msgspec does not support the type, or the schema is refused.
 
     """
 
@@ -47,16 +47,16 @@ class Converter:
         try:
             self._decoders = {form: form.decoder(Any if self._validator else wanted) for form in FORMATS}
         except (TypeError, NameError) as error:
-            raise LocalError(f"{wanted!r} is no type that can be decoded: {error}") from None
+            raise LocalError(f"{wanted!r} is not a type that can be decoded: {error}") from None
 
     def __repr__(self) -> str:
         return f"<Converter of {self.wanted!r}>"
 
     def decode(self, form: Format, data: bytes) -> Any:
-        """Return the value that `data` stands for.
+        """Return the value of `data`.
 
         Raises:
-            Mismatch: It stands for none of this type.
+            Mismatch: The data does not match the type.
 
         """
         form.check_depth(data)
@@ -72,10 +72,10 @@ class Converter:
 
     @staticmethod
     def encode(form: Format, value: Any) -> bytes:
-        """Return a value's bytes.
+        """Return the bytes of a value.
 
         Raises:
-            LocalError: No value of this type can be written.
+            LocalError: A value of this type cannot be encoded.
 
         """
         try:
@@ -85,12 +85,12 @@ class Converter:
 
 
 def problems_in_json(error: Mismatch) -> bytes:
-    """Return the JSON body by which a peer learns what is wrong with its data."""
+    """Return the JSON body that tells a peer what is wrong with its data."""
     return JSON.encode({"errors": _listed(error)})
 
 
 def validation_extras(error: Mismatch) -> dict[str, Any]:
-    """Return the same as River has it: the extras of INVALID_REQUEST."""
+    """Return the same in River's format: the extras of INVALID_REQUEST."""
     return {"totalErrors": error.total, "firstValidationErrors": _listed(error)}
 
 
@@ -99,15 +99,15 @@ def _listed(error: Mismatch) -> list[dict[str, str]]:
 
 
 def _problem(text: str) -> tuple[str, str]:
-    """Return where msgspec found something wrong, as a JSON pointer, and what it is."""
+    """Return the location of a problem reported by msgspec, as a JSON pointer, and its description."""
     match = _PLACE.match(text)
     assert match is not None
     what = match["what"]
     steps = [name or index for name, index in _STEP.findall(match["path"] or "")]
     missing = _MISSING.search(what)
     if missing is not None:
-        # As the reference has it: the path is that of the field which is not there.
+        # As in the reference, the path is that of the missing field.
         steps.append(missing["name"])
-    # A key of a dict is not told by msgspec: "..." stands for it.
+    # msgspec does not report the key of a dict; "..." represents it.
     path = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
     return path, what[:MAX_MESSAGE_CHARACTERS]

@@ -1,4 +1,4 @@
-"""JSON Schema of types, and of a whole service as River's reference exports it."""
+"""Exports the JSON Schema of types, and of a whole service in the format of River's reference."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from .named import RESERVED, TypedError
 __all__ = ["Procedure", "export", "schema_of"]
 
 MAX_NODES: Final = 100_000
-"""Places of one schema: types that use each other many times over multiply when each use is written out."""
+"""Nodes of one schema: types that use each other many times multiply when each use is written in full."""
 
 UNTOLD: Final = frozenset({"title", "default", "discriminator"})
-"""What msgspec says beyond the reference."""
+"""Keys that msgspec writes and the reference does not."""
 
 TYPES: Final = {"CALL": "rpc", "STREAM": "subscription", "UPLOAD": "upload", "CHANNEL": "stream"}
-"""River, Clients, servers, and RPCs: its words for our kinds. There is none for FIRE."""
+"""River, Clients, servers, and RPCs: its name of each kind. There is none for FIRE."""
 
 
 class Procedure(msgspec.Struct, frozen=True):
-    """What is known of a handler's data.
+    """The types of a handler's data.
 
     Attributes:
         kind: The name of its kind: CALL, FIRE, STREAM, UPLOAD or CHANNEL.
-        init: The type, or the JSON Schema, of the request; None where nothing is known, as for all of these.
-        request: That of the items that follow the request.
-        response: That of the answer, or of each of its items.
+        init: The type, or the JSON Schema, of the request; None if it is unknown, as for all of these.
+        request: The type of the items that follow the request.
+        response: The type of the response, or of each of its items.
         errors: The errors that it may fail with: subclasses of TypedError, or JSON Schemas.
-        description: What it does, for people.
+        description: A description for people.
 
     """
 
@@ -44,12 +44,12 @@ class Procedure(msgspec.Struct, frozen=True):
 
 
 def export(procedures: Mapping[str, Procedure], handshake: Any = None) -> dict[str, Any]:
-    """Return the schema of a service, as `serializeSchema` of River's reference does.
+    """Return the schema of a service in the format of `serializeSchema` of River's reference.
 
     Args:
-        procedures: By route: what stands before the first dot is River's service, the rest its procedure. Routes
-            without a dot, and what River has no word for, are left out.
-        handshake: The type, or the schema, of what a client says of itself when it connects.
+        procedures: By route: the part before the first dot is River's service, the rest its procedure. Routes without a
+            dot, and kinds that River does not have, are omitted.
+        handshake: The type, or the schema, of a client's handshake metadata.
 
     """
     services: dict[str, Any] = {}
@@ -95,7 +95,7 @@ def _reserved(code: str) -> dict[str, Any]:
     problem = _object(path={"type": "string"}, message={"type": "string"})
     listed = {"type": "array", "items": problem}
     error = _base_error(code, _object(firstValidationErrors=listed, totalErrors={"type": "number"}))
-    # The reference: only a request that was looked at has them.
+    # As in the reference, only a validated request has them.
     error["required"].remove("extras")
     return error
 
@@ -110,10 +110,10 @@ def _object(**properties: Any) -> dict[str, Any]:
 
 
 def schema_of(wanted: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a type; a schema is returned as it is, and None is whatever there is.
+    """Return the JSON Schema of a type; a schema is returned unchanged, and None allows any value.
 
-    It is written as the reference's are: every use of a type in full, without titles and defaults, bytes as the type
-    ``Uint8Array``. A type that contains itself cannot be written in full: it stays under ``$defs``.
+    The format is the reference's: every use of a type in full, without titles and defaults, and bytes as the type
+    ``Uint8Array``. A recursive type cannot be written in full and stays under ``$defs``.
 
     Raises:
         LocalError: The type has no schema.
@@ -135,14 +135,14 @@ def schema_of(wanted: Any) -> dict[str, Any]:
 
 
 class _Writer:
-    """Writes a schema of msgspec with every reference in full.
+    """Rewrites a schema of msgspec with every reference in full.
 
     Args:
-        components: What references name.
+        components: The targets of references.
 
     Attributes:
-        kept: References that stay.
-        definitions: What they name, in full but for these.
+        kept: References that remain.
+        definitions: Their targets, otherwise in full.
 
     """
 
@@ -153,7 +153,7 @@ class _Writer:
         self._nodes = 0
 
     def write(self, node: Any) -> Any:
-        """Return `node` as the reference writes it."""
+        """Return `node` in the reference's format."""
         self._nodes += 1
         if self._nodes > MAX_NODES:
             raise LocalError(f"a schema has more than {MAX_NODES} places when each type is written out")
@@ -175,21 +175,21 @@ class _Writer:
     def _keyword(self, key: str, value: Any) -> Any:
         if key == "properties":
             return {name: self.write(each) for name, each in value.items()}
-        # These hold values, not schemas.
+        # These contain values, not schemas.
         return value if key in ("enum", "const", "examples", "required") else self.write(value)
 
     def _referred(self, name: str) -> Any:
         if name not in self.kept:
             return self.write(self._components[name])
         if name not in self.definitions:
-            # Set first: it refers to itself.
+            # Set first, because it refers to itself.
             self.definitions[name] = {}
             self.definitions[name] = self.write(self._components[name])
         return {"$ref": f"#/$defs/{name}"}
 
 
 def _reachable(name: str, components: Mapping[str, Any]) -> set[str]:
-    """Return the components that one refers to, directly or by way of others."""
+    """Return the components that one refers to, directly or indirectly."""
     found: set[str] = set()
     pending: list[Any] = [components[name]]
     while pending:

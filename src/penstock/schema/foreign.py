@@ -1,4 +1,4 @@
-"""Validation by JSON Schemas that others wrote, after a look at what they could do to us (THREATS 67)."""
+"""Validation by JSON Schemas of others, which are first checked for excessive cost (THREATS 67)."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from ..errors import LocalError, Mismatch
 __all__ = ["MAX_PROBLEMS", "Validator", "check_schema"]
 
 MAX_PROBLEMS: Final = 5
-"""Problems that are told; as many as River's reference tells."""
+"""Problems to report; as many as River's reference reports."""
 MAX_COUNTED: Final = 1_000
-"""Problems that are counted: a peer must not have us count a million."""
+"""Problems to count: a peer must not cause a count to a million."""
 MAX_MESSAGE_CHARACTERS: Final = 200
 MAX_NODES: Final = 10_000
-"""Places of a schema: a hundred procedures' worth."""
+"""Nodes of a schema: enough for a hundred procedures."""
 MAX_DEPTH: Final = 128
 MAX_WORK: Final = 10_000
-"""Schemas that one value is held against, at one place of it: above it, a few references multiply."""
+"""Schemas applied to one value at one node: above this, a few references multiply."""
 PATTERN_BYTES: Final = 1 << 20
-"""What a compiled pattern may take."""
+"""Maximum memory of a compiled pattern."""
 
 IN_PLACE: Final = ("allOf", "anyOf", "oneOf")
-"""Keywords whose schemas look at the very same value."""
+"""Keywords whose schemas apply to the same value."""
 IN_PLACE_ONE: Final = ("not", "if", "then", "else")
 IN_PLACE_NAMED: Final = ("dependentSchemas", "dependencies")
 REFUSED: Final = ("$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor")
 
 
 class Validator:
-    """Holds values against a JSON Schema (draft 2020-12).
+    """Validates values by a JSON Schema (draft 2020-12).
 
-    Patterns run in linear time; where one needs more than that, such as look-around, the schema is refused. Only
-    references within the schema are followed. TypeBox's type ``Uint8Array`` stands for bytes.
+    Patterns run in linear time; a schema whose patterns need more, such as look-around, is refused. Only references
+    within the schema are followed. TypeBox's type ``Uint8Array`` means bytes.
 
     Args:
         schema: The schema.
 
     Raises:
-        LocalError: It is no schema, or one that is refused; or the package jsonschema-rs is missing.
+        LocalError: The schema is invalid or refused; or the package jsonschema-rs is missing.
 
     """
 
@@ -63,18 +63,18 @@ class Validator:
                 offline=True,
             )
         except (ValueError, TypeError, jsonschema_rs.ReferencingError) as error:
-            # The rest of the message shows all of the schema.
+            # The rest of the message is the whole schema.
             raise LocalError(f"the JSON Schema is refused: {str(error).partition(chr(10))[0]}") from None
 
     def check(self, value: Any) -> None:
-        """Hold a value, as a decoder gave it, against the schema.
+        """Validate a decoded value.
 
         Raises:
-            Mismatch: It does not fit. It has at most 5 problems, and how many there are.
+            Mismatch: The value does not match. The error has at most 5 problems, and their total number.
 
         """
         try:
-            # Bytes become text in base64, as they would be in JSON.
+            # Bytes become base64 text, as in JSON.
             errors = self._compiled.iter_errors(msgspec.to_builtins(value))
             found = list(islice(errors, MAX_COUNTED))
         except (ValueError, TypeError) as error:
@@ -85,7 +85,7 @@ class Validator:
 
 
 def _path(error: Any) -> list[str | int]:
-    """Return where a problem is; a property that is missing is where it should be, as the reference has it."""
+    """Return the location of a problem; that of a missing property is where it should be, as in the reference."""
     missing = getattr(error.kind, "property", None) if error.kind.name == "required" else None
     return error.instance_path if missing is None else [*error.instance_path, missing]
 
@@ -96,7 +96,7 @@ def _pointer(path: list[str | int]) -> str:
 
 
 def _standard(node: Any) -> Any:
-    """Return a schema in standard words: bytes are text in base64."""
+    """Return a schema in standard terms: bytes are base64 text."""
     if isinstance(node, Mapping):
         made = {key: _standard(value) for key, value in node.items()}
         return made | {"type": "string"} if node.get("type") == "Uint8Array" else made
@@ -104,11 +104,10 @@ def _standard(node: Any) -> Any:
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
-    """Refuse a schema that would not come to an end, or take very long.
+    """Refuse a schema whose validation would not end, or take very long.
 
     Raises:
-        LocalError: It refers to itself without looking further into the value, to something outside, or it is too
-            large or too deep.
+        LocalError: It refers to itself for the same value, or to something outside, or it is too large or too deep.
 
     """
     pending: list[tuple[Any, int]] = [(schema, 0)]
@@ -130,7 +129,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
 
 
 def _work(node: Mapping[str, Any], root: Mapping[str, Any], known: dict[int, int], above: set[int]) -> int:
-    """Return how many schemas a value is held against at one place, by `node` and all that it stands for."""
+    """Return the number of schemas applied to one value by `node`, including its references."""
     key = id(node)
     if key in known:
         return known[key]
@@ -146,7 +145,7 @@ def _work(node: Mapping[str, Any], root: Mapping[str, Any], known: dict[int, int
 
 
 def _same_value(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the schemas that look at the same value as `node`."""
+    """Yield the schemas that apply to the same value as `node`."""
     for name in REFUSED:
         if name in node:
             raise LocalError(f"the JSON Schema uses {name}, which depends on where it is used; use $ref")
@@ -165,10 +164,10 @@ def _same_value(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Ma
 
 
 def _referred(reference: str, root: Mapping[str, Any]) -> Any:
-    """Return what a reference within the schema names.
+    """Return the target of a reference within the schema.
 
     Raises:
-        LocalError: It names something outside, or nothing.
+        LocalError: The target is outside, or does not exist.
 
     """
     if reference != "#" and not reference.startswith("#/"):

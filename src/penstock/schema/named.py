@@ -1,4 +1,4 @@
-"""Errors with a name and typed extras, as River has them."""
+"""Errors with a name and typed extras, as in River."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from .formats import JSON, MSGPACK, Format
 __all__ = ["RESERVED", "TypedError", "named_error"]
 
 RESERVED = ("UNCAUGHT_ERROR", "UNEXPECTED_DISCONNECT", "INVALID_REQUEST", "CANCEL")
-"""River, Clients, servers, and RPCs: codes that every procedure may fail with, and that no application may define."""
+"""River, Clients, servers, and RPCs: codes that every procedure may fail with, reserved for the protocol."""
 
 
 class TypedError(ApplicationError):
-    """An error of an application, known by a word, with extras of a type of its own.
+    """An application's error with a code and typed extras.
 
-    Subclass it; a handler raises it, and a :class:`~penstock.TypedPeer` that is told of it raises it anew::
+    Subclass it. A handler raises it, and a :class:`~penstock.TypedPeer` that lists it raises the same error::
 
         class Unknown(TypedError, code="UNKNOWN_SYMBOL"):
             '''There is no such symbol.'''
 
             extras: Symbol
 
-    Without an annotation of `extras` there are none. River has a place for all three; where codes are numbers, the code
-    is APPLICATION_ERROR, and what travels as the error's data is the JSON object ``{"code", "message", "extras"}``.
+    Without an annotation of `extras` there are none. River sends all three fields. Where codes are numbers, the code
+    is APPLICATION_ERROR, and the error's data is the JSON object ``{"code", "message", "extras"}``.
 
     Args:
-        message: A text for people. It travels, so it must hold no secret.
-        extras: More about it, for programs.
+        message: A text for people. It is sent to the peer, so it must not contain secrets.
+        extras: Further information for programs.
 
     Attributes:
-        NAME: The word.
+        NAME: The code.
 
     """
 
@@ -45,9 +45,7 @@ class TypedError(ApplicationError):
     def __init_subclass__(cls, *, code: str, **rest: Any) -> None:
         super().__init_subclass__(**rest)
         if not code or code in RESERVED:
-            raise LocalError(
-                f"{cls.__name__} has the code {code!r}; choose a word that is none of {', '.join(RESERVED)}"
-            )
+            raise LocalError(f"{cls.__name__} has the code {code!r}; choose a word other than {', '.join(RESERVED)}")
         cls.NAME = code
 
     def __init__(self, message: str = "", extras: Any = None) -> None:
@@ -61,10 +59,10 @@ class TypedError(ApplicationError):
 
     @classmethod
     def extras_type(cls) -> Any:
-        """Return the type of the extras; None when it has none.
+        """Return the type of the extras; None if there are none.
 
         Raises:
-            LocalError: Its annotation cannot be read at run time.
+            LocalError: The annotation cannot be resolved at run time.
 
         """
         for base in cls.__mro__:
@@ -80,7 +78,7 @@ class TypedError(ApplicationError):
 
 
 class _Body(msgspec.Struct):
-    """What is common to all errors that travel by a name: River's BaseError; its document says `extra`."""
+    """The fields of all named errors: River's BaseError; its document says `extra`."""
 
     code: str
     message: str = ""
@@ -92,12 +90,12 @@ _BODY = Converter(_Body)
 
 
 def named_error(error: ApplicationError, classes: dict[str, type[TypedError]], form: Format) -> ApplicationError:
-    """Return the error of one of `classes` that `error` travelled as; itself where it is none of them.
+    """Return the typed error, of one of `classes`, that `error` represents; `error` itself if there is none.
 
     Args:
-        error: What came.
-        classes: By their names.
-        form: How data is encoded on the connection.
+        error: The received error.
+        classes: The classes by their codes.
+        form: The encoding of the connection's data.
 
     """
     try:
@@ -111,7 +109,7 @@ def named_error(error: ApplicationError, classes: dict[str, type[TypedError]], f
 
 
 def _by_word(error: ApplicationError, classes: dict[str, type[TypedError]], form: Format) -> TypedError | None:
-    """Return an error of a protocol whose codes are words: its data are the extras, if there are any."""
+    """Return an error for a protocol whose codes are strings: its data is the extras, if there are any."""
     cls = classes.get(str(error.code))
     if cls is None:
         return None
@@ -121,8 +119,8 @@ def _by_word(error: ApplicationError, classes: dict[str, type[TypedError]], form
 
 
 def _by_body(error: ApplicationError, classes: dict[str, type[TypedError]]) -> TypedError | None:
-    """Return an error of the others: its data has the word, too."""
-    # An object in JSON begins with a brace; in msgpack never.
+    """Return an error for the other protocols: its data includes the code."""
+    # A JSON object starts with a brace; a msgpack object never does.
     form = JSON if error.data[:1] == b"{" else MSGPACK
     body: _Body = _BODY.decode(form, error.data)
     cls = classes.get(body.code)

@@ -1,4 +1,4 @@
-"""Names in generated code: words of a schema that anybody may have written become identifiers and literals."""
+"""Names in generated code: converts arbitrary names of a schema to identifiers and literals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 __all__ = ["MAX_CHARACTERS", "Names", "camel", "docstring", "literal"]
 
 MAX_CHARACTERS: Final = 32
-"""Longer identifiers are cut and told apart by a hash: lines have their limit."""
+"""Longer identifiers are shortened and distinguished by a hash, because lines have a maximum length."""
 DOC_CHARACTERS: Final = 2_000
 DOC_WIDTH: Final = 100
 
@@ -19,16 +19,16 @@ USED: Final = frozenset(
     "Any AsyncIterable Iterable Literal Peer TypeAlias TypedError TypedStream Union annotations bool bytes dict float"
     " init int items list msgspec self str typed".split()
 )
-"""What generated code means by itself."""
+"""Names with a meaning in generated code."""
 
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
 
 
 class Names:
-    """Identifiers of one scope, each given once.
+    """Unique identifiers of one scope.
 
     Args:
-        outer: The scope around it, none of whose names is given.
+        outer: The enclosing scope, whose names are not reused.
 
     """
 
@@ -37,9 +37,9 @@ class Names:
         self._outer: frozenset[str] | set[str] = USED if outer is None else outer._taken
 
     def give(self, wanted: str, otherwise: str) -> str:
-        """Return an identifier that resembles `wanted`; or `otherwise`, where nothing of it can be part of one.
+        """Return an identifier similar to `wanted`, or `otherwise` if it has no valid characters.
 
-        It is ASCII, begins with a letter (two underscores would be mangled, or mean something), and is no keyword.
+        It is ASCII, starts with a letter (two underscores would be mangled or have a meaning), and is not a keyword.
         """
         plain = re.sub(r"[^A-Za-z0-9_]", "_", wanted).strip("_")
         if not plain[:1].isalpha():
@@ -56,12 +56,12 @@ class Names:
 
 
 def camel(*words: str) -> str:
-    """Return words as one, in the way of class names: `quotes`, `latest_one` become `QuotesLatestOne`."""
+    """Return words joined as a class name: `quotes`, `latest_one` become `QuotesLatestOne`."""
     return "".join(part[:1].upper() + part[1:] for word in words for part in _WORD.findall(word))
 
 
 def literal(value: str | int | None) -> str:
-    """Return a Python literal in ASCII, without a quote or a backslash that would mean anything."""
+    """Return an ASCII Python literal without significant quotes or backslashes."""
     if not isinstance(value, str):
         return repr(value)
     return f'"{"".join(_escaped(character) for character in value)}"'
@@ -77,7 +77,7 @@ def _escaped(character: str) -> str:
 
 
 def docstring(text: str, indent: str) -> list[str]:
-    """Return the lines of a docstring that says `text`, which ends nothing and hides nothing."""
+    """Return the lines of a docstring with `text`, which cannot end the docstring early."""
     shown = "".join(character if character.isprintable() else " " for character in text[:DOC_CHARACTERS])
     words = " ".join(shown.replace("\\", "\\\\").replace('"', "'").split())
     lines = textwrap.wrap(words, DOC_WIDTH, break_on_hyphens=False)

@@ -1,7 +1,7 @@
-"""River's two encodings, which carry bytes and integers of any size.
+"""River's two encodings, which support bytes and integers of any size.
 
-Its JSON has wrappers for them, ``{"$t": base64}`` and ``{"$b": decimal}``; its MessagePack has bytes, and extension
-type 0 for integers beyond 2^53-1. Nearly all values need neither, and are left to msgspec.
+Its JSON has wrappers for them, ``{"$t": base64}`` and ``{"$b": decimal}``. Its MessagePack has bytes, and extension
+type 0 for integers beyond 2^53-1. Most values need neither, and are left to msgspec.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from msgspec.msgpack import Ext
 __all__ = ["RiverJson", "RiverMsgpack"]
 
 SAFE: Final = (1 << 53) - 1
-"""The largest integer that every peer can count to."""
+"""The largest integer that every peer supports."""
 BIG_INTEGER: Final = 0
-"""The extension type of larger ones."""
+"""The extension type of larger integers."""
 DIGITS: Final = 4_000
-"""Of an integer: Python takes quadratic time for them, and refuses 4,301."""
+"""Digits of an integer: Python needs quadratic time for them, and refuses 4,301."""
 
 _DECIMAL: Final = re.compile(r"-?[0-9]+")
 _MANY_DIGITS: Final = re.compile(rb"[0-9]{16}")
@@ -46,13 +46,13 @@ _SIMPLE: Final = (
 
 
 class RiverJson:
-    """What :mod:`msgspec.json` is to JSON."""
+    """The counterpart of :mod:`msgspec.json`."""
 
     class Encoder:
-        """Writes values."""
+        """Encodes values."""
 
         def encode(self, value: Any) -> bytes:
-            """Return a value's bytes."""
+            """Return the bytes of a value."""
             cls: Any = type(value)
             if _has_no_octets(cls):
                 data = msgspec.json.encode(value)
@@ -61,7 +61,7 @@ class RiverJson:
             return msgspec.json.encode(_wrapped(msgspec.to_builtins(value, builtin_types=_OCTETS)))
 
     class Decoder:
-        """Reads values of one type, strictly."""
+        """Decodes values of one type, strictly."""
 
         def __init__(self, wanted: Any) -> None:
             self._wanted = wanted
@@ -76,13 +76,13 @@ class RiverJson:
 
 
 class RiverMsgpack:
-    """What :mod:`msgspec.msgpack` is to MessagePack."""
+    """The counterpart of :mod:`msgspec.msgpack`."""
 
     class Encoder:
-        """Writes values."""
+        """Encodes values."""
 
         def encode(self, value: Any) -> bytes:
-            """Return a value's bytes."""
+            """Return the bytes of a value."""
             try:
                 data = msgspec.msgpack.encode(value)
             except OverflowError:
@@ -90,11 +90,11 @@ class RiverMsgpack:
                 data = b"\xcf"
             if b"\xcf" not in data and b"\xd3" not in data:
                 return data
-            # MessagePack, Formats: these begin integers of 64 bits, and may stand in texts, too.
+            # MessagePack, Formats: these bytes start 64-bit integers, and may also occur in texts.
             return msgspec.msgpack.encode(_extended(msgspec.to_builtins(value, builtin_types=_OCTETS)))
 
     class Decoder:
-        """Reads values of one type, strictly."""
+        """Decodes values of one type, strictly."""
 
         def __init__(self, wanted: Any) -> None:
             self._wanted = wanted
@@ -105,14 +105,14 @@ class RiverMsgpack:
             try:
                 return self._plain.decode(data)
             except msgspec.ValidationError:
-                # Where an integer is wanted, msgspec takes no extension.
+                # msgspec does not accept an extension for an integer type.
                 tree = msgspec.msgpack.decode(data, ext_hook=_integer)
                 return msgspec.convert(tree, self._wanted, builtin_types=_OCTETS)
 
 
 @lru_cache(maxsize=1_024)
 def _has_no_octets(cls: type) -> bool:
-    """Return whether values of a type can hold no bytes anywhere."""
+    """Return True if values of a type cannot contain bytes."""
     try:
         return _is_plain(inspect.type_info(cls), set())
     except TypeError:
@@ -157,7 +157,7 @@ def _unwrapped(value: Any) -> Any:
         return [_unwrapped(inner) for inner in value]
     if not isinstance(value, dict):
         return value
-    # An object of a user's that looks like a wrapper and is none stays what it is.
+    # A user's object that only looks like a wrapper stays unchanged.
     if len(value) == 1:
         text = value.get("$t")
         if isinstance(text, str):

@@ -1,4 +1,4 @@
-"""JSON Schema to Python types, as source: what a generated client declares."""
+"""Converts JSON Schema to the source of Python types, for a generated client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Shapes", "call", "listed"]
 
 LINE: Final = 120
 MAX_STEPS: Final = 50_000
-"""Parts of a schema that are looked at: references that lead to several others multiply."""
+"""Nodes of a schema to visit: references that lead to several others multiply."""
 MAX_LEVELS: Final = 64
 ANY: Final = "Any"
 SIMPLE: Final = {
@@ -23,23 +23,23 @@ SIMPLE: Final = {
     "integer": "int",
     "boolean": "bool",
     "null": "None",
-    # TypeBox has it beside JSON Schema's own.
+    # TypeBox's addition to JSON Schema's own types.
     "Uint8Array": "bytes",
 }
 CATEGORIES: Final = {"str": "text", "bytes": "text", "float": "float", "int": "int", "bool": "bool", "None": "none"}
-"""What msgspec can tell apart in a union: one type of each."""
+"""Types that msgspec can distinguish in a union: one of each."""
 INT64: Final = range(-(2**63), 2**63)
-"""What msgspec takes in a Literal."""
+"""Types that msgspec supports in a Literal."""
 
 DEFINITIONS: Final = ("$defs", "definitions")
 _REFERENCE: Final = re.compile(r'"\$ref":"([^"]*)"')
 
 _UNFIT: Final = re.compile(r'[\x00-\x1f"\\]')
-"""What msgspec takes in no field's name: an object with such a field stays a dict."""
+"""Characters that msgspec does not support in a field's name: an object with such a field stays a dict."""
 
 
 class Shapes:
-    """Declares types, and remembers what was declared.
+    """Declares types, and remembers the declarations.
 
     Args:
         names: The names of the module.
@@ -51,26 +51,26 @@ class Shapes:
         self._structs: list[_Struct] = []
         self._aliases: list[tuple[str, str]] = []
         self._categories: dict[str, str] = {}
-        # By the identity of a schema that is referred to: it may contain itself.
+        # By the identity of a referenced schema, which may contain itself.
         self._referred: dict[int, str] = {}
-        # By all that they depend on.
+        # By everything that they depend on.
         self._defined: dict[str, str] = {}
         self._written: dict[int, str] = {}
         self._levels = 0
         self._steps = 0
 
     def type_of(self, schema: Any, *words: str, root: Any = None) -> str:
-        """Return the type of a schema as an expression, and declare what it needs.
+        """Return the type of a schema as an expression, and declare the types that it needs.
 
-        What msgspec cannot tell apart, and what is not understood, is Any.
+        Schemas that msgspec cannot distinguish, or that are not supported, are Any.
 
         Args:
             schema: The schema.
-            words: What it is, for names.
-            root: The schema that it is part of, and in which its references are looked up; itself, if None.
+            words: Its description, for names.
+            root: The enclosing schema, in which its references are resolved; by default itself.
 
         Raises:
-            LocalError: There is too much of it.
+            LocalError: The schema is too large.
 
         """
         root = schema if root is None else root
@@ -84,16 +84,16 @@ class Shapes:
             found = self._found(schema, words, root)
         finally:
             self._levels -= 1
-        # Lines have their limit, and a name is easier to read.
+        # Lines have a maximum length, and a name is easier to read.
         return self._alias(found, words) if len(found) > MAX_CHARACTERS else found
 
     def has_defaults(self, name: str) -> bool:
-        """Return whether a declared struct can be made without any argument."""
+        """Return True if a declared struct can be created without arguments."""
         return any(one.name == name and not any(needed for _, _, needed in one.fields) for one in self._structs)
 
     def render(self) -> list[list[str]]:
-        """Return the source of everything that was declared, in blocks of lines."""
-        # Fields are looked at when all is there, aliases at once: they stand behind what they name.
+        """Return the source of all declarations, in blocks of lines."""
+        # Fields are resolved after all declarations, aliases at once: they follow the types that they name.
         blocks = [one.render(Names(self._names)) for one in self._structs]
         if self._aliases:
             blocks.append([line for name, expression in self._aliases for line in _alias(name, expression)])
@@ -124,14 +124,14 @@ class Shapes:
         return SIMPLE.get(kind, ANY) if isinstance(kind, str) else ANY
 
     def _reference(self, reference: str, words: tuple[str, ...], root: Any) -> str:
-        """Return what a reference within the schema names; Any for all others."""
+        """Return the type of a reference within the schema; Any for all others."""
         target: Any = root if reference == "#" else None
         if reference.startswith("#/"):
             target = root
             for step in reference[2:].split("/"):
                 step = step.replace("~1", "/").replace("~0", "~")
                 target = target.get(step) if isinstance(target, Mapping) else None
-        # Only what has fields can be declared while it is being read.
+        # Only objects with fields can be declared while they are being read.
         if not isinstance(target, Mapping) or not isinstance(target.get("properties"), Mapping):
             return ANY
         if id(target) in self._referred:
@@ -147,9 +147,9 @@ class Shapes:
         return made
 
     def _same_definition(self, place: str, name: str, service: str, root: Any) -> str:
-        """Return what two definitions have in common that are one; empty for what refers to more than definitions.
+        """Return a common key of two equal definitions; empty if one refers to more than definitions.
 
-        Every schema of a service has definitions of its own, and most are the same.
+        Every schema of a service has its own definitions, and most of them are equal.
         """
         definitions = root.get(place[2:]) if isinstance(root, Mapping) else None
         if place[2:] not in DEFINITIONS or not isinstance(definitions, Mapping):
@@ -162,7 +162,7 @@ class Shapes:
         return f"{service} {name} {text}" if text else ""
 
     def _literals(self, values: list[Any]) -> str:
-        """Return the type of values that are listed."""
+        """Return the type of an enumeration of values."""
         known = [value for value in values if value is None or type(value) is str or type(value) is int]
         if not values or len(known) != len(values) or any(type(one) is int and one not in INT64 for one in known):
             kinds = {type(value) for value in values}
@@ -175,7 +175,7 @@ class Shapes:
         return found
 
     def _union(self, schemas: list[Any], words: tuple[str, ...], root: Any) -> str:
-        """Return the type of what is one of several."""
+        """Return the type of a union."""
         if all(isinstance(one, Mapping) and "const" in one for one in schemas):
             return self._literals([one["const"] for one in schemas])
         tag = _tag(schemas)
@@ -193,7 +193,7 @@ class Shapes:
         return " | ".join(sorted(found, key="None".__eq__)) if told_apart else ANY
 
     def _category(self, expression: str, tagged: bool) -> str:
-        """Return what msgspec tells a type apart by. Structs with tags are told apart by these."""
+        """Return the property by which msgspec distinguishes a type. Tagged structs are distinguished by their tags."""
         known = CATEGORIES.get(expression) or self._categories.get(expression)
         if known is None:
             return "array" if expression.startswith("list[") else "any"
@@ -204,7 +204,7 @@ class Shapes:
         others = schema.get("additionalProperties")
         patterns = schema.get("patternProperties")
         if isinstance(patterns, Mapping) and len(patterns) == 1 and not properties:
-            # TypeBox writes a record so.
+            # TypeBox's form of a record.
             (others,) = patterns.values()
         if not isinstance(properties, Mapping) or (not properties and isinstance(others, Mapping)):
             found = f"dict[str, {self.type_of(others, *words, 'Value', root=root)}]"
@@ -233,7 +233,7 @@ class Shapes:
 
 
 class _Struct:
-    """A class with fields: of each the name in the data, the type, and whether it must be there."""
+    """A class with fields: for each, the name in the data, the type, and whether it is required."""
 
     def __init__(self, name: str, description: object, tag: str, value: str) -> None:
         self.name = name
@@ -242,7 +242,7 @@ class _Struct:
         self._tag, self._value = tag, value
 
     def render(self, names: Names) -> list[str]:
-        """Return its lines; `names` are those of its scope."""
+        """Return the lines of the class; `names` are those of its scope."""
         options = ["msgspec.Struct", "kw_only=True"]
         if self._tag:
             options += [f"tag_field={literal(self._tag)}", f"tag={literal(self._value)}"]
@@ -274,7 +274,7 @@ def _field(name: str, key: str, expression: str, required: bool) -> list[str]:
     if required:
         head = f"    {name}: {expression}"
     else:
-        # None stands last.
+        # None comes last.
         known = expression.removesuffix("None").removesuffix(" | ")
         parts = [*([known] if known else []), "msgspec.UnsetType", *(["None"] if known != expression else [])]
         head = f"    {name}: {' | '.join(parts)}"
@@ -285,20 +285,20 @@ def _field(name: str, key: str, expression: str, required: bool) -> list[str]:
 
 
 def call(head: str, arguments: list[str], tail: str, indent: str) -> list[str]:
-    """Return a call in one line, or where that is too long with a line for each argument, as formatters have it.
+    """Return a call on one line, or if that is too long, with one line per argument, as formatters do.
 
     Args:
-        head: What stands before the parenthesis, its indent included.
-        arguments: What stands within.
-        tail: What stands behind.
-        indent: That of the line.
+        head: The text before the parenthesis, including its indent.
+        arguments: The arguments.
+        tail: The text after the parenthesis.
+        indent: The indent of the line.
 
     """
     return listed(head, arguments, tail, indent, "()")
 
 
 def listed(head: str, parts: list[str], tail: str, indent: str, brackets: str) -> list[str]:
-    """Return what stands within brackets, as :func:`call` does."""
+    """Return items within brackets, as :func:`call` does."""
     opening, closing = brackets[0], brackets[1]
     line = f"{head}{opening}{', '.join(parts)}{closing}{tail}"
     if len(line) <= LINE:
@@ -307,7 +307,7 @@ def listed(head: str, parts: list[str], tail: str, indent: str, brackets: str) -
 
 
 def _split(text: str, between: str) -> list[str]:
-    """Split an expression at its outermost level; literals hold no quotes but their own."""
+    """Split an expression at its outermost level; literals contain no quotes other than their own."""
     parts, depth, quoted, start = [], 0, False, 0
     for at, character in enumerate(text):
         if character == '"':
@@ -325,7 +325,7 @@ def _is_object(schema: Any) -> bool:
 
 
 def _tag(schemas: list[Any]) -> str:
-    """Return the property by which the objects among several schemas are told apart; empty when there is none."""
+    """Return the property that distinguishes the objects among several schemas; empty if there is none."""
     objects = [one for one in schemas if _is_object(one)]
     if len(objects) < 2:
         return ""
@@ -342,7 +342,7 @@ def _tag(schemas: list[Any]) -> str:
 
 
 def _merged(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the one object that a value must be which is all of several objects; anything where they are others."""
+    """Return one object that is the intersection of several objects; any value if they are not objects."""
     parts = [*schema["allOf"], {key: value for key, value in schema.items() if key != "allOf"}]
     objects = [part for part in parts if part != {}]
     if not objects or not all(_is_object(part) for part in objects):

@@ -1,13 +1,13 @@
-"""What a query tells the journal: up to where it has committed, so that this may go.
+"""Reports the committed position of a query to the journal, which may then delete the rows before it.
 
-A query has a name in the journal: the option `reader`. The name belongs to the query that used it first, by the id in
-the query's checkpoint, until somebody drops the reader. A query that has no first batch yet owns nothing; until
-another one does, it may join a name that is used by the same driver. That is how a self-join, whose two sources cannot
-know of each other, has one name: each source has a cursor of its own, and what either of them needs stays. Its sources
-are processes with the same parent, the JVM; those of another driver are refused.
+The option `reader` names the query in the journal. The name belongs to the query that first used it, identified by the
+id in its checkpoint, until the reader is removed. A query without a first batch owns nothing. Until another query owns
+the name, it may join one that the same driver uses. A self-join has one name in this way, because its two sources
+cannot know of each other: each source has a cursor, and rows that either needs are kept. Its sources are processes
+with the same parent, the JVM; sources of another driver are refused.
 
-One process at a time has a cursor, by a lock in ``_readers`` that the kernel takes back when the process dies. So
-what is left of a driver that was killed, and the source of its successor, never commit at the same time.
+Only one process at a time holds a cursor, by a lock in ``_readers`` that the kernel releases when the process dies. The
+remains of a killed driver and the source of its successor therefore never commit at the same time.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ logger = logging.getLogger("penstock.spark")
 
 FOLDER: Final = "_readers"
 PATIENCE: Final = 10.0
-"""Seconds: the source of a driver that was killed ends when it next asks, which takes a moment."""
+"""Seconds: the source of a killed driver ends at its next request, which takes a moment."""
 RETRY: Final = 0.1
 
 
 class Cursor:
-    """How far one source of a query is, in each log of a journal.
+    """The committed positions of one source of a query, in each log of a journal.
 
     Args:
         journal: The journal's folder.
         reader: The query's name.
-        retain_bytes: Bytes of committed rows that stay nevertheless.
+        retain_bytes: Bytes of committed rows to keep.
 
     """
 
@@ -59,25 +59,25 @@ class Cursor:
 
     @property
     def claimed(self) -> bool:
-        """Whether the name is ours."""
+        """True if this source holds the name."""
         return self._lock is not None
 
     def claim(self, query: str, positions: Mapping[str, int], *, first: bool, settled: bool) -> None:
-        """Take the name, and stand at these positions, even if it stood further on before.
+        """Claim the name, and set these positions, even if they were higher before.
 
-        Call it whenever a micro-batch is planned: sources that came since are claimed too.
+        Call it whenever a micro-batch is planned, which also claims sources that have appeared since.
 
         Args:
             query: The query's id.
-            positions: What it reads next, of each source that is there.
+            positions: The next position in each existing source.
             first: Whether this is the query's first batch.
-            settled: Whether Spark keeps the query's id by now. Before that the query owns nothing: a crash would
-                leave a name to nobody.
+            settled: Whether Spark has stored the query's id. Before that the query owns nothing, because after a crash
+                the name would belong to nobody.
 
         Raises:
             JournalMismatch: The name belongs to another query.
-            JournalLocked: Another process reads for this query, and goes on.
-            LocalError: The journal can only be read.
+            JournalLocked: Another process reads for this query, and continues.
+            LocalError: The journal is read-only.
 
         """
         if not positions:
@@ -88,7 +88,7 @@ class Cursor:
             if settled and self._query is None:
                 self._query = query
                 self._standing.clear()
-            # One that has joined a name protects nothing before it has an id: its cursor would outlive a crash.
+            # A source that has joined a name holds nothing before it has an id: its cursor would outlive a crash.
             if settled or self._name == self._reader:
                 for source in positions.keys() - self._standing.keys():
                     self._stand(source, positions[source])
@@ -101,12 +101,12 @@ class Cursor:
             ) from error
 
     def commit(self, positions: Mapping[str, int]) -> None:
-        """Let the journal delete what lies before these positions, where the name is ours.
+        """Let the journal delete the rows before these positions, if this source holds the name.
 
-        A log that cannot be told keeps no other from being told.
+        A log that fails does not prevent the others from being updated.
 
         Raises:
-            JournalError: The disk refused, or a log is not there; call again.
+            JournalError: The disk failed, or a log does not exist; call again.
 
         """
         errors = []
@@ -127,14 +127,14 @@ class Cursor:
         self._drop_orphan(folder)
 
     def release(self) -> None:
-        """Give the lock back. The name stays with the query."""
+        """Release the lock. The name stays with the query."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
             self._standing.clear()
 
     def _acquire(self, query: str, positions: Mapping[str, int], first: bool, settled: bool) -> None:
-        """Find out which cursor is this source's, and lock it."""
+        """Choose this source's cursor, and lock it."""
         folders = [log_folder(self._journal, source) for source in positions]
         make_folder(Path(self._journal, FOLDER))
         self._leave_former_names(folders, query)
@@ -163,7 +163,7 @@ class Cursor:
         """Return the queries that own the name, by cursor.
 
         Raises:
-            JournalMismatch: This one is not among them, and cannot join them.
+            JournalMismatch: This query is not among them, and cannot join them.
 
         """
         owners = {
@@ -185,7 +185,7 @@ class Cursor:
         self._name = part
 
     def _leave_former_names(self, folders: list[Path], query: str) -> None:
-        """Make sure that nobody reads from this checkpoint under another name, and tell about names that it had."""
+        """Check that no process reads from this checkpoint under another name, and warn about its former names."""
         former = {
             name
             for folder in folders
@@ -202,7 +202,7 @@ class Cursor:
             )
 
     def _drop_orphan(self, folder: Path) -> None:
-        """Drop what a source that died before its query's first batch has left; it would hold up this one for ever."""
+        """Remove the cursor of a source that died before its query's first batch; it would block this one forever."""
         if self._name == self._reader:
             return
         first = retention.cursors(folder).get(self._reader)
@@ -232,27 +232,27 @@ class Cursor:
         )
 
     def _owner(self, name: str) -> Owner | None:
-        """Return who holds a lock, if that can be read."""
+        """Return the owner of a lock, if it is readable."""
         try:
             return msgspec.json.decode(Path(self._journal, FOLDER, name).read_bytes(), type=Owner)
         except (OSError, msgspec.DecodeError):
             return None
 
     def _is_sibling(self, name: str) -> bool:
-        """Return whether who holds a lock belongs to the same driver as this process, as the sources of a query do."""
+        """Return True if the owner of a lock has the same driver as this process, like the sources of one query."""
         owner = self._owner(name)
         if owner is None or owner.host != socket.gethostname():
             return False
         try:
             status = Path(f"/proc/{owner.pid}/stat").read_text()
         except OSError:
-            # Where nobody tells, it may be one.
+            # If the system does not tell, it may have.
             return not Path("/proc/self/stat").exists()
-        # The name of its program, in parentheses, may contain anything.
+        # The name of its program, in parentheses, may contain any characters.
         return int(status.rpartition(")")[2].split()[1]) == os.getppid()
 
     def _stand(self, source: str, position: int) -> None:
-        # A query that was taken back: where it stood before would let rows go that it has still to read.
+        # After a query was rewound, its former position would free rows that it still has to read.
         folder = log_folder(self._journal, source)
         retention.commit(folder, self._name, position, query=self._query, rewind=True)
         self._standing[source] = position

@@ -1,4 +1,4 @@
-"""The format "penstock": what Spark asks for readers and writers."""
+"""The Spark format "penstock", with its readers and writers."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ class PenstockSource(DataSource):
     def schema(self) -> StructType:
         """Return all columns of a journal, or of its gaps.
 
-        `.schema("data binary")` before `load` reads some of them only.
+        `.schema("data binary")` before `load` reads only some of them.
         """
-        # Mistakes in options come up at load(), not when the query runs.
+        # Errors in options are raised by load(), not when the query runs.
         return GAP_COLUMNS if SourceOptions.parse(self.options).gaps else COLUMNS
 
     @plain_errors()
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return what reads a journal once."""
+        """Return a reader for a batch."""
         options = SourceOptions.parse(self.options)
         return GapBatchReader(options, schema) if options.gaps else JournalBatchReader(options, Projection(schema))
 
     @plain_errors()
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Return what reads a journal as it grows."""
+        """Return a reader for a stream."""
         options = SourceOptions.parse(self.options)
         return GapStreamReader(options, schema) if options.gaps else JournalStreamReader(options, Projection(schema))
 
     @plain_errors()
     def writer(self, schema: StructType, overwrite: bool) -> BatchSink:
-        """Return what sends the rows of a DataFrame."""
+        """Return a writer for a batch."""
         return BatchSink(SinkOptions.parse(self.options), schema)
 
     @plain_errors()
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
-        """Return what sends the rows of a streaming query."""
+        """Return a writer for a stream."""
         return StreamSink(SinkOptions.parse(self.options), schema)

@@ -1,4 +1,4 @@
-"""What runs beside Spark's driver for a streaming query: it watches the journal, and tells it what is committed."""
+"""The part of a streaming query that runs next to Spark's driver: it plans micro-batches and commits positions."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ Limits = tuple[int | None, int | None]
 class SourceDriver:
     """Decides where micro-batches end, and which rows are in them.
 
-    Trouble that may pass, such as a disk or network that does not answer, never ends a query: there is then
-    nothing new to read, and Spark asks again.
+    Temporary trouble, such as a disk or network that does not respond, never ends a query: there are then no new rows,
+    and Spark asks again.
 
     Args:
-        options: Of the query.
+        options: The query's options.
 
     Attributes:
         view: The journal.
@@ -54,16 +54,16 @@ class SourceDriver:
             self._cursor = Cursor(options.journal, options.reader, options.retain_bytes)
         self._collector = EmbeddedCollector(options) if options.url is not None else None
         self._targets: Mapping[str, int] | None = None
-        # Of a query that has no id yet: Spark keeps it with the end of the first batch.
+        # A query without an id gets one: Spark stores it with the end of the first batch.
         self._id = uuid.uuid4().hex
         self._told: str | None = None
 
     def stop_here(self) -> None:
-        """Read no further than what is there now, and no sources that come later.
+        """Read only the rows that exist now, and no sources that appear later.
 
         Raises:
             JournalError: The journal cannot be read.
-            LocalError: The query collects: what is there now is not what there is to read.
+            LocalError: The query collects, so the existing rows are not all rows.
 
         """
         if self._collector is not None:
@@ -75,15 +75,15 @@ class SourceDriver:
         self._targets = self.view.ends()
 
     def advance(self, start: Offset, limits: Limits) -> Offset | None:
-        """Return where the next micro-batch ends; None if there is nothing to read, or no way to know.
+        """Return the end of the next micro-batch; None if there is nothing to read, or if this is unknown.
 
-        What lies before `start` is committed, and the journal is told so.
+        Rows before `start` are committed, which is reported to the journal.
 
         Raises:
             JournalMismatch: The checkpoint belongs to another journal, or the reader's name to another query.
             JournalError: Rows are damaged or gone, and that ends the query.
-            PenstockError: The collector inside the query has given up.
-            LocalError: Options name sources that are not there.
+            PenstockError: The collector inside the query has stopped.
+            LocalError: Options name sources that do not exist.
 
         """
         opened = start.opened(datetime.now(UTC).isoformat())
@@ -91,7 +91,7 @@ class SourceDriver:
         first = start.query is None
         self._collect(start)
         if not looked or not self.view.readers:
-            # What "latest" means must not depend on when the journal comes: Spark keeps that the query has begun.
+            # The meaning of "latest" must not depend on when the journal appears: Spark stores the query's start.
             return self._end(opened, {}, {}) if first and _begins_latest(start) else None
         if not start.positions and self._collector is None:
             self.view.require_sources(startingOffsets=start.begun)
@@ -111,7 +111,7 @@ class SourceDriver:
         return None if end == start else end
 
     def _recordable(self, source: str, span: tuple[int, int]) -> tuple[int, int]:
-        """Return a range; nothing of it if losses in it could not be recorded."""
+        """Return a range, which is empty if losses in it could not be recorded."""
         if span[0] < span[1]:
             try:
                 load(log_folder(self._options.journal, source))
@@ -121,7 +121,7 @@ class SourceDriver:
         return span
 
     def _begin(self, start: Offset) -> dict[str, int] | None:
-        """Return the next position in each source that can be read; None if a disk does not answer."""
+        """Return the next position in each readable source; None if a disk does not respond."""
         try:
             return {source: self.view.position(source, start.place(source)) for source in self._sources()}
         except JournalError as error:
@@ -131,12 +131,12 @@ class SourceDriver:
             return None
 
     def plan(self, start: Offset, end: Offset) -> list[Range]:
-        """Return the rows between two offsets, without those that are passed over.
+        """Return the rows between two offsets, without skipped ones.
 
         Raises:
             JournalMismatch: The checkpoint belongs to another journal, or the reader's name to another query.
             JournalError: Rows are damaged or gone, or the journal is, and that ends the query.
-            LocalError: These are no two offsets of one query.
+            LocalError: These are not two offsets of one query.
 
         """
         ranges = start.ranges(end)
@@ -150,7 +150,7 @@ class SourceDriver:
         return self._planner.plan(ranges, end)
 
     def commit(self, end: Offset) -> None:
-        """Tell the journal that the query needs nothing before this offset any more."""
+        """Report to the journal that the query no longer needs the rows before this offset."""
         if self._cursor is None or not self._cursor.claimed:
             return
         try:
@@ -162,14 +162,14 @@ class SourceDriver:
             self._told = str(error)
 
     def stop(self) -> None:
-        """End what runs in the background."""
+        """Stop background work."""
         if self._collector is not None:
             self._collector.stop()
         if self._cursor is not None:
             self._cursor.release()
 
     def _look(self, expected: Collection[str]) -> bool:
-        """See what is new in the journal; return whether it could be looked at."""
+        """Update the view of the journal; return whether it was readable."""
         self.view.expected = expected
         looked = self._troubles.look(bounded=self._targets is not None)
         if self._cursor is None and self.view.readers:
@@ -177,9 +177,9 @@ class SourceDriver:
         return looked
 
     def _collect(self, known: Offset) -> None:
-        """Make sure that the logs are those of the checkpoint, and that the collector inside the query runs.
+        """Check that the logs are those of the checkpoint, and that the collector inside the query runs.
 
-        It does not run beside a log that the checkpoint knows and that cannot be seen: it would make another one.
+        The collector is not started if the checkpoint has a log that cannot be seen: it would create another one.
         """
         same_logs(self._options.journal, known.logs, self.view.logs())
         if self._collector is not None and known.logs.keys() <= self.view.readers.keys():
@@ -190,9 +190,9 @@ class SourceDriver:
             self._cursor.claim(query, positions, first=first, settled=settled)
 
     def _end(self, start: Offset, begun: Mapping[str, int], ranges: Mapping[str, tuple[int, int]]) -> Offset:
-        """Return the end of a micro-batch: what "latest" has come to must not be looked up again after a crash."""
+        """Return the end of a micro-batch, with "latest" resolved: it must not be resolved again after a crash."""
         resolved = {source: at for source, at in begun.items() if source not in start.positions}
-        # A log that cannot be read yet keeps the place that the option gave it.
+        # A log that is not readable yet keeps the option's value.
         places = start.begun if isinstance(start.begun, dict) else {}
         logs = {source: self.view.readers[source].uuid for source in begun}
         return Offset(
@@ -207,7 +207,7 @@ class SourceDriver:
         return {source: start.origin(source) for source in start.positions}
 
     def _sources(self) -> list[str]:
-        """Return the sources to read: all that are there; in a bounded run, those that were there at its start."""
+        """Return the sources to read: all existing ones; in a bounded run, those that existed at its start."""
         return [source for source in self.view.readers if self._targets is None or source in self._targets]
 
     def _limited(self, ranges: dict[str, tuple[int, int]], limits: Limits) -> dict[str, tuple[int, int]]:
@@ -219,7 +219,7 @@ class SourceDriver:
         return ranges
 
     def _tell_who_frees_the_budget(self) -> None:
-        """Warn once where nobody lets the collector go on after its budget is used up."""
+        """Warn once if no reader frees the collector's budget."""
         if self._told is not None or self._options.remote or not self._options.trim:
             return
         self._told = ""

@@ -1,4 +1,4 @@
-"""A collector inside the query, for one machine: it runs beside Spark's driver, on a thread of its own."""
+"""A collector inside the query, for use on one machine: it runs on a thread next to Spark's driver."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ __all__ = ["EmbeddedCollector"]
 logger = logging.getLogger("penstock.spark")
 
 LOCK_PATIENCE: Final = 15.0
-"""Seconds: the collector of a driver that was killed holds its log until its process notices."""
+"""Seconds: the collector of a killed driver holds its log until its process notices."""
 LOCK_RETRY: Final = 0.2
 STOP_SECONDS: Final = 5.0
-"""How long Spark may be kept waiting: an append to the journal is on the disk within this time."""
+"""The maximum time that Spark waits: an append to the journal is on disk within this time."""
 
 
 class EmbeddedCollector:
-    """Collects the stream of `url` and `route` into the one source of the query, from the first `run` on.
+    """Collects the stream of `url` and `route` into the one source of the query, starting with the first `run`.
 
     Args:
-        options: Of the query; `url`, `route` and `sources` are set.
+        options: The query's options; `url`, `route` and `sources` are set.
 
     """
 
@@ -42,10 +42,10 @@ class EmbeddedCollector:
         self._stopping = threading.Event()
 
     def run(self) -> None:
-        """Start to collect, if that was not done before; else make sure that it goes well.
+        """Start to collect on the first call; later, check that the collector still runs.
 
         Raises:
-            PenstockError: The collector has given up; the message says why.
+            PenstockError: The collector has stopped; the message has the reason.
 
         """
         if self._thread is None:
@@ -56,7 +56,7 @@ class EmbeddedCollector:
             raise self._error
 
     def stop(self) -> None:
-        """End the collector, once what it has received is in the journal."""
+        """Stop the collector after received items are in the journal."""
         self._stopping.set()
         loop, task = self._loop, self._task
         if loop is not None and task is not None and not loop.is_closed():
@@ -82,7 +82,7 @@ class EmbeddedCollector:
                 return
 
     async def _main(self) -> None:
-        # Only those who embed a collector need the network.
+        # Only an embedded collector needs the network.
         from ..journal.collect import Collector
 
         options = self._options
@@ -101,7 +101,7 @@ class EmbeddedCollector:
         logger.info("the publisher has completed the stream %r", options.route)
 
     def _stop_when_terminated(self) -> None:
-        """Close the journal when Spark ends this process, which it does with SIGTERM and nothing else."""
+        """Close the journal when Spark ends this process, which it does only with SIGTERM."""
         if threading.current_thread() is not threading.main_thread():
             return
         previous = signal.getsignal(signal.SIGTERM)

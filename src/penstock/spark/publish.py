@@ -1,4 +1,4 @@
-"""Sending the rows of one task to a peer, at the pace that it sets."""
+"""Sends the rows of one task to a peer, as its credit allows."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 __all__ = ["publish"]
 
 RUN_ROWS: Final = 10_000
-"""Rows that are packed together. Spark's batches have as many, unless it was told otherwise."""
+"""Rows that are packed together; the default size of Spark's batches."""
 
 
 def publish(options: SinkOptions, packer: Packer, origin: Origin, batches: Iterator[pa.RecordBatch]) -> int:
-    """Send rows, and return how many they were, once the peer has taken them.
+    """Send rows, and return their number when the peer has accepted them.
 
-    On a channel that is when it has completed its side. What is fired has then been written to the network,
-    and nobody learns more.
+    On a channel, this is when the peer has completed its side. With fire-and-forget, the rows have been written to the
+    network, and nothing more is known.
 
     Raises:
         ConnectError: The peer cannot be reached.
-        ApplicationError: It refused the rows, or failed over them.
+        ApplicationError: The peer rejected the rows, or failed.
         SessionError: The connection broke.
 
     """
@@ -43,15 +43,15 @@ class Feed:
     """The rows of a task as items.
 
     Args:
-        packer: Makes items of rows.
-        origin: Of the task.
-        batches: The rows. Spark computes them while it is asked for them, so that asking may take long.
+        packer: Converts rows to items.
+        origin: The task's origin.
+        batches: The rows. Spark computes them during iteration, which may take long.
 
     Attributes:
-        count: Rows that were handed out.
-        error: Why there were no more, unless they were all.
-        over: Set when no more rows are handed out.
-        complete: They were all handed out.
+        count: Rows that were sent.
+        error: The error that ended the rows early.
+        over: Set when no more rows are sent.
+        complete: All rows were sent.
 
     """
 
@@ -67,7 +67,7 @@ class Feed:
     async def rows(self) -> AsyncIterator[pa.RecordBatch]:
         """Yield the items, as record batches with the columns `data` and `metadata`."""
         try:
-            # In a thread, so that the connection's keepalive goes on while Spark computes.
+            # In a thread, so that the connection's keepalive continues while Spark computes.
             while (batch := await asyncio.to_thread(next, self._batches, None)) is not None:
                 for first in range(0, batch.num_rows, RUN_ROWS):
                     part = batch.slice(first, RUN_ROWS)
@@ -98,11 +98,11 @@ async def _publish(options: SinkOptions, feed: Feed) -> int:
 
 
 async def _channel(peer: Peer, route: str, feed: Feed) -> None:
-    """Send all rows on one channel, as the items that follow an empty request; its metadata says whose they are."""
+    """Send all rows on one channel, as the items after an empty request, whose metadata has their origin."""
     async with peer.channel(route, b"", feed.rows(), metadata=msgspec.json.encode(feed.origin)) as answers:
         async for _ in answers.batches():
             pass
-        # A peer may have nothing to say, and say so at once: the rows go on until they are all with it.
+        # A peer may complete its side at once: the rows are still sent until the last one.
         await feed.over.wait()
     if not feed.complete:
         raise Canceled(

@@ -1,4 +1,4 @@
-"""What a task does: the rows of a partition, from the journal's files to record batches for Spark."""
+"""The work of a task: the rows of a partition, from the journal's files to record batches for Spark."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .shown import plain_errors
 __all__ = ["read"]
 
 MAX_READERS = 64
-"""Readers that a worker keeps: each has looked through its segments' headers, and need not do it again."""
+"""Readers that a worker keeps: each has already read the headers of its segments."""
 
 
 def read(options: SourceOptions, projection: Projection, partition: JournalPartition) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a partition: the same for the same partition, in any process.
 
-    What may be left out the driver has left out already. A row that cannot be read here ends the task, whatever
-    the option failOnDataLoss says: this machine may not see what another one does.
+    The driver has already excluded skipped rows. An unreadable row fails the task, with either value of the option
+    failOnDataLoss, because this machine may not see what another one sees.
 
     Raises:
         JournalMissing: The journal or a source cannot be seen from this machine.
-        JournalMismatch: It is another log than the one that the driver sees.
+        JournalMismatch: It is another log than the driver's.
         DataLost: Rows are gone.
         JournalCorrupt: Rows are damaged.
 
@@ -52,13 +52,13 @@ def _reader(journal: str, source: str, log: str) -> JournalReader:
 
 def _rows(options: SourceOptions, part: Range) -> Iterator[pa.RecordBatch]:
     at, journal = part.first, options.journal
-    # The driver has recorded which records are passed over; they have no rows to leave out.
+    # The driver has recorded the skipped records, which have no rows.
     skip = not options.fail_on_data_loss
     try:
         for batch in _reader(journal, part.source, part.log).read(at, part.end, skip_records=skip):
             yield batch
             at = batch["position"][-1].as_py() + 1
     except (DataLost, JournalCorrupt):
-        # Worker processes live long: this one may remember what was trimmed or repaired since.
+        # Worker processes are long-lived: this one may remember data that was trimmed or repaired since.
         _reader.cache_clear()
         yield from _reader(journal, part.source, part.log).read(at, part.end, skip_records=skip)

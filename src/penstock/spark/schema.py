@@ -1,4 +1,4 @@
-"""The columns of a journal as Spark sees them, and those of them that a user asks for."""
+"""The columns of a journal in Spark, and the selection that a user reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["COLUMNS", "Projection", "arrow_schema"]
 SOURCE: Final = "source"
 _MAY_BE_NULL: Final = frozenset({"metadata"})
 
-# Positions count within a source, so that it takes both to name a row.
+# Positions are unique within a source, so a row is identified by both.
 COLUMNS: Final = StructType(
     [
         StructField(SOURCE, StringType()),
@@ -29,19 +29,19 @@ COLUMNS: Final = StructType(
         StructField("metadata", BinaryType()),
     ]
 )
-"""Everything there is: whence a row came, when, and what it holds."""
+"""All columns: a row's source, time and content."""
 
 _ARROW: Final = {SOURCE: pa.field(SOURCE, pa.string()), **{field.name: field for field in SCHEMA}}
 
 
 class Projection:
-    """The columns that Spark asked for, and how a journal's record batches become these.
+    """The columns that Spark requested, and the conversion of a journal's record batches.
 
     Args:
         schema: Some of `COLUMNS`, in any order.
 
     Raises:
-        LocalError: There are others among them, or a type is another.
+        LocalError: It has other columns, or a different type.
 
     """
 
@@ -58,14 +58,14 @@ class Projection:
         self._sources = {}
 
     def apply(self, batch: pa.RecordBatch, source: str) -> pa.RecordBatch:
-        """Return a journal's batch as Spark wants it; no row is touched."""
+        """Return a journal's batch in the format of Spark, without touching rows."""
         columns = [
             self._constant(source, batch.num_rows) if name == SOURCE else batch.column(name) for name in self._names
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def _constant(self, source: str, rows: int) -> pa.Array:
-        """Return the source's name `rows` times, cut from an array that is made once."""
+        """Return the source's name `rows` times, as a slice of a cached array."""
         names = self._sources.get(source)
         if names is None or len(names) < rows:
             names = self._sources[source] = _repeated(source.encode(), 1 << rows.bit_length())
@@ -73,8 +73,8 @@ class Projection:
 
 
 def _repeated(text: bytes, rows: int) -> pa.StringArray:
-    """Return an array of one text, many times."""
-    # Not from a scalar: for that pyarrow imports pandas, and every worker would wait for it.
+    """Return an array with one text, repeated."""
+    # Not from a scalar: for that pyarrow imports pandas, which would delay every worker.
     offsets = array("i", range(0, len(text) * rows + 1, len(text)))
     return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(text * rows)])
 
@@ -82,16 +82,16 @@ def _repeated(text: bytes, rows: int) -> pa.StringArray:
 def arrow_schema(
     schema: StructType, columns: StructType, fields: Mapping[str, pa.Field], may_be_null: Collection[str]
 ) -> pa.Schema:
-    """Return the Arrow schema of the columns that Spark asked for.
+    """Return the Arrow schema of the columns that Spark requested.
 
     Args:
         schema: These columns.
-        columns: All that there are.
+        columns: All columns.
         fields: The Arrow field of each, by name.
-        may_be_null: Those in which there are nulls.
+        may_be_null: The columns that may contain nulls.
 
     Raises:
-        LocalError: There are others among them, or a type is another.
+        LocalError: It has other columns, or a different type.
 
     """
     if not schema.fields:

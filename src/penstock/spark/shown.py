@@ -1,8 +1,8 @@
-"""Errors as Spark shows them to its users: our sentence at once, and no traceback before it.
+"""Errors as Spark shows them to its users: Penstock's message first, without a traceback.
 
-A worker of PySpark sends the text of an exception to the JVM, which puts it behind words of its own. Twenty lines of
-Python between these and the sentence that says what to do help nobody. PySpark has a switch for that, in the
-environment, which it looks at when it has caught the exception; the worker ends then.
+A PySpark worker sends the text of an exception to the JVM, which shows it after its own text. Twenty lines of Python
+before the sentence that says what to do would not help. PySpark has an environment variable to omit them, which it
+reads when it has caught the exception; the worker then ends.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ logger = logging.getLogger("penstock.spark")
 
 HIDE: Final = "SPARK_HIDE_TRACEBACK"
 WORKER: Final = "PYTHON_WORKER_FACTORY_"
-"""How names begin that are in the environment of PySpark's workers only."""
+"""The prefix of names that exist only in the environment of PySpark's workers."""
 
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Let errors of ours end a worker of PySpark without a traceback; that is in the log at the level DEBUG."""
+    """Let Penstock's errors end a PySpark worker without a traceback; that is logged at level DEBUG."""
     try:
         yield
     except PenstockError:

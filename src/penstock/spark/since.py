@@ -1,4 +1,4 @@
-"""Where a log begins for a query that could not see it when it began: with the first row received since then."""
+"""Where a query starts in a log that it could not see at first: with the first row received since its start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["first_since", "is_time"]
 
 
 def is_time(text: str) -> bool:
-    """Return whether a text is a time as offsets hold it: ISO 8601, with its zone."""
+    """Return True if a text is a time as in offsets: ISO 8601, with its zone."""
     try:
         return datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
@@ -26,11 +26,11 @@ def is_time(text: str) -> bool:
 def first_since(reader: JournalReader, time: datetime) -> int:
     """Return the position of the first row received at or after a time; the log's end if there is none.
 
-    It reads one batch of some segments, and one segment. What cannot be read counts as received since: no row that
-    came since then is left out.
+    It reads one batch of some segments, and one segment. Unreadable rows count as received since, so that no later row
+    is skipped.
 
     Args:
-        reader: Of the log.
+        reader: The log's reader.
         time: By the clock of the log's collector.
 
     Raises:

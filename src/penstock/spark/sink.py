@@ -1,7 +1,7 @@
-"""The writers that Spark drives: each task sends its rows to a peer, and is done when that has taken them.
+"""The writers used by Spark: each task sends its rows to a peer, and is done when the peer has accepted them.
 
-Delivery is at least once: a task that fails, and a micro-batch that was not committed, are sent again, with the
-same metadata for the same rows.
+Delivery is at least once: a failed task, and a micro-batch that was not committed, are sent again, with the same
+metadata for the same rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .shown import plain_errors
 
 __all__ = ["BatchSink", "Sent", "StreamSink"]
 
-# Spark sets them for its own foreach sinks; no other way leads from a task to its micro-batch.
+# Spark sets them for its own foreach sinks; a task has no other way to find out its micro-batch.
 QUERY_PROPERTY = "sql.streaming.queryId"
 BATCH_PROPERTY = "streaming.sql.batchId"
 
@@ -42,7 +42,7 @@ class BatchSink(DataSourceArrowWriter):
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         self._options = options
         self._packer = Packer.of(options, schema)
-        # Made once, where the write is planned: a task that is tried again sends the same.
+        # Created once, when the write is planned: a repeated task sends the same.
         self._query = uuid.uuid4().hex
 
     @plain_errors()
@@ -65,11 +65,11 @@ class StreamSink(DataSourceStreamArrowWriter):
         """Send the rows of one task of a micro-batch."""
         task = _task()
         batch = task.getLocalProperty(BATCH_PROPERTY)
-        # Not its name: under that the batches count from 0 again when it gets a new checkpoint.
+        # Not the run's id: with that, a new checkpoint would count batches from 0 again.
         query = task.getLocalProperty(QUERY_PROPERTY)
         if batch is None or query is None:
             raise LocalError(
-                "this version of Spark does not tell a sink its micro-batch; Penstock needs Spark 4.2 or newer"
+                "this version of Spark does not pass the micro-batch to a sink; Penstock needs Spark 4.2 or newer"
             )
         partition = task.partitionId()
         origin = Origin(query, int(batch), partition)

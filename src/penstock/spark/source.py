@@ -1,8 +1,8 @@
-"""The readers that Spark drives: of one batch, and of a stream of them.
+"""The readers used by Spark: for a batch, and for a stream of micro-batches.
 
-Spark makes several copies of a reader, which share nothing: one lives beside the driver and is asked for
-offsets and partitions, others are pickled to the workers and read. What only the driver needs is made when it
-is first asked for something, and never pickled.
+Spark makes several independent copies of a reader. One lives next to the driver and provides offsets and partitions.
+Others are pickled to the workers and read. Objects that only the driver needs are created on first use, and never
+pickled.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ logger = logging.getLogger("penstock.spark")
 
 
 class JournalBatchReader(DataSourceReader):
-    """Reads what a journal holds between two places, once."""
+    """Reads a range of a journal, once."""
 
     def __init__(self, options: SourceOptions, projection: Projection) -> None:
         self._options = options
@@ -47,10 +47,10 @@ class JournalBatchReader(DataSourceReader):
 
     @plain_errors()
     def partitions(self) -> list[InputPartition]:
-        """Return what each task is to read. The places are looked up here, once for a query.
+        """Return the partitions. The start and end are resolved here, once per query.
 
         Raises:
-            LocalError: A source that is to be read is not there, or the options are those of a stream.
+            LocalError: A source to read does not exist, or the options are those of a stream.
             JournalError: The journal cannot be read.
 
         """
@@ -68,7 +68,7 @@ class JournalBatchReader(DataSourceReader):
             ranges[source] = (first, end)
         planned = Planner(self._options, view).plan_once(ranges)
         parts = split(planned, self._options.partitions, self._options.rows_per_partition)
-        # Spark makes a partition of None out of none at all.
+        # Without any partition, Spark creates one of None.
         return [*parts] or [JournalPartition([])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -78,7 +78,7 @@ class JournalBatchReader(DataSourceReader):
 
 
 class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads a journal as it grows, a micro-batch at a time."""
+    """Reads a journal as a stream of micro-batches."""
 
     def __init__(self, options: SourceOptions, projection: Projection) -> None:
         self._options = options
@@ -89,38 +89,38 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**self.__dict__, "_driver": None}
 
     def initialOffset(self) -> dict[str, Any]:
-        """Return where to begin, unresolved: Spark calls this twice, and does not keep what it returns."""
+        """Return the start, unresolved: Spark calls this twice, and does not store the result."""
         return Offset(self._options.starting).json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return the limit that the options set; of two, Spark passes on but one, and `latestOffset` knows both."""
+        """Return the limit that the options set; Spark passes on only one of two, and `latestOffset` knows both."""
         if self._options.max_rows is not None:
             return ReadMaxRows(self._options.max_rows)
         return ReadMaxBytes(self._options.max_bytes)
 
     @plain_errors()
     def prepareForTriggerAvailableNow(self) -> None:
-        """Read no further than what is there now."""
+        """Read only the rows that exist now."""
         self._beside_driver().stop_here()
 
     @plain_errors()
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Return where the next micro-batch ends; `start` if there is nothing to read, or no way to know.
+        """Return the end of the next micro-batch; `start` if there is nothing to read, or if this is unknown.
 
-        What lies before `start` is committed: Spark has it in its commit log before it asks.
+        Rows before `start` are committed: Spark has that in its commit log before it calls this.
         """
         driver = self._beside_driver()
         end = driver.advance(Offset.parse(start), self._limits(limit))
         return start if end is None else end.json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Return how far the journal goes, for the query's progress."""
+        """Return the end of the journal, for the query's progress."""
         view = self._beside_driver().view
         return Offset("earliest", view.ends(), view.logs()).json() if view.readers else None
 
     @plain_errors()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Return what each task is to read between two offsets."""
+        """Return the partitions between two offsets."""
         driver = self._beside_driver()
         ranges = driver.plan(Offset.parse(start), Offset.parse(end))
         return [*split(ranges, self._options.partitions, self._options.rows_per_partition)]
@@ -132,11 +132,11 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @plain_errors()
     def commit(self, end: dict[str, Any]) -> None:
-        """Let go of what a finished micro-batch has read: the second way to learn it, and the later one."""
+        """Commit a finished micro-batch. `latestOffset` does so too, usually earlier."""
         self._beside_driver().commit(Offset.parse(end))
 
     def stop(self) -> None:
-        """End what runs in the background."""
+        """Stop background work."""
         if self._driver is not None:
             self._driver.stop()
 
@@ -146,9 +146,9 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._driver
 
     def _limits(self, limit: ReadLimit) -> tuple[int | None, int | None]:
-        """Return the most rows and bytes of the next micro-batch; None for any number."""
+        """Return the maximum rows and bytes of the next micro-batch; None: no limit."""
         if isinstance(limit, ReadAllAvailable):
-            # THREATS 79 has no say here: the trigger "once" takes all there is in one batch.
+            # THREATS 79 does not apply: the trigger "once" reads all available rows in one batch.
             return None, None
         max_rows = limit.max_rows if isinstance(limit, ReadMaxRows) else self._options.max_rows
         max_bytes = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.max_bytes

@@ -1,8 +1,8 @@
-"""What of a micro-batch is lost for good: found, and recorded, before its partitions are made.
+"""Finds and records the permanent losses of a micro-batch before its partitions are made.
 
-Only the driver decides what is passed over, and only with ``failOnDataLoss=false``. What it has decided it records
-in the log's gaps, under the query's id, before any row is read: so the same batch has the same rows when it is
-planned again, even if its driver dies before Spark commits it.
+Only the driver decides which rows are skipped, and only with ``failOnDataLoss=false``. It records them in the log's
+gaps, under the query's id, before any row is read. The same batch then has the same rows when it is planned again,
+even if the driver dies before Spark commits it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Loss", "Span", "left", "losses", "record", "recorded"]
 logger = logging.getLogger("penstock.spark")
 
 Span = tuple[int, int]
-"""First position, and the position behind the last."""
+"""First position, and the position after the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Loss:
 
     Attributes:
         first: The first position.
-        end: The position behind the last. If it is `first`, no row is lost, but a record before that position.
-        reason: Why.
+        end: The position after the last. If it equals `first`, no row is lost, but a record before that position.
+        reason: The reason.
 
     """
 
@@ -46,12 +46,12 @@ class Loss:
 
 
 def losses(reader: JournalReader, first: int, end: int) -> list[Loss]:
-    """Read all rows between two positions, and return which of them are trimmed, missing or damaged.
+    """Read all rows between two positions, and return those that are trimmed, missing or damaged.
 
-    A damaged record that has no rows is a loss of its own, unless the rows on one side of it are lost, too.
+    A damaged record without rows is a separate loss, unless the rows on one side of it are lost too.
 
     Raises:
-        JournalError: The log cannot be reached, or is not there.
+        JournalError: The log cannot be reached, or does not exist.
 
     """
     found: list[Loss] = []
@@ -72,7 +72,7 @@ def _losses(reader: JournalReader, first: int, end: int) -> Iterator[Loss]:
             for batch in reader.read(at, end, skip_records=True):
                 at = batch["position"][-1].as_py() + 1
         except (DataLost, JournalCorrupt):
-            # Sound batches may wait before the damaged one, to be merged: take them one by one.
+            # Valid batches before the damaged one may wait to be merged: read them one by one.
             behind = min(end, max(at + 1, _batch_end(reader, at, end)))
             try:
                 for _ in reader.read(at, behind, skip_records=True):
@@ -85,7 +85,7 @@ def _losses(reader: JournalReader, first: int, end: int) -> Iterator[Loss]:
 
 
 def _batch_end(reader: JournalReader, position: int, end: int) -> int:
-    """Return where reading may go on, at the latest, behind a loss at or after a position."""
+    """Return where reading can continue, at the latest, after a loss at or after a position."""
     try:
         return reader.locate(position)[1]
     except DataLost:
@@ -99,26 +99,26 @@ def _next_segment(reader: JournalReader, position: int, end: int) -> int:
 
 
 def recorded(folder_gaps: Iterable[gaps.Gap], query: str) -> list[Span]:
-    """Return what a query has recorded as passed over, in order."""
+    """Return the losses that a query has recorded, in order."""
     return sorted(gap.lost for gap in folder_gaps if gap.lost is not None and gap.query == query)
 
 
 def record(journal: str, reader: JournalReader, found: Iterable[Loss], query: str, name: str) -> None:
-    """Record what a query passes over, once; it is durable when this returns.
+    """Record the losses that a query skips, once; the record is durable on return.
 
     Args:
         journal: The journal's folder.
-        reader: Of the log.
-        found: What is passed over.
+        reader: The log's reader.
+        found: The losses.
         query: The query's id.
         name: The query's name, for people.
 
     Raises:
-        JournalError: The disk refused: then nothing may be passed over.
+        JournalError: The disk failed: then nothing may be skipped.
 
     """
     folder = log_folder(journal, reader.source)
-    # What is left of a driver that was killed may have planned the same batch meanwhile.
+    # The remains of a killed driver may have planned the same batch meanwhile.
     known = recorded(gaps.load(folder), query)
     now = datetime.now(UTC)
     new = [
@@ -137,7 +137,7 @@ def record(journal: str, reader: JournalReader, found: Iterable[Loss], query: st
 
 
 def left(first: int, end: int, passed_over: Iterable[Span]) -> Iterator[Span]:
-    """Yield what remains of a range without others, which are in order."""
+    """Yield the rest of a range without others, which are in order."""
     for start, behind in passed_over:
         if first < min(start, end):
             yield first, min(start, end)
@@ -147,7 +147,7 @@ def left(first: int, end: int, passed_over: Iterable[Span]) -> Iterator[Span]:
 
 
 def _time_before(reader: JournalReader, position: int) -> datetime | None:
-    """Return when the row before a position was appended, if that can be read."""
+    """Return when the row before a position was appended, if it is readable."""
     with suppress(JournalError):
         for batch in reader.read(max(0, position - 1), position, skip_records=True):
             time: datetime = batch["time"][-1].as_py()

@@ -1,4 +1,4 @@
-"""Logs that cannot be read: which of them end a query, which are waited for, and which it does without."""
+"""Unreadable logs: which of them end a query, which it waits for, and which it continues without."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ logger = logging.getLogger("penstock.spark")
 _LASTING: Final = (JournalCorrupt, JournalMismatch, DataLost)
 _DAMAGE: Final = (JournalCorrupt, DataLost)
 RETRY: Final = 0.2
-"""Seconds between looks at a log that a planned micro-batch needs."""
+"""Seconds between checks of a log that a planned micro-batch needs."""
 _JOURNAL: Final = ""
-"""Stands for the journal itself, where the others are names of sources."""
+"""Represents the journal itself among names of sources."""
 
 
 class Troubles:
-    """Looks at a journal for a query, and judges what keeps it from being read.
+    """Reads a journal for a query, and decides about each problem.
 
-    * A disk or network that does not answer is waited for.
-    * A journal or source that is not there is waited for as long as `journalTimeout` says, because it may be mounted
-      or collected soon; one that was there before, never. With the option `url` the query's own collector makes it,
-      unless the checkpoint knows it.
-    * A source whose collector has no row yet is waited for, however long that takes.
-    * What is damaged, and what has waited too long, ends the query. With ``failOnDataLoss=false`` it goes on without
-      logs that are damaged, as long as there are others; never without those that cannot be seen.
+    * The query waits for a disk or network that does not respond.
+    * It waits for a journal or source that does not exist for `journalTimeout`, because it may be mounted or collected
+      soon; if it existed before, not at all. With the option `url` the query's own collector creates it, unless the
+      checkpoint has it.
+    * It waits without limit for a source whose collector has no row yet.
+    * Damage, and problems that last too long, end the query. With ``failOnDataLoss=false`` it continues without damaged
+      logs, as long as there are others; never without logs that cannot be seen.
 
-    Each trouble is logged once.
+    Each problem is logged once.
 
     Args:
-        options: Of the query.
+        options: The query's options.
         view: Its journal.
-        clock: Tells seconds.
+        clock: Returns the time in seconds.
 
     """
 
@@ -51,10 +51,10 @@ class Troubles:
         self._told: dict[str, str] = {}
 
     def look(self, *, bounded: bool = False) -> bool:
-        """See what is new in the journal; return whether it answered. A journal that is not there has no readers.
+        """Update the view of the journal; return whether it responded. A journal that does not exist has no readers.
 
         Args:
-            bounded: Whether to end the query where it would wait, because it would take that for its end.
+            bounded: Whether to end the query instead of waiting, because it would treat that as the end of the data.
 
         Raises:
             JournalError: This ends the query.
@@ -82,7 +82,7 @@ class Troubles:
         return True
 
     def wait_until_there(self, sources: Collection[str]) -> None:
-        """Look at the journal until all sources of a planned micro-batch can be read, or it has taken too long.
+        """Read the journal until all sources of a planned micro-batch are readable, or it has taken too long.
 
         Raises:
             JournalError: This ends the query.
@@ -100,7 +100,7 @@ class Troubles:
             time.sleep(RETRY)
 
     def _await_first_rows(self, bounded: bool) -> None:
-        """Tell about sources that have no row yet, where somebody might wait for them."""
+        """Report sources without rows, if nothing else is read."""
         named = self._options.sources is not None
         if not self._view.coming or (self._view.readers and not named) or self._options.url is not None:
             self._told.pop(_JOURNAL, None)
@@ -114,11 +114,11 @@ class Troubles:
         self._tell(_JOURNAL, f"{text}; the query waits")
 
     def wait_for(self, error: JournalError) -> None:
-        """Tell once that the query waits because of a disk or network."""
+        """Report once that the query waits for a disk or network."""
         self._tell("/", f"{error}; the query waits")
 
     def do_without_gaps(self, source: str, error: JournalError, *, bounded: bool = False) -> None:
-        """Judge why the gaps of a source cannot be read; tell once if the query does without it until they can.
+        """Decide about unreadable gaps of a source; report once if the query continues without it.
 
         Raises:
             JournalError: This ends the query.
@@ -128,11 +128,11 @@ class Troubles:
         skipped = isinstance(error, _DAMAGE) and not self._options.fail_on_data_loss and len(self._view.readers) > 1
         if not passes and not skipped:
             raise error
-        # No source has this name: what is told is told until the query ends.
+        # This is not a valid name of a source, so it is reported only once per query.
         self._tell(f"{source}/gaps", f"the query goes on without source {source!r}: {error}")
 
     def _fatal(self, name: str, error: JournalError, bounded: bool, seen: bool) -> bool:
-        """Return whether a trouble cannot be waited for, or has been for too long."""
+        """Return True if waiting for a problem is useless, or has taken too long."""
         if bounded or isinstance(error, _LASTING):
             return True
         if not isinstance(error, JournalMissing):
@@ -149,7 +149,7 @@ class Troubles:
         return False
 
     def _go_on_without(self, source: str, error: JournalError) -> None:
-        # THREATS 99: what cannot be seen from here is not lost.
+        # THREATS 99: data that cannot be seen from here is not lost.
         if self._options.fail_on_data_loss or not self._view.readers or not isinstance(error, _DAMAGE):
             raise error
         self._tell(source, f"the query goes on without source {source!r}: {error}")

@@ -1,4 +1,4 @@
-"""The journal as the driver sees it: which sources there are, and which rows each of them holds."""
+"""The driver's view of the journal: its sources, and the rows of each."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from .since import first_since
 __all__ = ["JournalView", "reaches"]
 
 REMOTE_SECONDS = 1.0
-"""Between looks at a journal that is not on this machine: Spark asks some eighty times a second."""
+"""Seconds between reads of a remote journal, because Spark asks about eighty times per second."""
 
 
 class JournalView:
-    """The sources that a query reads. It looks at nothing before the first `refresh`.
+    """The sources that a query reads. Nothing is read before the first `refresh`.
 
-    A log that cannot be read does not keep the others from being read.
+    An unreadable log does not prevent the others from being read.
 
     Args:
-        options: Of the query.
-        clock: Tells seconds, for the pauses between looks at a remote journal.
+        options: The query's options.
+        clock: Returns the time in seconds, for the pauses between reads of a remote journal.
 
     Attributes:
-        readers: A reader for each source that could be read at the last look, by name.
-        troubles: Why the other sources could not be read, by name.
-        coming: The sources whose collector has no row yet, so that there is no log: nobody has read from them.
-        seen: The sources that this view could read once.
-        expected: More sources to look for, beside those that are there.
+        readers: A reader for each source that was readable at the last refresh, by name.
+        troubles: The errors of the other sources, by name.
+        coming: Sources whose collector has no row yet, so that there is no log: nobody has read from them.
+        seen: Sources that this view could read before.
+        expected: More sources to look for, in addition to existing ones.
 
     """
 
@@ -52,7 +52,7 @@ class JournalView:
         self._files: dict[str, tuple[int, int]] = {}
 
     def refresh(self) -> None:
-        """See what was appended since the last time, and which sources came or went.
+        """Read what was appended since the last time, and which sources appeared or disappeared.
 
         Raises:
             JournalMissing: There is no such journal, or no source in it.
@@ -83,7 +83,7 @@ class JournalView:
         self._next_look = self._clock() + REMOTE_SECONDS
 
     def _names(self) -> Collection[str]:
-        """Return the sources to look for: those that were named; else those that are there, or should be."""
+        """Return the sources to look for: the named ones; otherwise those that exist, or should."""
         if self._options.sources is not None:
             return self._options.sources
         present = self._journal.sources()
@@ -96,7 +96,7 @@ class JournalView:
         return sorted(names)
 
     def _refreshed(self, source: str) -> JournalReader:
-        """Return a source's reader, which has seen what is there now."""
+        """Return an updated reader of a source."""
         file = self._identity_file(source)
         reader = self.readers.get(source)
         # Another file: the log was removed, or created again.
@@ -108,7 +108,7 @@ class JournalView:
         return reader
 
     def _is_coming(self, source: str) -> bool:
-        """Return whether a source's collector is there, or was, and waits for the first row."""
+        """Return True if a source has, or had, a collector that waits for the first row."""
         if source in self.seen or source in self.expected or self._options.remote:
             return False
         return Path(log_folder(self._options.journal, source), LOCK).exists()
@@ -123,7 +123,7 @@ class JournalView:
         there = f"; there are {', '.join(present)}" if present else ""
         known = source in self.seen or source in self.expected
         remedy = (
-            "; if it was removed for good, name those that are left with the option source"
+            "; if it was removed permanently, name the remaining ones with the option source"
             if known
             else ", or run `penstock collect` first"
         )
@@ -133,10 +133,10 @@ class JournalView:
         )
 
     def _identity_file(self, source: str) -> tuple[int, int]:
-        """Return what tells a log's identity file from another one, at the cost of a look at its folder."""
+        """Return an identifier of a log's identity file, at the cost of one look at its folder."""
         if self._options.remote:
             return (0, 0)
-        # A text, and no path object: Spark asks some eighty times a second.
+        # A string instead of a path object: Spark asks about eighty times per second.
         try:
             status = os.stat(f"{self._options.journal}/{source_folder(source)}/{IDENTITY}")
         except OSError:
@@ -147,7 +147,7 @@ class JournalView:
         """Return a source's reader.
 
         Raises:
-            JournalError: It cannot be read; this says why.
+            JournalError: It cannot be read; the message has the reason.
 
         """
         reader = self.readers.get(source)
@@ -160,10 +160,10 @@ class JournalView:
         return {source: reader.uuid for source, reader in self.readers.items()}
 
     def position(self, source: str, place: int | str) -> int:
-        """Return the position that a place in a source means now.
+        """Return the current position of a start or end in a source.
 
         Args:
-            source: One that can be read.
+            source: A readable source.
             place: A position; "earliest", "latest", or a time, for the first row that was received since.
 
         Raises:
@@ -182,7 +182,7 @@ class JournalView:
         return place
 
     def require_end(self, source: str, position: int) -> None:
-        """Make sure that a source goes as far as a position.
+        """Check that a source is long enough for a position.
 
         Raises:
             DataLost: It ends before it.
@@ -191,7 +191,7 @@ class JournalView:
         reaches(self._options.journal, self.readers[source], position)
 
     def ends(self) -> dict[str, int]:
-        """Return the position behind the last row of each source."""
+        """Return the position after the last row of each source."""
         return {source: reader.end for source, reader in self.readers.items()}
 
     def size(self, source: str, first: int, end: int) -> int:
@@ -199,13 +199,13 @@ class JournalView:
         return self.readers[source].bytes_between(first, end)
 
     def require_sources(self, **places: Start) -> None:
-        """Make sure that options name sources that are there.
+        """Check that options name existing sources.
 
         Args:
-            **places: Places by source, by the name of the option that tells them.
+            **places: Positions by source, by the name of the option.
 
         Raises:
-            LocalError: A source is not there.
+            LocalError: A source does not exist.
 
         """
         present = {*self.readers, *self.troubles, *self.coming}
@@ -219,7 +219,7 @@ class JournalView:
 
 
 def reaches(journal: str, reader: JournalReader, position: int) -> None:
-    """Make sure that a log goes as far as a position.
+    """Check that a log is long enough for a position.
 
     Raises:
         DataLost: It ends before it.
@@ -228,5 +228,5 @@ def reaches(journal: str, reader: JournalReader, position: int) -> None:
     if position > reader.end:
         raise DataLost(
             f"source {reader.source!r} of journal {journal} ends at position {reader.end}, before {position}; "
-            "restore the journal, or begin anew: with another checkpoint, or other startingOffsets"
+            "restore the journal, or start again with another checkpoint, or other startingOffsets"
         )

@@ -1,6 +1,6 @@
-"""Sessions on disk, so that a server may be killed and started again. May import the top files.
+"""Sessions on disk, so that a server can be killed and restarted. May import the top files.
 
-A folder of logs, one a session: files of records, each of which is durable before what it tells of is sent.
+A folder has one log per session: a file of records, each of which is durable before the data that it describes is sent.
 """
 
 from __future__ import annotations

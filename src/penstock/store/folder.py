@@ -1,4 +1,4 @@
-"""The folder of a server's sessions: whose it is, what lies in it, and what nobody comes back for."""
+"""The folder of a server's sessions: its lock, its logs, and the removal of abandoned ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAME = re.compile(r"[0-9a-f]{64}")
 
 
 def run_at_once(work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
-    """Do `work`, then say so. See `penstock.session.Run`."""
+    """Do `work`, then call `done`. See `penstock.session.Run`."""
     try:
         work()
     except Exception as error:
@@ -35,14 +35,14 @@ def run_at_once(work: Callable[[], None], done: Callable[[Exception | None], Non
 
 
 class SessionFolder:
-    """The :class:`penstock.session.SessionLogs` of one server. Another one cannot use the folder at the same time.
+    """The :class:`penstock.session.SessionLogs` of one server. Only one server can use the folder at a time.
 
     Args:
-        path: The folder; it is made if need be.
-        run: Does what waits for the disk; by default at once, and everybody waits with it.
+        path: The folder; created if necessary.
+        run: Runs work that waits for the disk. By default it runs at once and blocks.
 
     Raises:
-        SessionStoreError: Another server uses it, or it cannot be used.
+        SessionStoreError: Another server uses the folder, or it cannot be used.
 
     """
 
@@ -63,7 +63,7 @@ class SessionFolder:
         self._left = self._found()
 
     def _found(self) -> set[str]:
-        """Return the names of the logs that an earlier process left, and remove what it never finished."""
+        """Return the names of the logs of an earlier process, and remove incomplete ones."""
         names = set()
         with store_errors(self._path, "be listed"):
             for file in self._path.iterdir():
@@ -83,10 +83,10 @@ class SessionFolder:
         return self._log(name)
 
     def open(self, name: str) -> tuple[Log, list[bytes]] | None:
-        """Return a log that an earlier process left. See :meth:`penstock.session.SessionLogs.open`.
+        """Return a log of an earlier process. See :meth:`penstock.session.SessionLogs.open`.
 
         Raises:
-            SessionStoreError: It is damaged. It stays where it is.
+            SessionStoreError: It is damaged. It stays in place.
 
         """
         if name not in self._left:
@@ -102,14 +102,14 @@ class SessionFolder:
         return log, records
 
     def expire(self) -> None:
-        """Remove the logs for which nobody has come back since the folder was opened."""
+        """Remove the logs that no client has resumed since the folder was opened."""
         for name in self._left - self._open:
             with suppress(OSError):
                 self._place(name).unlink()
         self._left.clear()
 
     def close(self) -> None:
-        """Let go of the folder. Twice is fine."""
+        """Release the folder. May be called twice."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

@@ -1,8 +1,8 @@
-"""The log of one session: a file that grows by whole records, and what is found of it after a crash.
+"""The log of one session: a file of records, and its recovery after a crash.
 
 A file is a magic number and records. A record is its length, the CRC-32 of its bytes, the CRC-32 of these two
-numbers (little-endian, 4 bytes each), and its bytes. The second checksum tells a length that was damaged, behind
-which nobody knows what is there, from a record that was never finished.
+numbers (little-endian, 4 bytes each), and its bytes. The second checksum distinguishes a damaged length, after which
+the content is unknown, from an incomplete record.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["MAGIC", "TEMPORARY", "Log", "frame", "split", "store_errors", "sync_
 
 MAGIC: Final = b"penstock session 1\n"
 TEMPORARY: Final = ".tmp"
-"""How a file ends before its first record is durable."""
+"""The suffix of a file before its first record is durable."""
 
 _NUMBERS = struct.Struct("<II")
 _HEAD_BYTES = _NUMBERS.size + 4
@@ -29,14 +29,14 @@ _HEAD_BYTES = _NUMBERS.size + 4
 
 @contextmanager
 def store_errors(path: Path, action: str) -> Iterator[None]:
-    """Turn an `OSError` inside the block into one of ours.
+    """Convert an `OSError` inside the block.
 
     Args:
-        path: What the error is about.
-        action: What could not be done to it, as in "be read".
+        path: The file that the error is about.
+        action: The action that failed, as in "be read".
 
     Raises:
-        SessionStoreError: There was one.
+        SessionStoreError: There was an error.
 
     """
     try:
@@ -48,13 +48,13 @@ def store_errors(path: Path, action: str) -> Iterator[None]:
 
 
 def frame(record: bytes) -> bytes:
-    """Return `record` as it stands in a file."""
+    """Return `record` as it is stored in a file."""
     numbers = _NUMBERS.pack(len(record), crc32(record))
     return numbers + crc32(numbers).to_bytes(4, "little") + record
 
 
 def split(data: bytes) -> tuple[list[bytes], int]:
-    """Return the records in the bytes of a file, and where the last of them ends: what is behind it was never finished.
+    """Return the records in the bytes of a file, and the end of the last one: an incomplete record may follow.
 
     Raises:
         ValueError: There is damage before the end.
@@ -69,7 +69,7 @@ def split(data: bytes) -> tuple[list[bytes], int]:
         length, checksum = _NUMBERS.unpack(numbers)
         if int.from_bytes(data[at + _NUMBERS.size : at + _HEAD_BYTES], "little") != crc32(numbers):
             if not any(data[at:]):
-                # The file had grown already when the power failed, and its bytes had not come yet.
+                # The file had already grown when the power failed, but its bytes were not written.
                 break
             raise ValueError(f"byte {at}: the checksum of a length is another")
         end = at + _HEAD_BYTES + length
@@ -84,7 +84,7 @@ def split(data: bytes) -> tuple[list[bytes], int]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Sync the names in a folder to disk."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)
@@ -96,11 +96,11 @@ class Log:
     """A :class:`penstock.session.SessionLog` in a file.
 
     Args:
-        path: The file, which may not be there yet.
-        closed: Called when it is closed or removed.
+        path: The file, which may not exist yet.
+        closed: Called when the log is closed or removed.
 
     Attributes:
-        size: Its bytes, which are durable.
+        size: The number of durable bytes.
 
     """
 
@@ -111,13 +111,13 @@ class Log:
         self._fd = -1
 
     def read(self) -> list[bytes]:
-        """Open the file that is there, cut off what was never finished, and return its records.
+        """Open the existing file, cut off an incomplete record, and return the records.
 
-        The last of them may have been written, and not synced: the server before us was killed in between. They are
+        The last record may have been written but not synced, if the previous server was killed in between. It is
         durable after the next `append` or `rewrite`.
 
         Raises:
-            SessionStoreError: It cannot be read, or it is damaged.
+            SessionStoreError: The file cannot be read, or is damaged.
 
         """
         with store_errors(self.path, "be read"):
@@ -133,7 +133,7 @@ class Log:
             raise SessionStoreError(f"{self.path}: {error}; this session is lost, remove the file") from error
 
     def append(self, record: bytes) -> None:
-        """Add a record. It is durable when this returns. See :class:`penstock.session.SessionLog`."""
+        """Add a record, which is durable on return. See :class:`penstock.session.SessionLog`."""
         data = frame(record)
         with store_errors(self.path, "be written"):
             try:
@@ -146,11 +146,11 @@ class Log:
         self.size += len(data)
 
     def rewrite(self, record: bytes) -> None:
-        """Put `record` in the place of all that there is. See :class:`penstock.session.SessionLog`."""
+        """Replace all records with `record`. See :class:`penstock.session.SessionLog`."""
         data = MAGIC + frame(record)
         temporary = self.path.with_name(self.path.name + TEMPORARY)
-        with store_errors(self.path, "be written anew"):
-            # THREATS 28: nobody else reads what clients say, and what they are told.
+        with store_errors(self.path, "be rewritten"):
+            # THREATS 28: only the owner may read the clients' data.
             fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
             try:
                 _write(fd, data, 0)
@@ -168,13 +168,13 @@ class Log:
         self.size = len(data)
 
     def remove(self) -> None:
-        """Forget all of it."""
+        """Delete the log."""
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
         self.close()
 
     def close(self) -> None:
-        """Leave it for whoever opens it next. Twice is fine."""
+        """Close the log and keep its file. May be called twice."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

@@ -1,8 +1,8 @@
 """A test kit of the Reactive Streams rules, for services and clients of any protocol. May import everything public.
 
-:func:`check_publisher` asks a server for streams as no ordinary client would, and says which rules it keeps;
-:func:`check_subscriber` serves a stream to a client and does the same. Both speak the protocol through its session,
-so that they see what an ordinary peer forgives: too many items, signals after the end, requests after a cancel.
+:func:`check_publisher` requests streams from a server in unusual ways and reports which rules it keeps.
+:func:`check_subscriber` serves a stream to a client and does the same. Both use the protocol's session directly, so
+that they detect what an ordinary peer tolerates: too many items, signals after the end, requests after a cancel.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Ends of a link that obey no rule: they say what they want, as often as they want, and hear whatever comes.
+"""Ends of a link that follow no rules: they send anything, repeatedly, and accept everything.
 
-Each end has two sessions of its protocol, which get the same bytes. The *speaker* makes what is written. Its twin, the
-*ear*, writes nothing and is told of no cancel, completion or lack of demand: it expects everything, and so reports what
-a sound session would ignore. What was said once can be written again, as it was.
+Each end has two sessions of its protocol, which receive the same bytes. The *speaker* encodes the output. The *ear*
+writes nothing and is not told of cancels, completion or missing demand: it expects everything, and therefore reports
+events that a regular session would ignore. Output that was sent once can be written again unchanged.
 
-Timers do not run: a check is over long before the first one is due.
+Timers do not run: a check ends long before the first one is due.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from .results import Broken
 __all__ = ["PATIENCE", "RawEnd"]
 
 PATIENCE: Final = 5.0
-"""Seconds in which what is due must come."""
+"""Seconds to wait for an expected event."""
 
 
 class RawEnd:
-    """What both ends have in common. It is the receiver of its link.
+    """The common part of both ends. It is the receiver of its link.
 
     Attributes:
-        patience: Seconds that it waits at most.
-        events: What the ear has heard of streams.
-        spoken: What the speaker was told of streams.
-        error: Why the ear's session is closed, once it is.
+        patience: Maximum seconds to wait.
+        events: The stream events of the ear.
+        spoken: The stream events of the speaker.
+        error: The reason why the ear's session is closed, once it is.
         lost: The link is gone.
         loop: The event loop.
 
@@ -51,32 +51,32 @@ class RawEnd:
 
     @property
     def open(self) -> bool:
-        """Whether the connection is sound."""
+        """True while the connection is usable."""
         return self.error is None and not self.lost
 
-    # What the link tells; see penstock.transports.base.Receiver.
+    # Calls of the link; see penstock.transports.base.Receiver.
 
     def link_made(self, link: Link) -> None:
-        """Begin."""
+        """Start both sessions."""
         self._link = link
         for session in self._sessions():
             session.link_up(self.loop.time())
         self._after()
 
     def received(self, data: bytes) -> None:
-        """Let both sessions hear it."""
+        """Pass the data to both sessions."""
         for session in self._sessions():
             session.receive(data, self.loop.time())
         self._after()
 
     def writing_paused(self) -> None:
-        """Go on: little is said."""
+        """Do nothing: there is little output."""
 
     def writing_resumed(self) -> None:
-        """Go on."""
+        """Do nothing."""
 
     def link_lost(self, error: Exception | None) -> None:
-        """Remember it."""
+        """Record the loss."""
         self.lost = True
         self._news.set()
 
@@ -84,7 +84,7 @@ class RawEnd:
         return [session for session in (self.speaker, self.ear) if session is not None]
 
     def _after(self) -> None:
-        """Take what both sessions have to say; only the speaker's output is written."""
+        """Take the output and events of both sessions; only the speaker's output is written."""
         if self.speaker is None or self.ear is None:
             return
         self.write(self.speaker.take_output())
@@ -98,17 +98,17 @@ class RawEnd:
         self._news.set()
 
     def heard(self, event: Event) -> None:
-        """Take an event of the ear."""
+        """Handle an event of the ear."""
 
-    # Saying.
+    # Sending.
 
     def said(self) -> list[bytes]:
-        """Return what the speaker was just made to say, without writing it."""
+        """Return the speaker's output without writing it."""
         assert self.speaker is not None
         return self.speaker.take_output()
 
     def write(self, frames: list[bytes]) -> None:
-        """Write frames, also for the second time."""
+        """Write frames, possibly again."""
         if self._link is not None and not self.lost:
             for frame in frames:
                 self._link.write(frame)
@@ -116,10 +116,10 @@ class RawEnd:
     # Waiting.
 
     async def until(self, condition: Callable[[], bool], why: str) -> None:
-        """Wait until `condition` holds.
+        """Wait until `condition` is true.
 
         Raises:
-            Broken: It does not within `patience`, or the connection ends before; `why` says what is missing.
+            Broken: It is not within `patience`, or the connection ends first; `why` describes what is missing.
 
         """
         try:
@@ -133,6 +133,6 @@ class RawEnd:
             raise Broken(f"{why} within {self.patience:g} s") from None
 
     def abort(self) -> None:
-        """Drop the link."""
+        """Close the link."""
         if self._link is not None and not self.lost:
             self._link.abort()

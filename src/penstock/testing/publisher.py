@@ -1,4 +1,4 @@
-"""The rules of a publisher, as a requester at the other end of a wire can check them."""
+"""The rules of a publisher, as far as a requester across a network can check them."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ Check: TypeAlias = Callable[[RawRequester, "Published"], Awaitable[None]]
 BURST: Final = 1_000
 """Requests at once: more than anybody makes, and few enough for any rate limit."""
 MANY: Final = 1_000_000
-"""More items than come before a cancel is heard."""
+"""More items than can arrive before a cancel takes effect."""
 SPARE: Final = 10
-"""Demand beyond what a finite stream has."""
+"""Demand beyond the length of a finite stream."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """What a server publishes for its rules to be checked. Each stream is named by its route and request.
+    """The streams of a server, by which its rules are checked. Each is a route and a request.
 
     Attributes:
-        url: The server; it must answer a route that it does not have by an error.
+        url: The server; it must answer an unknown route with an error.
         finite: A stream of exactly `count` items, the same each time, which then completes.
-        count: How many these are, at least 4.
-        failing: A stream that fails, after fewer items than `count`; None: rules that need it are skipped.
-        endless: A stream that yields item after item as long as somebody asks for them; None: the same.
-        streams: How many streams a connection may have open at once, by the server's settings.
-        patience: Seconds in which what is due must come.
+        count: The number of these items, at least 4.
+        failing: A stream that fails after fewer than `count` items; None: rules that need it are skipped.
+        endless: A stream that yields items as long as they are requested; None: rules that need it are skipped.
+        streams: The maximum number of open streams per connection, according to the server's settings.
+        patience: Seconds to wait for an expected event.
         ssl: For TLS.
 
     """
@@ -60,10 +60,10 @@ async def check_publisher(published: Published, rules: Iterable[str] | None = No
 
     Args:
         published: The server and its streams.
-        rules: The numbers of the rules to check, some of `PUBLISHER_RULES`; None for all.
+        rules: The numbers of the rules to check, from `PUBLISHER_RULES`; None for all.
 
     Raises:
-        LocalError: One of `rules` is none of a publisher's.
+        LocalError: One of `rules` is not a publisher's rule.
         ConnectError: The server cannot be reached.
 
     """
@@ -82,7 +82,7 @@ def _open(raw: RawRequester, what: tuple[str, bytes] | None, credit: int) -> Raw
 
 
 async def _demand_matters(raw: RawRequester, published: Published) -> None:
-    """Raise Skipped where the protocol does not carry demand."""
+    """Raise Skipped if the protocol has no demand."""
     stream = _open(raw, published.finite, 1)
     stream.request(1)
     raw.write(stream.cancel())
@@ -96,7 +96,7 @@ async def _exactly(raw: RawRequester, stream: RawStream, count: int) -> None:
 
 
 async def _still(raw: RawRequester, stream: RawStream) -> None:
-    """Wait until nothing comes on a stream that was canceled."""
+    """Wait until nothing more arrives on a canceled stream."""
     seen = -1
 
     async def quiet() -> bool:
@@ -148,16 +148,16 @@ async def _end_needs_no_demand(raw: RawRequester, published: Published) -> None:
 
 
 async def _unheard(published: Published) -> bool:
-    """Return whether an ear that is not told of a fence counts each of its answers as one frame of no stream."""
+    """Return True if an ear that is not told of a fence counts each of its answers as one stray frame."""
     async with published.connect(FENCES) as strict:
         await strict.unheard_fence()
         return strict.open
 
 
 async def _nothing_comes(published: Published, act: Callable[[RawRequester], Awaitable[None]], why: str) -> None:
-    """Check that nothing comes on a stream that is over, once `act` is through with it.
+    """Check that nothing arrives on a closed stream after `act`.
 
-    The ear closes the connection for one frame of no stream too many.
+    The ear closes the connection at one stray frame too many.
     """
     if await _unheard(published):
         async with published.connect(FENCES) as strict:
@@ -165,7 +165,7 @@ async def _nothing_comes(published: Published, act: Callable[[RawRequester], Awa
             await strict.unheard_fence()
             require(strict.open, f"{why}: {strict.error or 'the server closed the connection'}")
         return
-    # The ear must hear the fence, and lets one frame pass; so whatever brings one is done twice.
+    # The ear must see the fence, and tolerates one frame; so every cause of a frame is repeated.
     async with published.connect(1) as strict:
         for _ in range(2):
             await act(strict)
@@ -212,11 +212,11 @@ async def _refused_by_error(raw: RawRequester, published: Published) -> None:
 
 async def _subscribed_once(raw: RawRequester, published: Published) -> None:
     stream = _open(raw, published.finite, 1)
-    # It is not written: where a cancel may be left unsaid, a request may be said twice.
+    # It is not written: where a cancel can be omitted, a request can be sent twice.
     stream.cancel()
     await stream.has(1)
     raw.write(stream.opening)
-    # A server may take it for an attack, and close the connection.
+    # A server may treat it as an attack, and close the connection.
     with suppress(Broken):
         await raw.fence()
     require(len(stream.items) == 1, "the same request was served twice")
@@ -267,7 +267,7 @@ async def _request_of_none(raw: RawRequester, published: Published) -> None:
     stream = _open(raw, published.endless or published.finite, 1)
     await stream.has(1)
     raw.write(stream.request(0))
-    # To give up the whole connection is an answer, too.
+    # Closing the whole connection is a valid answer too.
     await raw.until(lambda: stream.over or not raw.open, "a request of 0 items was not answered")
     require(stream.error is not None or not raw.open, "a request of 0 items completed the stream, and did not fail it")
 
@@ -286,7 +286,7 @@ async def _canceled_leave_room(raw: RawRequester, published: Published) -> None:
     await raw.fence()
     stream = _open(raw, published.finite, published.count)
     await stream.ends()
-    require(stream.error is None, f"after many canceled streams there is no room for another: {stream.error}")
+    require(stream.error is None, f"after many canceled streams the server rejects another: {stream.error}")
 
 
 async def _many_requests(raw: RawRequester, published: Published) -> None:
@@ -306,7 +306,7 @@ async def _endless_demand(raw: RawRequester, published: Published) -> None:
     stream = _open(raw, published.endless or published.finite, 1)
     cancel = stream.cancel()
     most = stream.request(ENDLESS)
-    # Nobody wants all of it: the cancel follows at once, and what the requests lead to comes before it.
+    # The items are not needed: the cancel follows at once, and the effects of the requests come before it.
     raw.write(most + most + cancel)
     await _still(raw, stream)
     require(stream.error is None, f"the greatest demand, requested again, failed the stream: {stream.error}")

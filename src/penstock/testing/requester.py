@@ -1,4 +1,4 @@
-"""The client's end of a link, which asks for streams as no ordinary client would."""
+"""The client's end of a link, which requests streams in unusual ways."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ __all__ = ["ENDLESS", "FENCES", "NOBODY", "RawRequester", "RawStream"]
 T = TypeVar("T")
 
 ENDLESS: Final = 0x7FFF_FFFF
-"""The greatest demand that all protocols can carry."""
+"""The maximum demand that all protocols support."""
 FENCES: Final = 3
-"""Round trips in which a publisher gets its chance to do what it should not."""
+"""Round trips in which a publisher may break a rule."""
 NOBODY: Final = "penstock.testing.nobody"
 """A route that no server has."""
 TOKEN_BYTES: Final = 16
-"""Of randomness, which both sessions share."""
+"""The random bytes that both sessions share."""
 
 
 class RawStream:
     """A stream that a raw requester has opened.
 
     Attributes:
-        stream_id: Its number.
-        items: What came on it.
+        stream_id: Its id.
+        items: The received items.
         over: It completed or failed.
-        error: Why it failed.
+        error: The error if it failed.
         opening: The frames that opened it.
 
     """
@@ -56,10 +56,10 @@ class RawStream:
         self.error: Exception | None = None
 
     def request(self, count: int) -> list[bytes]:
-        """Return the frames that ask for `count` items, 0 included.
+        """Return the frames that request `count` items, possibly 0.
 
         Raises:
-            Skipped: The protocol does not carry demand.
+            Skipped: The protocol has no demand.
 
         """
         self._end.make(lambda session: session.request(self.stream_id, count or 1))
@@ -76,14 +76,14 @@ class RawStream:
         return self._end.cancels([self])[0]
 
     async def has(self, count: int) -> None:
-        """Wait until `count` items are here."""
+        """Wait until `count` items have arrived."""
         what = f"the publisher has not sent {count} items that were asked for"
         await self._end.until(lambda: len(self.items) >= count or self.over, what)
         if len(self.items) < count:
             raise Broken(f"{what}: it ended after {len(self.items)} ({self.error or 'completed'})")
 
     async def ends(self) -> None:
-        """Wait until it is over."""
+        """Wait until it has ended."""
         await self._end.until(lambda: self.over, f"the publisher has not ended its stream of {len(self.items)} items")
 
 
@@ -93,7 +93,7 @@ class RawRequester(RawEnd):
     Args:
         url: The server.
         patience: Seconds to wait for anything.
-        strays: Frames of no stream that may come in; one more closes the connection. 0: any number.
+        strays: Stray frames to tolerate; one more closes the connection. 0: no limit.
         ssl: For TLS.
 
     """
@@ -125,19 +125,19 @@ class RawRequester(RawEnd):
         self.abort()
 
     def link_made(self, link: Link) -> None:
-        """Begin."""
+        """Start both sessions, and remember this for a third one."""
         now = self.loop.time()
         self._made.append(lambda session: session.link_up(now))
         super().link_made(link)
 
     def received(self, data: bytes) -> None:
-        """Let both sessions hear it."""
+        """Pass the data to both sessions, and remember this for a third one."""
         now = self.loop.time()
         self._made.append(lambda session: session.receive(data, now))
         super().received(data)
 
     def make(self, verb: Callable[[Session], T]) -> T:
-        """Make the speaker do something, and return what it returns."""
+        """Make the speaker do something, and return the result."""
         assert self.speaker is not None
         result = verb(self.speaker)
         self._made.append(verb)
@@ -146,11 +146,11 @@ class RawRequester(RawEnd):
     def cancels(self, streams: list[RawStream]) -> list[list[bytes]]:
         """Return the frames that cancel each of some streams.
 
-        The speaker must go on without: a session may give the number of a stream that it canceled to the next one,
-        for which the ear would then take what still comes. So a third session is brought to where the speaker is.
+        The speaker must continue without them: a session may reuse the id of a stream that it canceled, and the ear
+        would assign late frames to the new stream. Therefore a third session is brought to the speaker's state.
 
         Raises:
-            Skipped: What is said cannot be left unsaid, or said twice, because it is numbered.
+            Skipped: The frames cannot be omitted or repeated, because they are numbered.
 
         """
         scribe = self._session()
@@ -168,12 +168,12 @@ class RawRequester(RawEnd):
         return frames
 
     def unsaid(self, route: str, data: bytes, credit: int) -> RawStream:
-        """Open a stream of which the server hears when its `opening` is written.
+        """Open a stream; the server learns of it when its `opening` is written.
 
-        The speaker asks for `credit` items, and the ear expects any number.
+        The speaker requests `credit` items, and the ear expects any number.
 
         Raises:
-            Broken: The connection is closed; or the publisher broke the protocol, and the speaker gave a stream up.
+            Broken: The connection is closed; or the publisher violated the protocol, and the speaker ended a stream.
 
         """
         assert self.ear is not None
@@ -191,19 +191,19 @@ class RawRequester(RawEnd):
         return stream
 
     def _blame(self) -> None:
-        """Raise Broken if the speaker, which expects what was asked for and no more, has seen the protocol broken."""
+        """Raise Broken if the speaker, which expects only the requested items, has seen a violation of the protocol."""
         for event in self.spoken:
             if isinstance(event, Failed | Closed) and isinstance(event.error, ProtocolError):
                 raise Broken(f"the publisher broke the protocol: {event.error}")
 
     def opened(self, route: str, data: bytes, credit: int) -> RawStream:
-        """Open a stream, as `unsaid` does, and say so."""
+        """Open a stream, as `unsaid` does, and write its opening."""
         stream = self.unsaid(route, data, credit)
         self.write(stream.opening)
         return stream
 
     def heard(self, event: Event) -> None:
-        """Note items and ends."""
+        """Record items and ends."""
         stream = self._streams.get(event.stream_id)
         if stream is None:
             return
@@ -219,10 +219,10 @@ class RawRequester(RawEnd):
             stream.error = event.error
 
     async def fence(self) -> None:
-        """Wait until the server has answered some other requests, and so had time for whatever it wants to send.
+        """Wait until the server has answered some other requests, and so had time to send anything it wants.
 
         Raises:
-            Broken: It does not answer: the connection is not sound any more.
+            Broken: It does not answer: the connection is not usable any more.
 
         """
         for _ in range(FENCES):
@@ -235,9 +235,9 @@ class RawRequester(RawEnd):
                 self.write(stream.cancel())
 
     async def unheard_fence(self) -> None:
-        """Do what `fence` does without telling the ear, for which each answer is a frame of no stream.
+        """Do the same as `fence` without telling the ear, for which each answer is a stray frame.
 
-        Nothing can be opened for both after it.
+        Afterwards no stream can be opened for both.
         """
         for _ in range(FENCES):
             stream_id = self.make(lambda session: session.open(Kind.STREAM, NOBODY, Payload(), 1))

@@ -1,4 +1,4 @@
-"""The server's end of a link, which publishes one stream as no ordinary server would."""
+"""The server's end of a link, which publishes one stream in unusual ways."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from .results import Skipped
 __all__ = ["RawPublisher"]
 
 SETTLING_TURNS: Final = 30
-"""Turns of the loop in which a subscriber of this process gets its chance to say what it should not."""
+"""Turns of the loop in which a subscriber of this process may break a rule."""
 
 
 class RawPublisher(RawEnd):
-    """The server's end, of one connection and the first stream that is asked for on it.
+    """The server's end, for one connection and the first stream requested on it.
 
     Args:
-        url: Where it listens.
+        url: The URL to listen on.
         patience: Seconds to wait for anything.
 
     Attributes:
-        streams: What was asked for on the connection.
-        granted: How many items of the first of these were asked for, each time.
-        connections: How many came; only the first is taken.
+        streams: The requests on the connection.
+        granted: The numbers of items requested for the first of these, one per request.
+        connections: The number of connections; only the first is accepted.
 
     """
 
@@ -65,27 +65,27 @@ class RawPublisher(RawEnd):
 
     @property
     def url(self) -> str:
-        """Where it listens, with the port that was really bound."""
+        """The URL with the actual port."""
         assert self._listener is not None
         return str(self._listener.url)
 
     @property
     def stream_id(self) -> int:
-        """The stream that was asked for."""
+        """The requested stream."""
         return self.streams[0].stream_id
 
     @property
     def canceled(self) -> bool:
-        """Whether the first of these was canceled.
+        """True if the stream was canceled.
 
-        Where messages are numbered and acknowledged, the speaker alone can tell: the ear has said nothing that a
-        subscriber might acknowledge.
+        Where messages are numbered and acknowledged, only the speaker can tell, because the ear has sent nothing that a
+        subscriber could acknowledge.
         """
         told = (event.stream_id for event in self.spoken if isinstance(event, Canceled))
         return self._canceled or (bool(self.streams) and self.stream_id in told)
 
     def _accept(self, address: str) -> RawPublisher | Refused:
-        # One connection is what is checked; a second one has no business here.
+        # Only one connection is checked.
         self.connections += 1
         return self if self.connections == 1 else Refused("one connection is what is checked")
 
@@ -110,7 +110,7 @@ class RawPublisher(RawEnd):
         self._news.set()
 
     def heard(self, event: Event) -> None:
-        """Note requests, demand and cancels, of which the closing of a connection is none."""
+        """Record requests, demand and cancels; the closing of a connection is not a cancel."""
         if isinstance(event, Requested):
             self.streams.append(event)
             self.granted.append(event.credit)
@@ -122,18 +122,18 @@ class RawPublisher(RawEnd):
             self._canceled = True
 
     async def subscribed(self) -> None:
-        """Wait until somebody asks for a stream.
+        """Wait for a request of a stream.
 
         Raises:
-            Skipped: The protocol does not say that it is one.
+            Skipped: The protocol does not distinguish a stream.
 
         """
         await self.until(lambda: bool(self.streams), "the subscriber has asked for no stream")
         if self.streams[0].kind is not Kind.STREAM:
-            raise Skipped("the protocol does not tell a stream from other requests; it needs a service that does")
+            raise Skipped("the protocol does not distinguish a stream from other requests; that needs a service")
 
     async def settle(self) -> None:
-        """Give the subscriber time for whatever it wants to say."""
+        """Give the subscriber time to send anything it wants."""
         for _ in range(SETTLING_TURNS):
             await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""What checking a rule brought."""
+"""Results of checks."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Skipped(Exception):
 
 
 class Result(NamedTuple):
-    """How one rule fared.
+    """The result of one rule.
 
     Attributes:
         rule: The rule.
         outcome: "kept", "broken" or "skipped".
-        why: How it was broken, or why it was skipped; else empty.
+        why: How it was broken, or why it was skipped; otherwise empty.
 
     """
 
@@ -42,16 +42,16 @@ class Result(NamedTuple):
 
 
 def require(condition: bool, why: str) -> None:
-    """Raise :exc:`Broken` with `why` unless `condition` holds."""
+    """Raise :exc:`Broken` with `why` unless `condition` is true."""
     if not condition:
         raise Broken(why)
 
 
 async def results_of(checks: Mapping[str, Callable[[], Awaitable[None]]], wanted: Iterable[str] | None) -> list[Result]:
-    """Run checks one after another.
+    """Run checks sequentially.
 
     Args:
-        checks: What checks each rule, by its number; it raises `Broken` or `Skipped`.
+        checks: The check of each rule, by number; it raises `Broken` or `Skipped`.
         wanted: The numbers of the rules to check; None for all.
 
     Raises:

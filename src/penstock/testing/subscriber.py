@@ -1,4 +1,4 @@
-"""The rules of a subscriber, as a publisher at the other end of a wire can check them."""
+"""The rules of a subscriber, as far as a publisher across a network can check them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Check: TypeAlias = Callable[[RawPublisher, "_Run"], Awaitable[None]]
 WINDOWS: Final = 3
 """How many times the first demand is sent, to see that there is more."""
 MOST_ITEMS: Final = 2_000
-"""Items of one check at most, however great the demand is."""
+"""Maximum items of one check, regardless of the demand."""
 LATE_ITEMS: Final = 8
-"""Items under way when a subscriber cancels."""
+"""Items in flight when a subscriber cancels."""
 EMPTY_VALUE: Final = b"null"
 LARGE_BYTES: Final = 300_000
-"""An item that is more than one read."""
+"""An item that is larger than one read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +36,11 @@ class Subscribing:
     """A client whose rules are to be checked.
 
     Attributes:
-        consume: ``await consume(url, take)`` connects to the server at `url`, asks it for one stream of any route,
-            takes `take` items and leaves, or with None all until it ends. It returns their data, closes its
-            connection, and raises what failed the stream.
-        url: Where to serve it, with its protocol. The client runs in this event loop.
-        patience: Seconds in which what is due must come.
+        consume: ``await consume(url, take)`` connects to the server at `url`, requests one stream of any route, takes
+            `take` items and cancels, or with None takes all of them. It returns their data, closes its connection, and
+            raises the error of the stream.
+        url: The URL to serve, with its protocol. The client runs in this event loop.
+        patience: Seconds to wait for an expected event.
 
     """
 
@@ -57,7 +57,7 @@ class _Run:
         self._task: asyncio.Task[list[bytes]] | None = None
 
     async def subscribe(self, publisher: RawPublisher, take: int | None = None) -> None:
-        """Let the client subscribe."""
+        """Start the client and wait for its request."""
 
         async def consume() -> list[bytes]:
             return await self._subscribing.consume(publisher.url, take)
@@ -66,7 +66,7 @@ class _Run:
         await publisher.subscribed()
 
     async def result(self, publisher: RawPublisher) -> list[bytes] | Exception:
-        """Return what the client made of it."""
+        """Return the client's result."""
         assert self._task is not None
         await asyncio.wait((self._task,), timeout=publisher.patience)
         require(self._task.done(), f"the subscriber has not ended within {publisher.patience:g} s")
@@ -76,7 +76,7 @@ class _Run:
         return error or self._task.result()
 
     async def stop(self) -> None:
-        """End the client where it still runs."""
+        """Cancel the client if it still runs."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError, Exception):
@@ -88,10 +88,10 @@ async def check_subscriber(subscribing: Subscribing, rules: Iterable[str] | None
 
     Args:
         subscribing: The client.
-        rules: The numbers of the rules to check, some of `SUBSCRIBER_RULES`; None for all.
+        rules: The numbers of the rules to check, from `SUBSCRIBER_RULES`; None for all.
 
     Raises:
-        LocalError: One of `rules` is none of a subscriber's.
+        LocalError: One of `rules` is not a subscriber's rule.
         ConnectError: The URL cannot be served.
 
     """
@@ -112,7 +112,7 @@ def _items(count: int) -> list[Payload]:
 
 
 async def _sent(publisher: RawPublisher, items: list[Payload]) -> None:
-    """Send items as they are asked for."""
+    """Send items as they are requested."""
     for item in items:
         await publisher.until(lambda: publisher.demand() > 0, "the subscriber does not ask for more items")
         publisher.write(publisher.send(item))
@@ -140,7 +140,7 @@ async def _asks_for_more(publisher: RawPublisher, client: _Run) -> None:
 
 
 async def _silent_after(publisher: RawPublisher, client: _Run, end: Callable[[], list[bytes]]) -> None:
-    """Check that nothing is said on a stream that `end` has ended."""
+    """Check that nothing is sent on a stream that `end` has ended."""
     await client.subscribe(publisher)
     await _sent(publisher, _items(1))
     await publisher.settle()
@@ -148,8 +148,8 @@ async def _silent_after(publisher: RawPublisher, client: _Run, end: Callable[[],
     publisher.write(end())
     await client.result(publisher)
     await publisher.settle()
-    require(len(publisher.granted) == before, "the subscriber requests items of a stream that is over")
-    require(not publisher.canceled, "the subscriber cancels a stream that is over")
+    require(len(publisher.granted) == before, "the subscriber requests items of a closed stream")
+    require(not publisher.canceled, "the subscriber cancels a closed stream")
 
 
 async def _silent_after_completion(publisher: RawPublisher, client: _Run) -> None:
@@ -205,13 +205,13 @@ async def _takes_any_item(publisher: RawPublisher, client: _Run) -> None:
     await client.subscribe(publisher)
     sent: list[Payload] = []
     for item in (Payload(), Payload(b'"%s"' % (b"x" * LARGE_BYTES)), Payload(b"\0"), Payload(b"0")):
-        # A protocol with a codec carries no others than that can write.
+        # A protocol with a codec supports only items that it can encode.
         with suppress(LocalError):
             await _sent(publisher, [item])
             sent.append(item)
     publisher.write(publisher.complete())
     result = await client.result(publisher)
-    # A protocol whose items are values has none that is empty.
+    # A protocol whose items are values has no empty item.
     if isinstance(result, list) and result[:1] == [EMPTY_VALUE]:
         result[0] = b""
     _same(result, sent)
