@@ -245,21 +245,29 @@ class FrameError(ProtocolError):
 
 
 _FULL: Final = "the server is full"
-"""How a refusal begins that is temporary: the protocols have no code for it."""
+_TEMPORARY: Final = (
+    _FULL,
+    # reactive-streams-io: the server is closing, or has waited too long.
+    "the server closes the connection",
+    "the peer said no hello within",
+    # The RSocket family: SETUP was slower than the server's patience.
+    "no whole first frame came within",
+)
+"""What a temporary refusal of Penstock's says: the protocols have no code for it."""
 
 
 class SetupRejected(SessionError):
     """The server refused the set-up of this session.
 
     Attributes:
-        temporary: The server has no room at the moment, and says which limit it has reached: another try may help.
+        temporary: The server has no room at the moment, is closing, or our set-up came too late: another try may help.
 
     """
 
     @property
     def temporary(self) -> bool:
-        """Whether the server has no room at the moment."""
-        return _FULL in self.message
+        """Whether the refusal has nothing to do with what we asked for, and passes."""
+        return any(sign in self.message for sign in _TEMPORARY)
 
     @classmethod
     def full(cls, reason: str, code: int | str | None = None) -> SetupRejected:
