@@ -101,8 +101,10 @@ def main() -> None:
     folder = options.keep or Path(tempfile.mkdtemp(prefix="chaos-"))
     folder.mkdir(parents=True, exist_ok=True)
     print(f"chaos: seed {seed}, in {folder}", flush=True)
-    # Whoever ends this program must end its processes with it.
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    # Whoever ends this program must end its processes with it. In the background of a shell SIGINT is ignored,
+    # which its processes would inherit.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     asyncio.run(run(report, options, folder))
     report.write(folder / "report.json")
     if not report.sound:

@@ -245,21 +245,29 @@ class FrameError(ProtocolError):
 
 
 _FULL: Final = "the server is full"
-"""The start of a temporary rejection's message, because the protocols have no code for it."""
+_TEMPORARY: Final = (
+    _FULL,
+    # reactive-streams-io: the server is closing, or has waited too long.
+    "the server closes the connection",
+    "no hello from the peer within",
+    # The RSocket family: SETUP did not arrive in time.
+    "no whole first frame came within",
+)
+"""Parts of the messages of temporary rejections by Penstock, because the protocols have no code for them."""
 
 
 class SetupRejected(SessionError):
     """The server rejected the set-up of this session.
 
     Attributes:
-        temporary: The server has reached a limit, which the message names: a retry may succeed.
+        temporary: The server has reached a limit, is closing, or received the set-up too late: a retry may succeed.
 
     """
 
     @property
     def temporary(self) -> bool:
-        """True if the server has reached a limit: a retry may succeed."""
-        return _FULL in self.message
+        """True if the server has reached a limit, is closing, or received the set-up too late: a retry may succeed."""
+        return any(sign in self.message for sign in _TEMPORARY)
 
     @classmethod
     def full(cls, reason: str, code: int | str | None = None) -> SetupRejected:
