@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ..core.texts import shown
 from ..core.timers import Timer, TimerTable
 from ..errors import (
     KeepaliveTimeout,
@@ -20,6 +19,7 @@ from ..errors import (
 from ..events import Established, Event
 from ..payload import Payload
 from ..settings import Settings
+from ..texts import shown
 from ..wire.reactivestreams.codec import Items, Message, Type
 from ..wire.reactivestreams.decoder import Decoder
 from .codes import fitting
