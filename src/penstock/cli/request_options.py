@@ -17,7 +17,7 @@ from .tracing import WORDS, b3, trace_context
 if TYPE_CHECKING:
     from ..settings import Settings
 
-__all__ = ["RequestOptions"]
+__all__ = ["OCTETS", "RequestOptions"]
 
 OCTETS: Final = "application/octet-stream"
 """What metadata beside the route is, unless --entry says more of it."""
