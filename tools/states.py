@@ -11,8 +11,13 @@ from enum import IntEnum
 from importlib import import_module
 from pathlib import Path
 
-MODULES = (("River", "penstock.river.states"),)
-"""The protocol family, and the module that holds its table."""
+MODULES = (
+    ("RSocket", "penstock.rsocket.lifecycle"),
+    ("RSocket", "penstock.rsocket.link"),
+    ("reactive-streams-io", "penstock.reactivestreams.lifecycle"),
+    ("River", "penstock.river.states"),
+)
+"""The protocol family, and a module that holds its tables."""
 PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "states.md"
 HEAD = """\
 # States of sessions and links
