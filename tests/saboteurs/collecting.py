@@ -178,7 +178,7 @@ class World:
         self.lives += 1
         shutil.copytree(before, self.journal)
         for link in list(self.net.links):
-            if isinstance(link.receiver, Driver) and link.receiver.session._is_client:
+            if isinstance(link.receiver, Driver) and link.receiver.connection.is_client:
                 link.receiver = Discard()
                 link.abort()
         assert task is not None
@@ -236,8 +236,9 @@ class World:
         """Take the owner of the collector's stream away, as a defect in the driver might."""
         self.note("long outage", WEARY)
         for link in self.net.links:
-            if isinstance(link.receiver, Driver) and link.receiver.session._is_client:
-                link.receiver.inbound = Forgetful(link.receiver.inbound)
+            if isinstance(link.receiver, Driver) and link.receiver.connection.is_client:
+                exchanges = link.receiver.exchanges
+                exchanges.inbound = Forgetful(exchanges.inbound)
 
 
 class Forgetful(dict[int, Any]):

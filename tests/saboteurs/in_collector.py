@@ -11,6 +11,7 @@ from penstock.aio.driver import Driver
 from penstock.aio.exchanges import Exchanges
 from penstock.aio.inbound import ReceiveBuffer
 from penstock.aio.peer import Peer
+from penstock.aio.reconnect import RetryBudget
 from penstock.aio.streams import Stream
 from penstock.events import Event
 from penstock.journal import feedlog
@@ -105,7 +106,7 @@ def budget_never_refilled() -> Sabotage:
 
     def policy(protocol: str, reconnect: Any) -> Any:
         if reconnect is False and protocol == "river":
-            return None, reconnect.RetryBudget
+            return None, RetryBudget
         return real(protocol, reconnect)
 
     return replaced((client, "_policy", policy))
