@@ -34,7 +34,10 @@ WORN_OUT: Final = 128
 """Links in a row, each lost within a heartbeat, after which a session ends if its oldest message was not acknowledged.
 Those that lived longer do not count: a collector that waits for its readers acknowledges nothing for a long time."""
 WEIGHT: Final = 16
-"""For how many of them one counts that was lost while large output moved: eight such links are enough."""
+"""For how many of them one counts that was lost while a large message moved: eight such links are enough."""
+LARGE: Final = 4_096
+"""Bytes from which a message is large. Smaller ones arrive over any link that moves: what is missing then is somebody
+who lives long enough to acknowledge them, such as a collector that is killed eight times in a row."""
 
 HANG_UPS: Final = 5
 """First handshakes without an answer, after which it is no accident: as many as River's retry budget has tries."""
@@ -289,7 +292,8 @@ class Links(Oversized):
             self._wear = 0
         if first < sequence.seq:
             interval = self._settings.heartbeat_interval
-            if now - self._moved_at <= interval * self._settings.heartbeats_until_dead:
+            moved = now - self._moved_at <= interval * self._settings.heartbeats_until_dead
+            if moved and sequence.largest >= LARGE:
                 self._wear += WEIGHT
             elif self.linked_at is None or now - self.linked_at < interval:
                 self._wear += 1

@@ -27,7 +27,10 @@ WORN_OUT: Final = 128
 """Links in a row, each lost within `BRIEF` seconds, after which a session ends if the peer has received no more. Those
 that lived longer do not count: a collector that waits for its readers confirms nothing for a long time."""
 WEIGHT: Final = 16
-"""For how many of them one counts that was lost while large output moved: eight such links are enough."""
+"""For how many of them one counts that was lost while a large frame moved: eight such links are enough."""
+LARGE: Final = 4_096
+"""Bytes from which a frame is large. Smaller ones arrive over any link that moves: what is missing then is somebody who
+lives long enough to confirm them, such as a collector that is killed eight times in a row."""
 BRIEF: Final = 1.0
 
 # The state of the link.
@@ -244,7 +247,8 @@ class Links(Connection):
         """Count a link that is lost, if the peer lacked something when it came up."""
         replay = self._outbound.replay
         if self._link == UP and replay is not None and 0 <= self._worn_at < replay.end:
-            if now - self._moved_at <= self._settings.keepalive_interval:
+            moved = now - self._moved_at <= self._settings.keepalive_interval
+            if moved and replay.frame_bytes(self._worn_at) >= LARGE:
                 self._wear += WEIGHT
             elif now - self._linked_at < BRIEF:
                 self._wear += 1
