@@ -13,6 +13,14 @@ def replay(build, limit: int = 1 << 20, position: int = 0):
     return build.module("penstock.core.replay").Replay(limit, 3, position)
 
 
+def test_a_frame_is_as_long_as_its_prefix_says(build) -> None:
+    kept = replay(build, position=100)
+    kept.keep(frame(b"a" * 10) + frame(b"b" * 300), 310, True)
+    kept.keep(b"\0\1", 0, True)
+    kept.keep(b"\0" + b"c" * 256, 256, False)
+    assert [kept.frame_bytes(position) for position in (99, 100, 110, 410, 666)] == [0, 10, 300, 256, 0]
+
+
 @given(st.lists(st.lists(st.integers(6, 40), min_size=1, max_size=4), min_size=1, max_size=12), st.data())
 def test_what_is_kept_comes_back_from_every_frame(builds, sizes, data) -> None:
     for build in builds.values():

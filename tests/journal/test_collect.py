@@ -272,6 +272,29 @@ async def test_a_new_log_waits_for_room_on_the_disk(tmp_path: Path, monkeypatch:
     assert (rows(tmp_path), gaps(tmp_path)) == (numbered(0, 3), [])
 
 
+async def test_a_collector_that_finds_the_disk_full_at_its_start_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk, mark = FullDisk(monkeypatch), tmp_path / f"source={ROUTE}" / "_durable"
+    more, rest = asyncio.Event(), asyncio.Event()
+    async with Publisher(*numbered(0, 3), more, *numbered(3, 6), rest, *numbered(6, 9)).serve():
+        first, second = (Collector(URL, ROUTE, tmp_path) for _ in range(2))
+        async with collecting(first):
+            await until(lambda: first.progress.position == 3)
+            before = mark.read_bytes()
+            more.set()
+            await until(lambda: first.progress.position == 6)
+        # It was killed after the batch, and before its mark.
+        mark.write_bytes(before)
+        disk.full = True
+        async with collecting(second) as task:
+            await until(lambda: "no room on the disk" in second.progress.waiting)
+            disk.full = False
+            rest.set()
+            await task
+    assert (rows(tmp_path), gaps(tmp_path), second.progress.waiting) == (numbered(0, 9), [], "")
+
+
 async def test_locked_journal_error_says_what_to_do(tmp_path: Path) -> None:
     with JournalWriter.open(tmp_path, ROUTE):
         with pytest.raises(JournalLocked, match=rf"process {os.getpid()} .*; stop it, or choose another source name"):

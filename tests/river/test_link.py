@@ -232,8 +232,8 @@ def test_a_client_that_hears_nothing_says_nothing() -> None:
     assert duo.client.take_output() == []
 
 
-@pytest.mark.parametrize(("moved", "links"), [(True, 8), (False, 128)])
-def test_links_that_bring_no_acknowledgement_wear_a_session_out(moved: bool, links: int) -> None:
+@pytest.mark.parametrize(("moved", "size", "links"), [(True, 10_000, 8), (True, 1_000, 128), (False, 10_000, 128)])
+def test_links_that_bring_no_acknowledgement_wear_a_session_out(moved: bool, size: int, links: int) -> None:
     # THREATS 91
     duo = Duo()
 
@@ -244,14 +244,14 @@ def test_links_that_bring_no_acknowledgement_wear_a_session_out(moved: bool, lin
             duo.client.progressed(duo.now)
         return "before"
 
-    duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 1, "b": "x" * 10_000}))
+    duo.client.open(Kind.CALL, "demo.add", duo.payload({"a": 1, "b": "x" * size}))
     duo.lose = lose
     duo.drive()
     while not duo.of("client", "Closed"):
         duo.link()
     assert duo.links == links
     [failed] = duo.of("client", "Failed")
-    assert re.search(r"10\d\d\d bytes to SERVER was sent again and again", str(failed.error))
+    assert re.search(rf"{size // 1_000}\d\d\d bytes to SERVER was sent again and again", str(failed.error))
 
 
 def test_a_servers_answer_that_gets_lost_wears_its_session_out() -> None:

@@ -64,7 +64,7 @@ def checkpoint_after_a_wait() -> Sabotage:
 
 
 def full_disk_drops_rows() -> Sabotage:
-    return edited(Collector, "_write", ("await asyncio.sleep(RETRY)", "break"))
+    return edited(Collector, "_write", ("await self._until_room(error)", "break"))
 
 
 def done_although_failed() -> Sabotage:

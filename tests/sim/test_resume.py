@@ -300,6 +300,31 @@ def test_what_no_checkpoint_covers_outlives_links_and_the_process(build, fragmen
     assert world.closed == []
 
 
+@pytest.mark.parametrize(("size", "lives"), [(40, True), (8_000, False)])
+def test_a_client_that_is_killed_again_and_again_finds_its_session_unless_a_frame_is_large(build, size, lives) -> None:
+    world = World(build)
+    world.connect()
+    stream = world.client.open(world.kind.STREAM, "s", world.payload(), 1_000)
+    world.drive()
+    checkpoint = world.client.checkpoint(stream, 0)
+    world.client.commit()
+    world.drive()
+    for number in range(100):
+        world.server.send(stream, world.payload(b"%03d" % number + bytes(size)))
+    protocols = build.module("penstock.protocols")
+    for _ in range(20):
+        # Some of it is on its way, and the client is killed before it has kept any.
+        world.drive(1_000)
+        world.server.progressed(world.now)
+        world.cut()
+        world.client = protocols.client_session("rsocket", world.settings, checkpoint=checkpoint, secret=TOKEN)
+        world.connect()
+    world.items.clear()
+    world.drive()
+    assert len(world.items.get(("client", stream), [])) == (100 if lives else 0)
+    assert (not world.closed) == lives
+
+
 def test_server_that_goes_on_elsewhere_than_it_was_asked_to_ends_the_session(build) -> None:
     wire, frames = build.module("penstock.wire.rsocket.v1"), build.module("penstock.wire.rsocket.frames")
     errors = build.module("penstock.errors")

@@ -80,6 +80,13 @@ class Replay:
         found.reverse()
         return [piece for piece in found if piece]
 
+    def frame_bytes(self, position: int) -> int:
+        """Return the length of the frame that begins at `position`; 0 where nothing is kept."""
+        if not self.first <= position < self.end:
+            return 0
+        head = b"".join(self.since(position)[:2])
+        return int.from_bytes(head[: self._prefix_bytes], "big")
+
     def _behind(self, frames: bytes, size: int) -> bytes:
         """Return what is left of `frames` behind those that make up its first `size` bytes."""
         at = 0

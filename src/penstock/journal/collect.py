@@ -185,7 +185,7 @@ class Collector:
             ConnectError: No server answers the first attempt; later attempts are repeated without limit.
 
         """
-        with closing(FeedLog(self._place)) as log:
+        with closing(await self._opened()) as log:
             self.progress.position = log.position
             if self._again:
                 log.anew()
@@ -199,6 +199,17 @@ class Collector:
             except PenstockError:
                 log.abandon()
                 raise
+
+    async def _opened(self) -> FeedLog:
+        """Open the log; wait for room while the disk is full."""
+        while True:
+            try:
+                log = FeedLog(self._place)
+            except DiskFull as error:
+                await self._until_room(error)
+            else:
+                self.progress.waiting = ""
+                return log
 
     async def _until_done(self, log: FeedLog) -> None:
         """Collect over successive sessions."""
@@ -435,11 +446,15 @@ class Collector:
                 break
             except DiskFull as error:
                 # Received items stay in memory, and no more are requested.
-                if self.progress.waiting != str(error):
-                    logger.warning("%s", error)
-                self.progress.waiting = str(error)
-                await asyncio.sleep(RETRY)
+                await self._until_room(error)
         self.progress.waiting = before
+
+    async def _until_room(self, error: DiskFull) -> None:
+        """Wait for room on the disk, and report it."""
+        if self.progress.waiting != str(error):
+            logger.warning("%s", error)
+        self.progress.waiting = str(error)
+        await asyncio.sleep(RETRY)
 
 
 @contextmanager

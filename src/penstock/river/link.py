@@ -24,7 +24,10 @@ WORN_OUT: Final = 128
 """Links in a row, each lost within a heartbeat, after which a session ends if its oldest message was not acknowledged.
 Those that lived longer do not count: a collector that waits for its readers acknowledges nothing for a long time."""
 WEIGHT: Final = 16
-"""For how many of them one counts that was lost while large output moved: eight such links are enough."""
+"""For how many of them one counts that was lost while a large message moved: eight such links are enough."""
+LARGE: Final = 4_096
+"""Bytes from which a message is large. Smaller ones arrive over any link that moves: what is missing then is a peer that
+lives long enough to acknowledge them, such as a collector that is killed eight times in a row."""
 HANG_UPS: Final = 5
 """First handshakes without an answer, after which it is no accident: as many as River's retry budget has tries."""
 TOO_BIG: Final = 1009
@@ -337,7 +340,8 @@ class Link:
             self._worn_at = first
             self._wear = 0
         if first < sequence.seq:
-            if now - self._moved_at <= self._silence_limit:
+            moved = now - self._moved_at <= self._silence_limit
+            if moved and sequence.largest >= LARGE:
                 self._wear += WEIGHT
             elif self.linked_at is None or now - self.linked_at < self._settings.heartbeat_interval:
                 self._wear += 1

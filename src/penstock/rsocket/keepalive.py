@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import Final
 
+from ..core.replay import Replay
 from ..core.timers import Timer, TimerTable
 from ..errors import KeepaliveTimeout
 from ..wire.rsocket.frames import RESPOND, KeepaliveFrame
@@ -15,7 +16,10 @@ WORN_OUT: Final = 128
 """Links in a row, each lost within `BRIEF` seconds, after which a session ends if the peer has received no more. Those
 that lived longer do not count: a collector that waits for its readers confirms nothing for a long time."""
 WEIGHT: Final = 16
-"""A link that is lost while large output moves counts as this many: eight such links are enough."""
+"""A link that is lost while a large frame moves counts as this many: eight such links are enough."""
+LARGE: Final = 4_096
+"""Bytes from which a frame is large. Smaller ones arrive over any link that moves: what is missing then is a peer that
+lives long enough to confirm them, such as a collector that is killed eight times in a row."""
 BRIEF: Final = 1.0
 LOOKS: Final = 2
 """How often the watchdog looks within a lifetime: output that has left the link since the last look counts."""
@@ -110,10 +114,11 @@ class Wear:
         """Note that output which had waited has left the link."""
         self._moved_at = now
 
-    def lost(self, now: float, sent: int) -> None:
-        """Count a link that is lost, if the peer lacked something of what was `sent` when it came up."""
-        if 0 <= self._position < sent:
-            if now - self._moved_at <= self._interval:
+    def lost(self, now: float, replay: Replay) -> None:
+        """Count a link that is lost, if the peer lacked something of what `replay` keeps when it came up."""
+        if 0 <= self._position < replay.end:
+            moved = now - self._moved_at <= self._interval
+            if moved and replay.frame_bytes(self._position) >= LARGE:
                 self._count += WEIGHT
             elif now - self._linked_at < BRIEF:
                 self._count += 1

@@ -149,11 +149,10 @@ class Link:
             self._finish(None if in_order else lost)
             return
         replay = self._outbound.replay
-        sent = -1 if replay is None else replay.end
-        if self.state == UP:
-            self._wear.lost(now, sent)
+        if self.state == UP and replay is not None:
+            self._wear.lost(now, replay)
         self._suspend()
-        worn_out = self._wear.excess(sent)
+        worn_out = self._wear.excess(-1 if replay is None else replay.end)
         if worn_out:
             self._finish(LinkLost(worn_out))
         elif Timer.EXPIRY not in self._timers:
