@@ -26,8 +26,8 @@ Those that lived longer do not count: a collector that waits for its readers ack
 WEIGHT: Final = 16
 """For how many of them one counts that was lost while a large message moved: eight such links are enough."""
 LARGE: Final = 4_096
-"""Bytes from which a message is large. Smaller ones arrive over any link that moves: what is missing then is a peer that
-lives long enough to acknowledge them, such as a collector that is killed eight times in a row."""
+"""Bytes from which a message is large. Smaller ones arrive over any link that moves: what is missing then is a peer
+that lives long enough to acknowledge them, such as a collector that is killed eight times in a row."""
 HANG_UPS: Final = 5
 """First handshakes without an answer, after which it is no accident: as many as River's retry budget has tries."""
 TOO_BIG: Final = 1009
