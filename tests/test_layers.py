@@ -66,6 +66,8 @@ RULES = {
     "river": Rule(ours={"top", "wire", "core"}),
     "transports": Rule(ours={"top", "protocols", "wire.framing"}),
     "transports.http2": Rule(ours={"top", "protocols", "core"}, theirs={"h2"}),
+    # Floods of streams are counted as the families count them.
+    "transports.streams": Rule(ours={"top", "core"}),
     "transports.quic": Rule(ours={"top", "protocols", "core"}, theirs={"aioquic"}),
     "transports.websocket": Rule(ours={"top", "protocols", "wire.framing"}, theirs={"websockets"}),
     # A server's sessions on disk. No part of `aio`, which touches no files, nor of `journal`, which needs pyarrow.

@@ -24,9 +24,9 @@ from ..texts import shown
 from ..urls import Url
 from . import tcp
 from .base import REFUSING, Accept, Receiver, Refused, connect_errors
-from .http2_connection import ALPN, Connection, code_name
+from .http2_connection import ALPN, Http2Connection, code_name
 from .origins import are_allowed
-from .streams import StreamLink
+from .streams import Place, StreamLink, StreamListener
 
 __all__ = ["ClientConnection", "Http2Listener", "ServerConnection", "connect", "listen"]
 
@@ -49,7 +49,7 @@ REASONS: Final = {
 }
 
 
-class ClientConnection(Connection):
+class ClientConnection(Http2Connection):
     """The connection of one link that we open.
 
     Args:
@@ -146,16 +146,16 @@ class ClientConnection(Connection):
         self._refused(f"the server does not speak HTTP/2 there (TLS did not agree on ALPN {ALPN!r})")
 
 
-class ServerConnection(Connection):
+class ServerConnection(Http2Connection):
     """A connection that came in, with any number of links on it.
 
     Args:
         listener: Where it came in.
-        receiver: Whose its first link will be, or why there will be none. As long as there is no link, a connection
-            holds the place of one, so that connections without streams count, too.
+        receiver: Whose its first link will be, or why there will be none.
         address: The peer's address.
 
     Attributes:
+        place: What it holds as long as it has no link.
         over: Done when its socket is gone.
 
     """
@@ -164,19 +164,19 @@ class ServerConnection(Connection):
         super().__init__(listener.url, listener.settings, is_client=False)
         self._listener = listener
         self._content_type = spec_of(listener.url.protocol).content_type
-        self.refusal = receiver if isinstance(receiver, Refused) else None
-        self._next: Receiver | None = None if isinstance(receiver, Refused) else receiver
-        self._address = address
-        self._loop = asyncio.get_running_loop()
-        self._idle: asyncio.TimerHandle | None = None
-        self._draining = False
+        self.place = Place(listener, self.hang_up)
+        self.place.address = address
+        if isinstance(receiver, Refused):
+            self.place.refusal = receiver
+        else:
+            self.place.receiver = receiver
         self._declined = False
-        self.over: asyncio.Future[None] = self._loop.create_future()
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def link_made(self, link: Any) -> None:
         """Wait for a stream."""
         super().link_made(link)
-        self._wait()
+        self.place.wait()
 
     def handle(self, event: events.Event) -> None:
         """Take one event of h2."""
@@ -188,17 +188,14 @@ class ServerConnection(Connection):
     def link_lost(self, error: Exception | None) -> None:
         """Tell all links, and who waited for one."""
         super().link_lost(error)
-        self._stop_waiting()
-        if self._next is not None:
-            self._next.link_lost(self._error or error)
-            self._next = None
+        self.place.lose(self._error or error)
         self._listener.connections.discard(self)
         if not self.over.done():
             self.over.set_result(None)
 
     def ended(self, link: StreamLink) -> None:
         """Forget a stream that has ended in order. The last one, where no more are taken, is gone with the socket."""
-        if self._draining and len(self._links) == 1:
+        if self._listener.draining and len(self._links) == 1:
             self.hang_up()
         else:
             self._links.pop(link.stream_id, None)
@@ -212,21 +209,17 @@ class ServerConnection(Connection):
             self._h2.reset_stream(link.stream_id, ErrorCodes.CANCEL)
         self.flush()
         link.lose(None)
-        if (self._done or self._draining) and not self._links:
+        if (self._done or self._listener.draining) and not self._links:
             self.drop()
         self.stream_over(link.made_at)
 
     def stream_over(self, made_at: float) -> None:
         """Count a stream that has ended, and wait for another one."""
-        super().stream_over(made_at)
+        flood = self.place.flood(made_at)
+        if flood:
+            self.calm(flood)
         if not self._links and not self._done:
-            self._wait()
-
-    def drain(self) -> None:
-        """Take no more streams."""
-        self._draining = True
-        if not self._links:
-            self.drop()
+            self.place.wait()
 
     @property
     def idle(self) -> bool:
@@ -258,19 +251,18 @@ class ServerConnection(Connection):
             wanted = f"this server speaks {self._url.protocol}, whose content-type is {self._content_type}"
             self._decline(event.stream_id, status, wanted if status == 415 else "")
         else:
-            receiver = CLOSING if self._draining else self._next or self.refusal or self._listener.accept(self._address)
+            receiver = self.place.take()
             if isinstance(receiver, Refused):
                 self._decline(event.stream_id, 503, receiver.reason)
                 return
-            self._next = receiver
+            self.place.receiver = receiver
             try:
                 self._h2.send_headers(event.stream_id, [(":status", "200"), ("content-type", self._content_type)])
             except ProtocolError:
                 # It was reset within the same read. Its event finds no link, so it is counted here.
-                self.stream_over(self._loop.time())
+                self.stream_over(asyncio.get_running_loop().time())
                 return
-            self._stop_waiting()
-            self._next = None
+            self.place.leave()
             link = StreamLink(self, event.stream_id, receiver, self._settings.output_high_bytes)
             self._links[event.stream_id] = link
             self.flush()
@@ -288,49 +280,19 @@ class ServerConnection(Connection):
         with suppress(ProtocolError):
             self._h2.send_headers(stream_id, headers, end_stream=True)
             self._h2.reset_stream(stream_id, ErrorCodes.NO_ERROR)
-        self.stream_over(self._loop.time())
-
-    def _wait(self) -> None:
-        """Hold a place for the next link, for as long as a connection may take to open one."""
-        if self._next is None and self.refusal is None and not self._draining:
-            receiver = self._listener.accept(self._address)
-            self._next = None if isinstance(receiver, Refused) else receiver
-        if self._next is None and self.refusal is None:
-            self.hang_up()
-        elif self._idle is None:
-            self._idle = self._loop.call_later(self._settings.connect_timeout, self.hang_up)
-
-    def _stop_waiting(self) -> None:
-        if self._idle is not None:
-            self._idle.cancel()
-            self._idle = None
+        self.stream_over(asyncio.get_running_loop().time())
 
     def _no_http2(self) -> None:
-        logger.warning("%s refused: TLS did not agree on ALPN %r", self._address, ALPN)
+        logger.warning("%s refused: TLS did not agree on ALPN %r", self.place.address, ALPN)
         self._done = True
         if self._socket is not None:
             self._socket.abort()
 
 
-class Http2Listener:
-    """Accepts connections, and links on them.
+class Http2Listener(StreamListener[ServerConnection]):
+    """Accepts connections over sockets, and links on them."""
 
-    Args:
-        url: The place.
-        accept: Called with the peer's address for each link.
-        settings: Limits.
-
-    Attributes:
-        connections: Those that there are.
-
-    """
-
-    def __init__(self, url: Url, accept: Accept, settings: Settings) -> None:
-        self.url = url
-        self.accept = accept
-        self.settings = settings
-        self.connections: set[ServerConnection] = set()
-        self._sockets: tcp.SocketListener | None = None
+    _sockets: tcp.SocketListener | None = None
 
     async def open(self, context: tls.SSLContext | None) -> None:
         """Begin to listen."""
@@ -341,13 +303,18 @@ class Http2Listener:
         """Accept no more connections, nor links on those that there are."""
         if self._sockets is not None:
             await self._sockets.close()
+        self.draining = CLOSING
         for connection in list(self.connections):
-            connection.drain()
+            if connection.idle:
+                connection.drop()
         await asyncio.gather(*(connection.over for connection in self.connections if connection.idle))
 
     def _connected(self, address: str) -> Receiver | Refused:
         receiver = self.accept(address)
-        if isinstance(receiver, Refused) and sum(each.refusal is not None for each in self.connections) >= REFUSING:
+        if (
+            isinstance(receiver, Refused)
+            and sum(each.place.refusal is not None for each in self.connections) >= REFUSING
+        ):
             return receiver
         connection = ServerConnection(self, receiver, address)
         self.connections.add(connection)

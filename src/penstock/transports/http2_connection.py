@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
@@ -21,10 +22,10 @@ from ..core.rates import Rate
 from ..errors import LimitExceeded, LinkLost
 from ..settings import Settings
 from ..urls import Url
-from .streams import WINDOW_BYTES, StreamLink
+from .streams import RATE_SECONDS, WINDOW_BYTES, Carrier, StreamLink
 from .tcp import SocketLink
 
-__all__ = ["ALPN", "Connection", "code_name"]
+__all__ = ["ALPN", "Http2Connection", "code_name"]
 
 logger = logging.getLogger("penstock.transports")
 
@@ -38,10 +39,6 @@ CONNECTION_WINDOW: Final = 16 * WINDOW_BYTES
 """What a peer may send on all streams together before we have looked at it. Streams are held back one by one."""
 DEFAULT_WINDOW: Final = 65_535
 """RFC 9113, section 6.9.2: the window of a connection before anybody has changed it."""
-RATE_SECONDS: Final = 30.0
-"""Over how many seconds floods are counted, as in the session."""
-BRIEF_SECONDS: Final = 1.0
-"""A stream that ends so soon counts as a rapid reset, whoever ends it."""
 
 # Frames that carry nothing: some are usual, many are an attack.
 CONTROLS: Final = (
@@ -56,7 +53,7 @@ CONTROLS: Final = (
 )
 
 
-class Connection:
+class Http2Connection(Carrier):
     """An HTTP/2 connection: the receiver of its socket, and the carrier of its links.
 
     Args:
@@ -89,7 +86,6 @@ class Connection:
         self._unseen = 0
         self._empty = 0
         self._controls = Rate(settings.max_control_frames, RATE_SECONDS)
-        self._brief = Rate(settings.max_rapid_resets, RATE_SECONDS)
 
     def get_extra_info(self, name: str) -> Any:
         """Return what is known of the socket below."""
@@ -165,14 +161,6 @@ class Connection:
         with suppress(ProtocolError, KeyError):
             self._h2.increment_flow_control_window(count, link.stream_id)
         self.flush()
-
-    def ended(self, link: StreamLink) -> None:
-        """Forget a stream that has ended in order."""
-        raise NotImplementedError
-
-    def reset(self, link: StreamLink) -> None:
-        """End a stream now."""
-        raise NotImplementedError
 
     def _pump(self, links: Iterable[StreamLink]) -> None:
         """Send a frame of each link in turn, until they are empty or the windows or the socket are full."""
@@ -266,11 +254,7 @@ class Connection:
     # Ends.
 
     def stream_over(self, made_at: float) -> None:
-        """Count a stream that has ended and was made at `made_at`; see whether the connection is still of use."""
-        now = asyncio.get_running_loop().time()
-        if now - made_at < BRIEF_SECONDS and self._brief.hit(now):
-            limit = self._settings.max_rapid_resets
-            self.calm(f"more than max_rapid_resets ({limit}) streams ended as soon as they were opened")
+        """Take note that a stream has ended, which was made at `made_at`."""
 
     def calm(self, reason: str) -> None:
         """Give up a peer that floods us."""
@@ -312,9 +296,9 @@ class Connection:
         if data and self._socket is not None:
             self._socket.write(data)
 
+    @abstractmethod
     def _no_http2(self) -> None:
         """Tell that TLS did not agree on HTTP/2."""
-        raise NotImplementedError
 
 
 def code_name(code: ErrorCodes | int | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl as tls
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.quic import events
 from aioquic.quic.configuration import QuicConfiguration
-from aioquic.quic.connection import QuicConnection
+from aioquic.quic.connection import QuicConnection as QuicState
 from aioquic.quic.packet import QuicErrorCode
 from aioquic.tls import AlertDescription
 
@@ -19,14 +20,14 @@ from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
 from .base import check_options
-from .streams import WINDOW_BYTES, StreamLink
+from .streams import WINDOW_BYTES, Carrier, StreamLink
 
 if TYPE_CHECKING:
     from aioquic.quic.packet_builder import QuicPacketBuilder
     from aioquic.quic.recovery import QuicPacketSpace
     from aioquic.quic.stream import QuicStream
 
-__all__ = ["ABORTED", "NO_ALPN", "NO_ERROR", "Connection", "client_configuration", "server_configuration"]
+__all__ = ["ABORTED", "NO_ALPN", "NO_ERROR", "QuicConnection", "client_configuration", "server_configuration"]
 
 SEND_AHEAD: Final = 65_536
 """Bytes of a stream that QUIC gets before it has sent them: enough for what goes out in one turn of the loop. The rest
@@ -42,7 +43,7 @@ NO_ALPN: Final = frozenset(
 """What ends a connection whose sides speak different protocols."""
 
 
-class Connection(QuicConnectionProtocol):
+class QuicConnection(QuicConnectionProtocol, Carrier):
     """A QUIC connection: the protocol of its socket, and the carrier of its links.
 
     aioquic keeps what is written until it is acknowledged, without telling how much that is, and opens the windows of
@@ -56,7 +57,7 @@ class Connection(QuicConnectionProtocol):
 
     """
 
-    def __init__(self, quic: QuicConnection, url: Url, settings: Settings) -> None:
+    def __init__(self, quic: QuicState, url: Url, settings: Settings) -> None:
         super().__init__(quic)
         self._url = url
         self._settings = settings
@@ -90,14 +91,6 @@ class Connection(QuicConnectionProtocol):
         """Open the window of a stream."""
         self._limits[link.stream_id] = self._limits.get(link.stream_id, WINDOW_BYTES) + count
         self._transmit_soon()
-
-    def ended(self, link: StreamLink) -> None:
-        """Forget a stream that has ended in order."""
-        raise NotImplementedError
-
-    def reset(self, link: StreamLink) -> None:
-        """End a stream now."""
-        raise NotImplementedError
 
     # Output.
 
@@ -172,13 +165,12 @@ class Connection(QuicConnectionProtocol):
         elif isinstance(event, events.ConnectionTerminated):
             self.terminated(event)
 
+    @abstractmethod
     def opened_by_peer(self, stream_id: int) -> StreamLink | None:
         """Make a link of a stream that the peer has opened; None refuses it."""
-        raise NotImplementedError
 
     def handshake_completed(self, alpn: str | None) -> None:
-        """Begin, where both sides have agreed on what is spoken."""
-        raise NotImplementedError
+        """Take note of what both sides have agreed on. A client that speaks something else was refused by aioquic."""
 
     def terminated(self, event: events.ConnectionTerminated) -> None:
         """Take the end of the connection, whoever has ended it."""

@@ -10,34 +10,27 @@ from typing import Any, Final, cast
 
 from aioquic.asyncio.server import QuicServer
 from aioquic.quic.configuration import QuicConfiguration
-from aioquic.quic.connection import QuicConnection
+from aioquic.quic.connection import QuicConnection as QuicState
 from aioquic.quic.events import ConnectionTerminated
 from aioquic.quic.packet import QuicErrorCode, QuicFrameType
 
-from ..core.rates import Rate
 from ..errors import LinkLost
 from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Receiver, Refused
-from .quic_connection import ABORTED, NO_ALPN, NO_ERROR, Connection
-from .streams import StreamLink
+from .quic_connection import ABORTED, NO_ALPN, NO_ERROR, QuicConnection
+from .streams import Place, StreamLink, StreamListener
 
 __all__ = ["QuicListener", "ServerConnection"]
 
 logger = logging.getLogger("penstock.transports")
 
-RATE_SECONDS: Final = 30.0
-"""Over how many seconds floods are counted, as in the session."""
 NOTHING_HERE: Final = Refused("the server takes no more connections")
-BRIEF_SECONDS: Final = 1.0
-"""A stream that ends so soon counts as a rapid reset, whoever ends it."""
 
 
-class ServerConnection(Connection):
+class ServerConnection(QuicConnection):
     """A connection that came in, with any number of links on it.
-
-    As long as there is no link, it holds the place of one, so that connections without streams count, too.
 
     Args:
         listener: Where it came in.
@@ -46,13 +39,10 @@ class ServerConnection(Connection):
 
     """
 
-    def __init__(self, listener: QuicListener, quic: QuicConnection, stream_handler: None = None) -> None:
+    def __init__(self, listener: QuicListener, quic: QuicState, stream_handler: None = None) -> None:
         super().__init__(quic, listener.url, listener.settings)
         self._listener = listener
-        self._next: Receiver | None = None
-        self._address = ""
-        self._idle: asyncio.TimerHandle | None = None
-        self._brief = Rate(listener.settings.max_rapid_resets, RATE_SECONDS)
+        self._place = Place(listener, self.hang_up)
         listener.connections.add(self)
 
     @property
@@ -62,14 +52,14 @@ class ServerConnection(Connection):
 
     def datagram_received(self, data: bytes | str, addr: Any) -> None:
         """Take a datagram; the first one asks for a place."""
-        if not self._address:
-            self._address = addr[0]
-            receiver = self._listener.take(self._address)
+        if not self._place.address:
+            self._place.address = addr[0]
+            receiver = self._place.take()
             if isinstance(receiver, Refused):
                 self._refuse(cast(bytes, data), addr, receiver.reason)
                 return
-            self._next = receiver
-            self._wait()
+            self._place.receiver = receiver
+            self._place.wait()
         super().datagram_received(data, addr)
 
     def _refuse(self, data: bytes, address: Any, reason: str) -> None:
@@ -80,23 +70,17 @@ class ServerConnection(Connection):
         self.transmit()
         self._gone(None)
 
-    def handshake_completed(self, alpn: str | None) -> None:
-        """Wait for a stream. A client that speaks something else was refused by aioquic."""
-
     def opened_by_peer(self, stream_id: int) -> StreamLink | None:
         """Make a link of a stream that the client has opened."""
-        receiver: Receiver | Refused = NOTHING_HERE
         # RFC 9000, section 2.1: bidirectional streams of clients have numbers that 4 divides.
-        if stream_id % 4 == 0 and not self._listener.draining:
-            receiver = self._next or self._listener.take(self._address)
+        receiver: Receiver | Refused = self._place.take() if stream_id % 4 == 0 else NOTHING_HERE
         if isinstance(receiver, Refused):
             if stream_id % 4 == 0:
                 self.abandon(stream_id)
             else:
                 self.hang_up(ABORTED, "streams of one direction carry nothing here")
             return None
-        self._next = None
-        self._stop_waiting()
+        self._place.leave()
         link = self._links[stream_id] = StreamLink(self, stream_id, receiver, self._settings.output_high_bytes)
         receiver.link_made(link)
         return link
@@ -122,14 +106,12 @@ class ServerConnection(Connection):
 
     def stream_over(self, link: StreamLink) -> None:
         """Count a stream that has ended, and wait for another one."""
-        now = self._loop.time()
-        if now - link.made_at < BRIEF_SECONDS and self._brief.hit(now):
-            limit = self._settings.max_rapid_resets
-            reason = f"more than max_rapid_resets ({limit}) streams ended as soon as they were opened"
+        reason = self._place.flood(link.made_at)
+        if reason:
             logger.warning("%s: the connection is closed: %s", self._url.place, reason)
             self.hang_up(ABORTED, reason)
         elif not self._links and not self._done:
-            self._wait()
+            self._place.wait()
 
     def hang_up(self, code: int = NO_ERROR, reason: str = "") -> None:
         """Close the connection; it is of no more use, though QUIC has some more to say of it."""
@@ -139,25 +121,8 @@ class ServerConnection(Connection):
             self._gone(None)
 
     def _gone(self, error: Exception | None) -> None:
-        self._stop_waiting()
-        if self._next is not None:
-            self._next.link_lost(error)
-            self._next = None
+        self._place.lose(error)
         self._listener.gone(self)
-
-    def _wait(self) -> None:
-        """Hold a place for the next link, for as long as a connection may take to open one."""
-        receiver = self._next or self._listener.take(self._address)
-        if isinstance(receiver, Refused):
-            self.hang_up()
-        else:
-            self._next = receiver
-            self._idle = self._loop.call_later(self._settings.connect_timeout, self.hang_up)
-
-    def _stop_waiting(self) -> None:
-        if self._idle is not None:
-            self._idle.cancel()
-            self._idle = None
 
 
 class _Endpoint(QuicServer):
@@ -177,26 +142,11 @@ class _Endpoint(QuicServer):
             self._transport.close()
 
 
-class QuicListener:
-    """Accepts connections, and links on them.
-
-    Args:
-        url: The place.
-        accept: Called with the peer's address for each link.
-        settings: Limits.
-
-    Attributes:
-        connections: Those that there are.
-        draining: No more are taken.
-
-    """
+class QuicListener(StreamListener[ServerConnection]):
+    """Accepts connections over datagrams, and links on them."""
 
     def __init__(self, url: Url, accept: Accept, settings: Settings) -> None:
-        self.url = url
-        self.accept = accept
-        self.settings = settings
-        self.connections: set[ServerConnection] = set()
-        self.draining = False
+        super().__init__(url, accept, settings)
         self._endpoints: list[_Endpoint] = []
 
     async def open(self, sockets: list[socket.socket], configuration: QuicConfiguration) -> None:
@@ -207,13 +157,9 @@ class QuicListener:
             _, endpoint = await loop.create_datagram_endpoint(partial(_Endpoint, self, configuration), sock=bound)
             self._endpoints.append(endpoint)
 
-    def take(self, address: str) -> Receiver | Refused:
-        """Return whose the next link from `address` is, or why there is none."""
-        return NOTHING_HERE if self.draining else self.accept(address)
-
     async def close(self) -> None:
         """Accept no more connections, nor links on those that there are. The sockets go with the last link."""
-        self.draining = True
+        self.draining = NOTHING_HERE
         for connection in list(self.connections):
             if connection.idle:
                 connection.hang_up()

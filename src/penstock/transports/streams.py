@@ -3,43 +3,60 @@
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections import deque
-from typing import Any, Final, Protocol
+from collections.abc import Callable
+from typing import Any, Final, Generic, Protocol, TypeVar
 
+from ..core.rates import Rate
 from ..errors import LinkLost
-from .base import Receiver
+from ..settings import Settings
+from ..urls import Url
+from .base import Accept, Receiver, Refused
 from .lingering import Linger
 
-__all__ = ["LINGER", "WINDOW_BYTES", "Carrier", "StreamLink"]
+__all__ = ["LINGER", "WINDOW_BYTES", "Carrier", "Place", "StreamLink", "StreamListener"]
+
+C = TypeVar("C")
 
 WINDOW_BYTES: Final = 1_048_576
 """What a peer may send on one stream before it was taken: 100 MB/s at a round trip of 10 ms. A reader that is paused
 holds as much in memory, and no more."""
 LINGER: Final = 1.0
 """Seconds that a peer may take to end its half of a stream, after we have ended ours and all output has left."""
+RATE_SECONDS: Final = 30.0
+"""Over how many seconds floods are counted, as in the session."""
+BRIEF_SECONDS: Final = 1.0
+"""A stream that ends so soon counts as a rapid reset, whoever ends it."""
 
 
 class Carrier(Protocol):
     """The connection, as its links see it."""
 
+    @abstractmethod
     def send(self, link: StreamLink) -> None:
         """Send what waits in `link`, then its end, as far as the peer and the network let us.
 
         The bytes come from :meth:`StreamLink.take`; :meth:`StreamLink.end_sent` tells that the end is sent.
         """
 
+    @abstractmethod
     def allow(self, link: StreamLink, count: int) -> None:
         """Let the peer send `count` bytes more, because as many were taken."""
 
+    @abstractmethod
     def ended(self, link: StreamLink) -> None:
         """Forget a stream that has ended in order, both ways; :meth:`StreamLink.lose` follows, at once or later."""
 
+    @abstractmethod
     def reset(self, link: StreamLink) -> None:
         """End a stream now, both ways; :meth:`StreamLink.lose` follows soon."""
 
+    @abstractmethod
     def progress(self, link: StreamLink) -> tuple[int, int]:
         """Return what waits of what was taken from `link`, and a number that grows as the peer's system takes it."""
 
+    @abstractmethod
     def get_extra_info(self, name: str) -> Any:
         """Return what is known of the connection; see :class:`penstock.transports.base.Link`."""
 
@@ -210,3 +227,88 @@ class StreamLink:
             taken = self._taken
             self._taken = 0
             self._carrier.allow(self, taken)
+
+
+class StreamListener(Generic[C]):
+    """Accepts connections, and links on them.
+
+    Args:
+        url: The place.
+        accept: Called with the peer's address for each link.
+        settings: Limits.
+
+    Attributes:
+        connections: Those that there are.
+        draining: Why no more links are taken; None: they are.
+
+    """
+
+    def __init__(self, url: Url, accept: Accept, settings: Settings) -> None:
+        self.url = url
+        self.accept = accept
+        self.settings = settings
+        self.connections: set[C] = set()
+        self.draining: Refused | None = None
+
+
+class Place:
+    """What a connection that came in holds as long as it has no link, so that connections without streams count, too.
+
+    Args:
+        listener: Where it came in.
+        hang_up: Closes the connection.
+
+    Attributes:
+        address: The peer's.
+        receiver: Whose the next link will be.
+        refusal: Why there will be none; None: there may be.
+
+    """
+
+    def __init__(self, listener: StreamListener[Any], hang_up: Callable[[], None]) -> None:
+        self.address = ""
+        self.receiver: Receiver | None = None
+        self.refusal: Refused | None = None
+        self._listener = listener
+        self._settings = listener.settings
+        self._hang_up = hang_up
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._brief = Rate(self._settings.max_rapid_resets, RATE_SECONDS)
+
+    def take(self) -> Receiver | Refused:
+        """Return whose the next link is, or why there is none."""
+        return self._listener.draining or self.receiver or self.refusal or self._listener.accept(self.address)
+
+    def wait(self) -> None:
+        """Hold a place for the next link, for as long as a connection may take to open one."""
+        if self.refusal is None:
+            receiver = self.take()
+            if isinstance(receiver, Refused):
+                self._hang_up()
+                return
+            self.receiver = receiver
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._settings.connect_timeout, self._hang_up)
+
+    def leave(self) -> None:
+        """Wait no more: there is a link."""
+        self.receiver = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def lose(self, error: Exception | None) -> None:
+        """Tell who waited that there will be no link."""
+        receiver = self.receiver
+        self.leave()
+        if receiver is not None:
+            receiver.link_lost(error)
+
+    def flood(self, made_at: float) -> str:
+        """Count a stream that has ended and was made at `made_at`; return why that is one too many, or nothing."""
+        now = self._loop.time()
+        if now - made_at < BRIEF_SECONDS and self._brief.hit(now):
+            limit = self._settings.max_rapid_resets
+            return f"more than max_rapid_resets ({limit}) streams ended as soon as they were opened"
+        return ""
