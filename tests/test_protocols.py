@@ -17,7 +17,6 @@ from penstock.protocols import (
     Dump,
     ProtocolSpec,
     client_session,
-    connects_anew,
     data_mime,
     detectors,
     dump_of,
@@ -40,7 +39,7 @@ def test_every_protocol_has_both_sides(protocol: str) -> None:
 
 
 def test_river_alone_begins_another_session_by_itself() -> None:
-    assert [protocol for protocol in PROTOCOLS if connects_anew(protocol)] == ["river"]
+    assert [protocol for protocol in PROTOCOLS if spec_of(protocol).reconnects] == ["river"]
 
 
 def rows() -> list[ProtocolSpec]:

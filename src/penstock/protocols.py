@@ -19,20 +19,15 @@ from .settings import DEFAULT_SETTINGS, Settings
 
 __all__ = [
     "EXAMPLE_URL",
-    "OPTIONS",
     "PROTOCOLS",
     "VERSIONS",
     "Dump",
     "FrameReader",
     "ProtocolSpec",
     "TextForm",
-    "can_resume",
     "carriers",
-    "check_settings",
     "client_session",
-    "connects_anew",
     "data_mime",
-    "detector",
     "detectors",
     "dump_of",
     "fitting",
@@ -53,14 +48,8 @@ FEATURES: Final = {
 }
 """Settings that ask for what some protocols lack, and how each lacks it. A client is refused them; limits and times
 that a protocol has no use for are ignored."""
-FAMILY_OF_RSOCKET: Final = frozenset(
-    {"resume", "lease", "metadata_mime", "client_ids", "lenient", "length_counts_itself"}
-)
-TEXT: Final = "text/plain"
 COMPOSITE: Final = "message/x.rsocket.composite-metadata.v0"
 """Composite Metadata: entries, each with a type of its own."""
-INVALID_SETUP: Final = 0x001
-"""RSocket 1.0, Error Codes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +98,8 @@ class ProtocolSpec:
     resumes: bool = False
     reconnects: bool = False
     word_codes: bool = False
-    malformed_code: int | str = INVALID_SETUP
+    # RSocket 1.0, Error Codes: INVALID_SETUP.
+    malformed_code: int | str = 0x001
     subprotocol: str | None = None
     alpn: str = "rsocket"
     content_type: str = "application/rsocket"
@@ -131,7 +121,7 @@ class TextForm(Protocol):
 
 
 class FrameReader(Protocol):
-    """One direction of a connection as lines."""
+    """One direction of a connection, shown as lines."""
 
     def lines(self, data: bytes) -> list[str]:
         """Return a line for each frame that is whole with `data`."""
@@ -187,88 +177,78 @@ class Dump(Protocol):
         """
 
 
+_RSOCKET: Final = ProtocolSpec(
+    name="rsocket",
+    client="rsocket.session:client",
+    detectors="rsocket.accept:detectors",
+    version="rsocket-1.0",
+    dump="rsocket.dump:RSocketDump",
+    prefix_bytes=3,
+    resumes=True,
+    subprotocol="rsocket",
+    metadata_mime=COMPOSITE,
+    request_mime="rsocket.extensions.composite:request_mime",
+    carrier="rsocket.extensions.carrier:CompositeCarrier",
+    honors=frozenset({"resume", "lease", "metadata_mime", "client_ids", "lenient", "length_counts_itself"}),
+)
+_REACTIVESOCKET_0_2: Final = replace(
+    _RSOCKET,
+    name="reactivesocket-0.2",
+    version="reactivesocket-0.2",
+    subprotocol=None,
+    metadata_mime="text/plain",
+    request_mime="",
+    carrier="",
+)
+_REACTIVESOCKET_0_0: Final = replace(
+    _REACTIVESOCKET_0_2,
+    name="reactivesocket-0.0",
+    version="reactivesocket-0.0",
+    resumes=False,
+    honors=_RSOCKET.honors - {"resume"},
+)
+_REACTIVE_STREAMS: Final = ProtocolSpec(
+    name="reactive-streams",
+    client="reactivestreams.session:client",
+    detectors="reactivestreams.accept:detectors",
+    version="reactive-streams-0",
+    dump="wire.reactivestreams.dump:ReactiveStreamsDump",
+    prefix_bytes=0,
+    alpn="reactive-streams",
+    content_type="application/reactive-streams",
+    honors=frozenset({"extensions", "element_sizes"}),
+)
+_RIVER: Final = ProtocolSpec(
+    name="river",
+    client="river.connect:client",
+    detectors="river.accept:detectors",
+    version="river-2.0",
+    dump="wire.river.dump:RiverDump",
+    prefix_bytes=4,
+    alpn="river",
+    content_type="application/river",
+    passes_over=True,
+    options=frozenset({"codec", "server", "client"}),
+    # River, On disconnect: a hard reconnect.
+    reconnects=True,
+    word_codes=True,
+    # River, Handshake.
+    malformed_code="MALFORMED_HANDSHAKE_META",
+    data_mime="river.identity:data_mime",
+    text_form="wire.river.values:json_form",
+    carrier="river.carrier:RiverCarrier",
+    # Sessions outlive their links in any case.
+    honors=frozenset({"resume"}),
+)
 _SPECS: Final = {
-    spec.name: spec
-    for spec in (
-        ProtocolSpec(
-            name="rsocket",
-            client="rsocket.session:client",
-            detectors="rsocket.accept:detectors",
-            version="rsocket-1.0",
-            dump="rsocket.dump:RSocketDump",
-            prefix_bytes=3,
-            resumes=True,
-            subprotocol="rsocket",
-            metadata_mime=COMPOSITE,
-            request_mime="rsocket.extensions.composite:request_mime",
-            carrier="rsocket.extensions.carrier:CompositeCarrier",
-            honors=FAMILY_OF_RSOCKET,
-        ),
-        ProtocolSpec(
-            name="reactivesocket-0.2",
-            client="rsocket.session:client",
-            detectors="rsocket.accept:detectors",
-            version="reactivesocket-0.2",
-            dump="rsocket.dump:RSocketDump",
-            prefix_bytes=3,
-            resumes=True,
-            metadata_mime=TEXT,
-            honors=FAMILY_OF_RSOCKET,
-        ),
-        ProtocolSpec(
-            name="reactivesocket-0.0",
-            client="rsocket.session:client",
-            detectors="rsocket.accept:detectors",
-            version="reactivesocket-0.0",
-            dump="rsocket.dump:RSocketDump",
-            prefix_bytes=3,
-            metadata_mime=TEXT,
-            honors=FAMILY_OF_RSOCKET - {"resume"},
-        ),
-        ProtocolSpec(
-            name="reactive-streams",
-            client="reactivestreams.session:client",
-            detectors="reactivestreams.accept:detectors",
-            version="reactive-streams-0",
-            dump="wire.reactivestreams.dump:ReactiveStreamsDump",
-            prefix_bytes=0,
-            alpn="reactive-streams",
-            content_type="application/reactive-streams",
-            honors=frozenset({"extensions", "element_sizes"}),
-        ),
-        ProtocolSpec(
-            name="river",
-            client="river.connect:client",
-            detectors="river.accept:detectors",
-            version="river-2.0",
-            dump="wire.river.dump:RiverDump",
-            prefix_bytes=4,
-            alpn="river",
-            content_type="application/river",
-            passes_over=True,
-            options=frozenset({"codec", "server", "client"}),
-            # River, On disconnect: a hard reconnect.
-            reconnects=True,
-            word_codes=True,
-            # River, Handshake.
-            malformed_code="MALFORMED_HANDSHAKE_META",
-            data_mime="river.identity:data_mime",
-            text_form="wire.river.values:json_form",
-            carrier="river.carrier:RiverCarrier",
-            # Sessions outlive their links in any case.
-            honors=frozenset({"resume"}),
-        ),
-    )
+    spec.name: spec for spec in (_RSOCKET, _REACTIVESOCKET_0_2, _REACTIVESOCKET_0_0, _REACTIVE_STREAMS, _RIVER)
 }
-
 VERSIONS: Final = {spec.version: spec for spec in _SPECS.values()}
 """The rows by their versions."""
 PROTOCOLS: Final = tuple(_SPECS)
 """The protocols that URLs may name. A listener on "rsocket" tells its two ancestors apart by itself."""
 EXAMPLE_URL: Final = "rsocket+tcp://127.0.0.1:7878"
 """A URL as errors show one."""
-OPTIONS: Final = {spec.name: spec.options for spec in _SPECS.values() if spec.options}
-"""The options of URLs that belong to a protocol, and not to a transport."""
 
 
 def spec_of(protocol: str) -> ProtocolSpec:
@@ -282,16 +262,6 @@ def spec_of(protocol: str) -> ProtocolSpec:
     if spec is None:
         raise UrlError(f"unknown protocol {protocol!r}; known are: {', '.join(PROTOCOLS)}")
     return spec
-
-
-def can_resume(protocol: str) -> bool:
-    """Whether sessions of the protocol can be resumed, if the server agrees."""
-    return spec_of(protocol).resumes
-
-
-def connects_anew(protocol: str) -> bool:
-    """Whether a client of the protocol begins another session by itself when one is over: by a retry budget."""
-    return spec_of(protocol).reconnects
 
 
 def client_session(
@@ -329,33 +299,12 @@ def client_session(
 
     """
     spec = spec_of(protocol)
-    check_settings(spec, settings)
-    begin: Callable[[ClientStart], Session] = _load(spec.client)
-    return begin(
-        ClientStart(
-            protocol=protocol,
-            settings=settings,
-            setup=setup or Payload(),
-            random=random,
-            checkpoint=checkpoint,
-            secret=secret,
-            messages=messages,
-            options=options or {},
-            renew=renew,
-        )
-    )
-
-
-def check_settings(spec: ProtocolSpec, settings: Settings) -> None:
-    """Refuse settings that ask for what a protocol cannot do.
-
-    Raises:
-        LocalError: The message names the setting.
-
-    """
     for name, lack in FEATURES.items():
         if name not in spec.honors and getattr(settings, name) != getattr(DEFAULT_SETTINGS, name):
-            raise LocalError(f"{spec.name} {lack}; leave Settings.{name} out")
+            raise LocalError(f"{protocol} {lack}; leave Settings.{name} out")
+    begin: Callable[[ClientStart], Session] = _load(spec.client)
+    setup = setup or Payload()
+    return begin(ClientStart(protocol, settings, setup, random, checkpoint, secret, messages, options or {}, renew))
 
 
 def detectors(
@@ -380,12 +329,7 @@ def detectors(
 
     """
     make: Callable[[ServerStart], Callable[[], Detector]] = _load(spec_of(protocol).detectors)
-    return make(ServerStart(protocol=protocol, settings=settings, logs=logs, messages=messages, options=options or {}))
-
-
-def detector(protocol: str, settings: Settings) -> Detector:
-    """Return what reads the first bytes of a new link on a server."""
-    return detectors(protocol, settings)()
+    return make(ServerStart(protocol, settings, logs, messages, options or {}))
 
 
 def fitting(protocol: str, settings: Settings, options: Mapping[str, str]) -> Settings:

@@ -20,7 +20,6 @@ All times are seconds of one monotonic clock. Below `transports` nothing else kn
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -42,84 +41,67 @@ class Session(Protocol):
     """
 
     @property
-    @abstractmethod
     def link_wanted(self) -> bool:
         """Whether the session has use for a link: the driver closes the link, or opens one, accordingly."""
 
     @property
-    @abstractmethod
     def linked_at(self) -> float | None:
         """When the newest link was found good; None: none was yet, or the protocol does not tell."""
 
     @property
-    @abstractmethod
     def excused(self) -> bool:
         """Whether the last link ended for a reason that does not come again: another try costs nothing."""
 
     @property
-    @abstractmethod
     def durable(self) -> Durable | None:
         """The session as one that may outlive its process; None: it cannot."""
 
     @property
-    @abstractmethod
     def full(self) -> bool:
         """Whether the session holds so much that nobody has asked for that nothing should be read for now."""
 
     @property
-    @abstractmethod
     def open_streams(self) -> int:
         """How many streams are open, of both sides."""
 
     @property
-    @abstractmethod
     def calls_by_streams(self) -> bool:
         """Whether the protocol has one word for calls and streams: the peer's calls come as streams."""
 
     @property
-    @abstractmethod
     def secret(self) -> bytes:
         """What proves to the server whose session this is, and never changes; empty where it cannot be resumed.
 
         Whoever has it can take the session over. Keep it where only its owner can read it, apart from checkpoints.
         """
 
-    @abstractmethod
     def link_up(self, now: float) -> None:
         """A link is open; output made from now on belongs on it."""
 
-    @abstractmethod
     def receive(self, data: bytes, now: float) -> None:
         """Take what the link brought. It may be cut anywhere."""
 
-    @abstractmethod
     def progressed(self, now: float) -> None:
         """Note that output which had waited in the link has left it.
 
         It is as good a sign of the peer's life as input: what the peer is to answer waits behind that output.
         """
 
-    @abstractmethod
     def link_down(self, now: float, error: Exception | None) -> None:
         """The link is gone; `error` says why unless it ended in order."""
 
-    @abstractmethod
     def next_timer(self) -> float | None:
         """Return when to call `handle_timer`, or None. It may be early, never late."""
 
-    @abstractmethod
     def handle_timer(self, now: float) -> None:
         """Do what is due by now."""
 
-    @abstractmethod
     def take_output(self) -> list[bytes]:
         """Return the bytes to write, in pieces fit for a socket, and forget them."""
 
-    @abstractmethod
     def take_events(self) -> list[Event]:
         """Return what happened since the last call, in order, and forget it."""
 
-    @abstractmethod
     def open(
         self, kind: Kind, route: str, payload: Payload, credit: int = 0, done: bool = False, endless: bool = False
     ) -> int:
@@ -140,7 +122,6 @@ class Session(Protocol):
 
         """
 
-    @abstractmethod
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
         """Send an item, which may be the last, and return the credit that is left.
 
@@ -150,7 +131,6 @@ class Session(Protocol):
 
         """
 
-    @abstractmethod
     def send_run(self, stream_id: int, run: PayloadRun, start: int = 0) -> int:
         """Send the items of `run` from index `start`, as far as credit goes; return how many that were.
 
@@ -159,11 +139,9 @@ class Session(Protocol):
 
         """
 
-    @abstractmethod
     def complete(self, stream_id: int) -> None:
         """End our half: no more items come. A half that is over already is left alone."""
 
-    @abstractmethod
     def fail(self, stream_id: int, error: Exception) -> None:
         """End the stream, both halves, with an error.
 
@@ -171,11 +149,9 @@ class Session(Protocol):
         one fixed sentence, because its text may hold secrets.
         """
 
-    @abstractmethod
     def request(self, stream_id: int, count: int) -> None:
         """Ask the peer for `count` more items. A stream that is over is left alone."""
 
-    @abstractmethod
     def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
         """Want no more items. A stream that is over is left alone.
 
@@ -184,11 +160,9 @@ class Session(Protocol):
 
         """
 
-    @abstractmethod
     def credit(self, stream_id: int) -> int:
         """Return how many items `send` may still take; 0 for a stream that is over."""
 
-    @abstractmethod
     def checkpoint(self, stream_id: int, count: int) -> bytes | None:
         """Return what a new process needs, with `secret`, to go on with this session; None where the protocol cannot.
 
@@ -205,26 +179,21 @@ class Session(Protocol):
 
         """
 
-    @abstractmethod
     def commit(self) -> None:
         """Tell the peer that what the last `checkpoint` covers is safe, and request what it promised."""
 
-    @abstractmethod
     def ask_kinds(self, kind_of: Callable[[str], Kind | None]) -> None:
         """Ask `kind_of` what kind of handler a route has, where a request does not say what it is itself.
 
         It returns None for a route that nobody answers.
         """
 
-    @abstractmethod
     def streams(self) -> list[int]:
         """Return the streams that this side opened and that are still open."""
 
-    @abstractmethod
     def is_ours(self, stream_id: int) -> bool:
         """Return whether a stream of that number is one that this side opens, be it open or not."""
 
-    @abstractmethod
     def push(self, metadata: bytes, stream_id: int = 0) -> None:
         """Send metadata that belongs to the whole connection, or to a stream, in order with its items.
 
@@ -233,7 +202,6 @@ class Session(Protocol):
 
         """
 
-    @abstractmethod
     def confirm(self) -> None:
         """Ask the server for a sign that it has accepted the set-up: `Established` follows, or `Closed`.
 
@@ -242,7 +210,6 @@ class Session(Protocol):
 
         """
 
-    @abstractmethod
     def rehandshake(self, now: float) -> None:
         """Ask the client for its metadata again: `Established` follows, or `Closed`.
 
@@ -253,7 +220,6 @@ class Session(Protocol):
 
         """
 
-    @abstractmethod
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session: at once with `error`, else when the streams that are open have ended."""
 
@@ -261,11 +227,9 @@ class Session(Protocol):
 class Detector(Protocol):
     """Reads the first bytes of a new link until it knows which session they belong to."""
 
-    @abstractmethod
     def link_up(self, now: float) -> None:
         """A link was accepted: the peer must say who it is before `next_timer`."""
 
-    @abstractmethod
     def receive(self, data: bytes, now: float) -> Session | None:
         """Take what the link brought; return the session it belongs to, or None while that is unknown.
 
@@ -278,7 +242,6 @@ class Detector(Protocol):
 
         """
 
-    @abstractmethod
     def next_timer(self) -> float | None:
         """Return when the peer must have said who it is."""
 
@@ -293,33 +256,28 @@ class Durable(Protocol):
     """A session that may be kept on disk for the next process."""
 
     @property
-    @abstractmethod
     def kept(self) -> bool:
         """Whether the next process can go on with it."""
 
     @property
-    @abstractmethod
     def settled(self) -> bool:
         """Whether everything sent and received is durable: nothing waits for the disk."""
 
     @property
-    @abstractmethod
     def withheld(self) -> set[int]:
         """The streams whose events wait for the disk."""
 
-    @abstractmethod
     def watch(self, watcher: Callable[[bool], None]) -> None:
         """Call `watcher` with False whenever something has become durable: look for events and output then.
 
         A call with True says that too much output waits for the disk: add nothing until the next call with False.
         """
 
-    @abstractmethod
     def detach(self) -> None:
         """Leave a session that is kept to the next process. The peer is told nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ClientStart:
     """What a family makes a client's session of; see :func:`penstock.protocols.client_session`."""
 
@@ -345,7 +303,7 @@ class ClientStart:
         return self.checkpoint
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ServerStart:
     """What a family makes the detectors of one server of; see :func:`penstock.protocols.detectors`."""
 
@@ -371,19 +329,15 @@ class SessionLog(Protocol):
     size: int
     """Bytes that it takes."""
 
-    @abstractmethod
     def append(self, record: bytes) -> None:
         """Add a record. It is durable when this returns."""
 
-    @abstractmethod
     def rewrite(self, record: bytes) -> None:
         """Put `record` in the place of all that there is, or begin with it. It is durable when this returns."""
 
-    @abstractmethod
     def remove(self) -> None:
         """Forget all of it."""
 
-    @abstractmethod
     def close(self) -> None:
         """Leave it for whoever opens it next."""
 
@@ -398,15 +352,12 @@ class SessionLogs(Protocol):
 
     run: Run
 
-    @abstractmethod
     def __len__(self) -> int:
         """Return how many there are, those included that nobody has opened."""
 
-    @abstractmethod
     def create(self, name: str) -> SessionLog | None:
         """Return a new log, which is there from its first record on; None if the name is taken."""
 
-    @abstractmethod
     def open(self, name: str) -> tuple[SessionLog, list[bytes]] | None:
         """Return a log and its records; None if there is none, or somebody has opened it.
 

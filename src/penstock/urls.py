@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from .errors import LocalError, UrlError
-from .protocols import EXAMPLE_URL, OPTIONS, PROTOCOLS
+from .protocols import EXAMPLE_URL, PROTOCOLS, spec_of
 
 __all__ = ["TRANSPORTS", "WITH_HEADERS", "Url", "check_headers", "parse_url"]
 
@@ -61,7 +61,7 @@ class Url:
     @property
     def protocol_options(self) -> frozenset[str]:
         """The options that its protocol knows, whatever the transport."""
-        return OPTIONS.get(self.protocol, frozenset())
+        return spec_of(self.protocol).options
 
     def with_port(self, port: int) -> Url:
         """Return this URL with another port."""

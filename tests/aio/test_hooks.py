@@ -27,7 +27,7 @@ from penstock import (
 )
 from penstock.aio.admission import Admission
 from penstock.events import ItemReceived
-from penstock.protocols import client_session, detector
+from penstock.protocols import client_session, detectors
 from tests.aio.serving import make_service
 from tests.transports.recording import listening
 from tests.waiting import turns, until
@@ -178,7 +178,7 @@ async def test_a_client_holds_no_more_than_may_be_open_before_its_hook_is_entere
     hook.may_enter.clear()
     offered = Service()
     offered.fire("log")(lambda request: received.append(request.data))
-    accepting = detector("rsocket", Settings())
+    accepting = detectors("rsocket", Settings())()
     settings = Settings(max_streams=10)
     async with listening("rsocket+memory://fires") as place:
         connecting = asyncio.create_task(

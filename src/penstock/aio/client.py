@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable
 from types import TracebackType
 from typing import Literal
 
-from ..protocols import connects_anew
+from ..protocols import spec_of
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..urls import parse_url
@@ -104,7 +104,7 @@ def _policy(
     """Return how new sessions are made, None for not at all, and what makes the delays between links of one session."""
     if reconnect:
         return reconnect, reconnect.resuming
-    if reconnect is False or not connects_anew(protocol):
+    if reconnect is False or not spec_of(protocol).reconnects:
         return None, resuming
     budgeted = BudgetedReconnect()
     return budgeted, budgeted.resuming

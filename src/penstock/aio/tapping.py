@@ -311,6 +311,7 @@ def outcome_of(error: Exception) -> Outcome:
     return Outcome.REJECTED if isinstance(error, Rejected) else Outcome.FAILED
 
 
-VERBS: Final = [name for name in Session.__abstractmethods__ if not isinstance(vars(Session)[name], property)]
-for _name in Session.__abstractmethods__.difference(VERBS):
+NAMED: Final = {name: each for name, each in vars(Session).items() if not name.startswith("_")}
+VERBS: Final = [name for name, each in NAMED.items() if not isinstance(each, property)]
+for _name in NAMED.keys() - VERBS:
     setattr(TappedSession, _name, property(attrgetter(f"_session.{_name}")))

@@ -41,7 +41,7 @@ from ..errors import (
     SetupRejected,
 )
 from ..payload import Payload
-from ..protocols import can_resume
+from ..protocols import spec_of
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..urls import parse_url
 from ..wire.columns import ColumnBuilder
@@ -153,7 +153,7 @@ class Collector:
         self._smallest = min(SMALLEST_WINDOW, self._largest)
         self._first = min(FIRST_WINDOW, self._largest)
         # If sessions cannot outlive their links, each broken link leaves a gap.
-        self._settings = replace(settings, resume=can_resume(parse_url(url).protocol))
+        self._settings = replace(settings, resume=spec_of(parse_url(url).protocol).resumes)
         self._again = again
         self._slowed = False
         self._place = Place(

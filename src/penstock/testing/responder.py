@@ -11,7 +11,7 @@ from ..errors import ProtocolError
 from ..events import Canceled, CreditGranted, Event, Requested
 from ..kinds import Kind
 from ..payload import Payload
-from ..protocols import detector
+from ..protocols import detectors
 from ..session import Detector
 from ..settings import Settings
 from ..transports import Link, Listener, Refused
@@ -52,7 +52,7 @@ class RawPublisher(RawEnd):
     async def __aenter__(self) -> Self:
         settings = Settings(resume_timeout=0, max_stray_frames=0)
         # Those of one server would share its sessions: the second would take the first one's over.
-        self._detectors = [detector(self._url.protocol, settings) for _ in range(2)]
+        self._detectors = [detectors(self._url.protocol, settings)() for _ in range(2)]
         self._listener = await transports.listen(self._url, self._accept, settings)
         return self
 
