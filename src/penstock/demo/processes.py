@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import PenstockError
+from ..protocols import EXAMPLE_URL
+from ..urls import parse_url
 
 __all__ = ["DemoFailed", "collector", "publisher"]
 
@@ -25,7 +27,7 @@ class DemoFailed(PenstockError):
 @contextmanager
 def publisher() -> Iterator[str]:
     """Run the publisher, and yield its URL."""
-    command = ["serve", "penstock.demo.flights:service", "rsocket+tcp://127.0.0.1:0"]
+    command = ["serve", "penstock.demo.flights:service", str(parse_url(EXAMPLE_URL).with_port(0))]
     with _process(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         line = process.stdout.readline().decode().strip()
