@@ -139,25 +139,21 @@ async def _asks_for_more(publisher: RawPublisher, client: _Run) -> None:
     require(all(count > 0 for count in publisher.granted), f"it asked for {publisher.granted} items")
 
 
-async def _silent_after(publisher: RawPublisher, client: _Run, end: Callable[[], list[bytes]]) -> None:
+async def _silent_after(publisher: RawPublisher, client: _Run, end: Callable[[RawPublisher], list[bytes]]) -> None:
     """Check that nothing is sent on a stream that `end` has ended."""
     await client.subscribe(publisher)
     await _sent(publisher, _items(1))
     await publisher.settle()
     before = len(publisher.granted)
-    publisher.write(end())
+    publisher.write(end(publisher))
     await client.result(publisher)
     await publisher.settle()
     require(len(publisher.granted) == before, "the subscriber requests items of a closed stream")
     require(not publisher.canceled, "the subscriber cancels a closed stream")
 
 
-async def _silent_after_completion(publisher: RawPublisher, client: _Run) -> None:
-    await _silent_after(publisher, client, publisher.complete)
-
-
-async def _silent_after_error(publisher: RawPublisher, client: _Run) -> None:
-    await _silent_after(publisher, client, lambda: publisher.fail(ApplicationError(message="it failed")))
+def _fail(publisher: RawPublisher) -> list[bytes]:
+    return publisher.fail(ApplicationError(message="it failed"))
 
 
 async def _cancels(publisher: RawPublisher, client: _Run) -> None:
@@ -186,7 +182,7 @@ async def _takes_completion(publisher: RawPublisher, client: _Run) -> None:
 
 async def _takes_error(publisher: RawPublisher, client: _Run) -> None:
     await client.subscribe(publisher)
-    publisher.write(publisher.fail(ApplicationError(message="it failed")))
+    publisher.write(_fail(publisher))
     result = await client.result(publisher)
     require(isinstance(result, Exception), f"the subscriber was told of an error, and returned {result!r:.200}")
 
@@ -219,8 +215,8 @@ async def _takes_any_item(publisher: RawPublisher, client: _Run) -> None:
 
 _CHECKS: Final[dict[str, Check]] = {
     "2.1": _asks_for_more,
-    "2.3": _silent_after_completion,
-    "2.4": _silent_after_error,
+    "2.3": partial(_silent_after, end=RawPublisher.complete),
+    "2.4": partial(_silent_after, end=_fail),
     "2.6": _cancels,
     "2.8": _takes_late_items,
     "2.9": _takes_completion,
