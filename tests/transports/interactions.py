@@ -96,10 +96,10 @@ async def check_another_link(world: World) -> None:
     """Break the link of a session that is resumed, and go on over the next one."""
     assert (await world.peer.call("echo", b"once")).data == b"once"
     (driver,) = world.server._drivers.values()
-    first = driver.link
+    first = driver.flow.link
     assert first is not None
     first.abort()
-    await until(lambda: driver.link not in (None, first))
+    await until(lambda: driver.flow.link not in (None, first))
     assert (await world.peer.call("echo", b"again")).data == b"again"
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import penstock
 from penstock import ApplicationError, LinkLost, Payload, PeerClosed, Service, Settings
+from penstock.aio.connectors import Direct
 from penstock.aio.peer import Peer
 from penstock.transports import MODULES
 from tests.transports.every import KIB, MIB, PLACES, Place, make_place, world
@@ -82,7 +83,7 @@ async def test_a_server_calls_its_client_back(either: Place) -> None:
 
     async with world(either, service=answering) as w:
         await w.peer.call("echo")
-        back = Peer(w.there)
+        back = Peer(Direct(w.there))
         assert (await back.call("name")).data == b"client"
         async with back.stream("count", b"1000") as items:
             assert len([item async for item in items]) == 1_000
@@ -136,20 +137,20 @@ async def test_a_peer_that_does_not_read_costs_no_memory(either: Place) -> None:
     async with world(either) as w:
         async with w.peer.stream("heavy", b"%d" % count, credit=count) as items:
             first = await anext(aiter(items))
-            w.here.link.pause_reading()
+            w.here.flow.link.pause_reading()
             tracemalloc.start()
             try:
-                await until(lambda: w.there.paused)
+                await until(lambda: w.there.flow.paused)
                 await turns(100)
                 _, peak = tracemalloc.get_traced_memory()
             finally:
                 tracemalloc.stop()
             # What was produced lies in the network's own buffers, which hold some MiB, and no more is.
-            waiting = w.there.link.get_write_buffer_size()
+            waiting = w.there.flow.link.get_write_buffer_size()
             assert waiting < 4 * w.there.settings.output_high_bytes
             assert peak < 8 * MIB
             assert len(w.seen) * 10 * KIB < 32 * MIB < count * 10 * KIB
-            w.here.link.resume_reading()
+            w.here.flow.link.resume_reading()
             rest = [len(item.data) async for item in items]
         assert [len(first.data), *rest] == [10 * KIB] * count
 
@@ -160,14 +161,14 @@ async def test_link_reports_bytes_taken_by_the_peers_system(place: Place) -> Non
         async with w.peer.stream("heavy", b"2000", credit=2_000) as items:
             taking = aiter(items)
             await anext(taking)
-            w.here.link.pause_reading()
-            await until(lambda: w.there.paused)
+            w.here.flow.link.pause_reading()
+            await until(lambda: w.there.flow.paused)
             await turns(100)
-            waiting, before = w.there.link.progress()
+            waiting, before = w.there.flow.link.progress()
             assert waiting > 100_000
-            w.here.link.resume_reading()
+            w.here.flow.link.resume_reading()
             assert len([item async for item in taking]) == 1_999
-            waiting, after = w.there.link.progress()
+            waiting, after = w.there.flow.link.progress()
             assert after > before
 
 
@@ -271,7 +272,7 @@ async def test_a_session_is_resumed_when_its_link_is_cut(place: Place) -> None:
                 assert int(item.data) == taken
                 taken += 1
                 if taken in (100, 700, 1_500):
-                    await until(lambda: w.here.link is not None and w.there.link is not None)
+                    await until(lambda: w.here.flow.link is not None and w.there.flow.link is not None)
                     (w.here if taken == 700 else w.there).link.abort()
         assert taken == count
         assert w.server.connections == 1
