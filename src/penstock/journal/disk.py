@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import DiskFull, JournalError
+from ..store.log import sync_folder
 
 __all__ = ["disk_errors", "make_folder", "open_private", "replace_file", "sync_folder", "write_at"]
 
@@ -93,15 +94,6 @@ def open_private(path: Path, flags: int) -> int:
         else:
             os.fchmod(fd, 0o600)
             return fd
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync the names in a folder to disk."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def replace_file(path: Path, data: bytes, *, fsync: bool = True) -> None:
