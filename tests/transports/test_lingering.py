@@ -65,10 +65,10 @@ def test_a_link_that_is_closed_is_left_alone() -> None:
     async def main() -> None:
         closing = Closing(0)
         linger = Linger(1.0, closing.progress, closing.abort)
-        assert linger.when() == closing.began + 1.0
+        assert linger._timer.when() == closing.began + 1.0
         linger.cancel()
         await asyncio.sleep(LONGEST)
-        assert linger.cancelled()
+        assert linger._timer.cancelled()
         assert not closing.aborted.done()
 
     run(main())

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from penstock.transports.taken import taken
+from penstock.transports.lingering import taken
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a peer has confirmed")
 LARGE = b"x" * 20_000_000

@@ -169,10 +169,10 @@ async def test_a_close_that_the_peer_does_not_answer_is_an_abort() -> None:
     carrier, link, recorder = made()
     link.close()
     assert link._closing is not None
-    assert link._closing.when() - asyncio.get_running_loop().time() <= streams.LINGER
+    assert link._closing._timer.when() - asyncio.get_running_loop().time() <= streams.LINGER
     link.abort()
     await recorder.lost()
-    assert link._closing.cancelled()
+    assert link._closing._timer.cancelled()
     assert carrier.asked == ["end", "reset"]
 
 

@@ -98,16 +98,16 @@ async def test_link_waits_longer_when_a_large_message_is_in_transit(size: int) -
         link.write(prefixed(bytes(size)))
         await until(lambda: link._closing)
         looks = [link.progress() for _ in range(2)]
-        seconds = link._ending.when() - asyncio.get_running_loop().time()
+        seconds = link._ending._timer.when() - asyncio.get_running_loop().time()
         closed.set()
         await recorder.lost()
     if size < websocket.LARGE:
         assert looks[0][0] < websocket.LARGE
-        assert seconds <= websocket.LINGER
+        assert seconds <= lingering.LINGER
     else:
         assert looks[0][0] == websocket.LARGE
         assert looks[0][1] < looks[1][1]
-        assert websocket.LINGER < seconds <= lingering.LONGEST
+        assert lingering.LINGER < seconds <= lingering.LONGEST
 
 
 async def test_a_connection_that_ends_without_a_close_is_broken() -> None:

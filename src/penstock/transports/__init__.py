@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl as tls
 from importlib import import_module
 from typing import Final, cast
@@ -9,7 +10,7 @@ from typing import Final, cast
 from ..errors import LocalError
 from ..settings import Settings
 from ..urls import Url, check_headers
-from .base import Accept, Discard, Link, Listener, Receiver, Refused, Transport
+from .base import Accept, Discard, Link, Listener, Receiver, Refused, Transport, connect_errors, listen_errors
 
 __all__ = [
     "MODULES",
@@ -39,13 +40,10 @@ MODULES: Final = {
 EXTRAS: Final = {"websockets": "websocket", "h2": "http2", "aioquic": "quic"}
 """The extra that brings each package that a module may need."""
 
-MESSAGES: Final = frozenset({"ws", "wss"})
-"""Transports that carry messages, not a stream of bytes."""
-
 
 def carries_messages(url: Url) -> bool:
-    """Whether the transport of `url` keeps the boundaries of messages."""
-    return url.transport in MESSAGES
+    """Whether the transport of `url` carries messages, and not a stream of bytes."""
+    return url.transport in ("ws", "wss")
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None = None) -> None:
@@ -65,7 +63,10 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     """
     if settings.headers:
         check_headers(url.transport, "Settings.headers")
-    await _module(url).connect(url, receiver, settings, ssl)
+    transport = _module(url)
+    with connect_errors(url, settings):
+        async with asyncio.timeout(settings.connect_timeout):
+            await transport.connect(url, receiver, settings, ssl)
 
 
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None = None) -> Listener:
@@ -83,7 +84,8 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
         UrlError: The URL has options that its transport does not know, or lacks some.
 
     """
-    return await _module(url).listen(url, accept, settings, ssl)
+    with listen_errors(url):
+        return await _module(url).listen(url, accept, settings, ssl)
 
 
 def _module(url: Url) -> Transport:

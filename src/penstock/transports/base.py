@@ -27,6 +27,7 @@ __all__ = [
     "Receiver",
     "Refused",
     "Transport",
+    "certificate_errors",
     "check_options",
     "connect_errors",
     "link_error",
@@ -97,9 +98,7 @@ REFUSING: Final = 64
 class Refused(NamedTuple):
     """What a link gets that is not accepted.
 
-    Attributes:
-        reason: Which limit is reached, for transports that can say it before there is a link.
-
+    `reason` says which limit is reached, for transports that can say it before there is a link.
     """
 
     reason: str
@@ -143,24 +142,29 @@ class Transport(Protocol):
     """A transport's module."""
 
     async def connect(self, url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
-        """See :func:`penstock.transports.connect`."""
+        """See :func:`penstock.transports.connect`, which limits the time, and turns each OSError into what to do."""
 
     async def listen(self, url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> Listener:
         """See :func:`penstock.transports.listen`."""
 
 
 def check_options(url: Url, known: frozenset[str]) -> None:
-    """Refuse options that the transport of `url` does not know.
-
-    Raises:
-        UrlError: There is one.
-
-    """
+    """Raise UrlError for an option that neither the transport of `url` nor its protocol knows."""
     known = known | url.protocol_options
     for name in url.options:
         if name not in known:
             what = f"known are {', '.join(sorted(known))}" if known else f"{url.transport} has none"
             raise UrlError(f"'{url}': unknown option {name!r}; {what}")
+
+
+@contextmanager
+def certificate_errors(url: Url) -> Iterator[None]:
+    """Turn what goes wrong while certificates are read into a UrlError."""
+    try:
+        yield
+    except (OSError, ValueError, IndexError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UrlError(f"'{url}': the certificates cannot be read: {reason}") from error
 
 
 @contextmanager

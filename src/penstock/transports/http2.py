@@ -23,7 +23,7 @@ from ..settings import Settings
 from ..texts import shown
 from ..urls import Url
 from . import tcp
-from .base import REFUSING, Accept, Receiver, Refused, connect_errors
+from .base import REFUSING, Accept, Receiver, Refused
 from .http2_connection import ALPN, Http2Connection, code_name
 from .origins import are_allowed
 from .streams import Place, StreamLink, StreamListener
@@ -50,19 +50,9 @@ REASONS: Final = {
 
 
 class ClientConnection(Http2Connection):
-    """The connection of one link that we open.
+    """The connection of one link that we open; `opened` is done when the server has answered.
 
-    Args:
-        url: Where to.
-        receiver: Whose link it will be.
-        settings: For `output_high_bytes`, the limits and `headers`.
-
-    Attributes:
-        opened: Done when the server has answered.
-
-    Raises:
-        LocalError: `Settings.headers` has one that the request cannot have.
-
+    Raises LocalError if `Settings.headers` has one that the request cannot have.
     """
 
     def __init__(self, url: Url, receiver: Receiver, settings: Settings) -> None:
@@ -147,18 +137,7 @@ class ClientConnection(Http2Connection):
 
 
 class ServerConnection(Http2Connection):
-    """A connection that came in, with any number of links on it.
-
-    Args:
-        listener: Where it came in.
-        receiver: Whose its first link will be, or why there will be none.
-        address: The peer's address.
-
-    Attributes:
-        place: What it holds as long as it has no link.
-        over: Done when its socket is gone.
-
-    """
+    """A connection that came in, with any number of links on it; `over` is done when its socket is gone."""
 
     def __init__(self, listener: Http2Listener, receiver: Receiver | Refused, address: str) -> None:
         super().__init__(listener.url, listener.settings, is_client=False)
@@ -325,14 +304,12 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     """Open a link over HTTP/2. See :func:`penstock.transports.connect`."""
     context = _with_alpn(tcp.client_context(url, ssl))
     connection = ClientConnection(url, receiver, settings)
-    with connect_errors(url, settings):
-        async with asyncio.timeout(settings.connect_timeout):
-            await tcp.connect(url, connection, settings, context)
-            try:
-                await connection.opened
-            except asyncio.CancelledError:
-                connection.drop()
-                raise
+    await tcp.connect(url, connection, settings, context)
+    try:
+        await connection.opened
+    except asyncio.CancelledError:
+        connection.drop()
+        raise
 
 
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> Http2Listener:

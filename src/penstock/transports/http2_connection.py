@@ -22,7 +22,7 @@ from ..core.rates import Rate
 from ..errors import LimitExceeded, LinkLost
 from ..settings import Settings
 from ..urls import Url
-from .streams import RATE_SECONDS, WINDOW_BYTES, Carrier, StreamLink
+from .streams import RATE_SECONDS, WINDOW_BYTES, Carrier, StreamLink, lose_all
 from .tcp import SocketLink
 
 __all__ = ["ALPN", "Http2Connection", "code_name"]
@@ -54,14 +54,7 @@ CONTROLS: Final = (
 
 
 class Http2Connection(Carrier):
-    """An HTTP/2 connection: the receiver of its socket, and the carrier of its links.
-
-    Args:
-        url: Where it leads, or where it came in.
-        settings: For `output_high_bytes` and the limits.
-        is_client: Which side this is.
-
-    """
+    """An HTTP/2 connection: the receiver of its socket, and the carrier of its links."""
 
     def __init__(self, url: Url, settings: Settings, *, is_client: bool) -> None:
         self._url = url
@@ -143,11 +136,8 @@ class Http2Connection(Carrier):
     def link_lost(self, error: Exception | None) -> None:
         """Tell all links."""
         self._done = True
-        error = self._error or error
-        for link in self._links.values():
-            reason = error or LinkLost("the peer closed the connection in the middle of a stream")
-            link.lose(None if link.over else reason)
-        self._links.clear()
+        reason = LinkLost("the peer closed the connection in the middle of a stream")
+        lose_all(self._links, self._error or error or reason)
 
     # What the links ask for; see penstock.transports.streams.Carrier.
 
@@ -245,10 +235,7 @@ class Http2Connection(Carrier):
         """Take a GOAWAY. h2 sends nothing after it, so the links that have not ended are lost."""
         more = f", {event.additional_data.decode(errors='replace')!r}" if event.additional_data else ""
         reason = LinkLost(f"the peer closed the connection ({code_name(event.error_code)}{more})")
-        for link in self._links.values():
-            done = link.over or (link.end_rcvd and not link.get_write_buffer_size())
-            link.lose(None if done and event.error_code == ErrorCodes.NO_ERROR else reason)
-        self._links.clear()
+        lose_all(self._links, reason, in_order=event.error_code == ErrorCodes.NO_ERROR)
         self.hang_up()
 
     # Ends.
@@ -264,7 +251,7 @@ class Http2Connection(Carrier):
     def fail(self, error: Exception, code: ErrorCodes | None) -> None:
         """Give up the connection, and say GOAWAY with `code`, unless h2 has said so already."""
         self._error = error
-        self._lose_links(error)
+        lose_all(self._links, error)
         self.hang_up(code, str(error))
 
     def hang_up(self, code: ErrorCodes | None = ErrorCodes.NO_ERROR, reason: str = "") -> None:
@@ -280,15 +267,10 @@ class Http2Connection(Carrier):
 
     def drop(self) -> None:
         """Close the connection now."""
-        self._lose_links(None)
+        lose_all(self._links, None)
         self.hang_up()
         if self._socket is not None:
             self._socket.abort()
-
-    def _lose_links(self, error: Exception | None) -> None:
-        for link in self._links.values():
-            link.lose(error)
-        self._links.clear()
 
     def flush(self) -> None:
         """Write what h2 has to say."""

@@ -21,10 +21,10 @@ from ..errors import ConnectError, LinkLost
 from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Receiver, connect_errors, listen_errors
+from .base import Accept, Receiver
 from .quic_connection import ABORTED, NO_ALPN, QuicConnection, client_configuration, server_configuration
 from .quic_server import QuicListener
-from .streams import StreamLink
+from .streams import StreamLink, lose_all
 from .tcp import ALL_INTERFACES
 
 __all__ = ["connect", "listen"]
@@ -43,18 +43,7 @@ UNTRUSTED: Final = frozenset(
 
 
 class ClientConnection(QuicConnection):
-    """The connection of one link that we open.
-
-    Args:
-        quic: The state of the connection.
-        url: Where to.
-        receiver: Whose link it will be.
-        settings: For `output_high_bytes`.
-
-    Attributes:
-        opened: Done when the handshake is complete.
-
-    """
+    """The connection of one link that we open; `opened` is done when the handshake is complete."""
 
     def __init__(self, quic: QuicState, url: Url, receiver: Receiver, settings: Settings) -> None:
         super().__init__(quic, url, settings)
@@ -98,7 +87,7 @@ class ClientConnection(QuicConnection):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tell the link that has ended in order."""
-        self.lose_links(error)
+        lose_all(self._links, error)
 
     def ended(self, link: StreamLink) -> None:
         """Close the connection; the link is gone with the socket."""
@@ -115,7 +104,7 @@ class ClientConnection(QuicConnection):
 
     def drop(self, error: Exception | None = None) -> None:
         """Close the connection now."""
-        self.lose_links(error)
+        lose_all(self._links, error)
         self.hang_up(ABORTED)
         self._close_socket()
 
@@ -134,15 +123,13 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     configuration = client_configuration(url, host, settings, ssl)
     loop = asyncio.get_running_loop()
     failure = OSError(f"{host} has no address")
-    with connect_errors(url, settings):
-        async with asyncio.timeout(settings.connect_timeout):
-            for family, _, _, _, address in await loop.getaddrinfo(host, url.port, type=socket.SOCK_DGRAM):
-                try:
-                    await _connect_to(address, family, url, receiver, settings, configuration)
-                    return
-                except OSError as error:
-                    failure = error
-            raise failure
+    for family, _, _, _, address in await loop.getaddrinfo(host, url.port, type=socket.SOCK_DGRAM):
+        try:
+            await _connect_to(address, family, url, receiver, settings, configuration)
+            return
+        except OSError as error:
+            failure = error
+    raise failure
 
 
 async def _connect_to(
@@ -165,8 +152,7 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
     """Accept links over QUIC. See :func:`penstock.transports.listen`."""
     configuration = server_configuration(url, settings, ssl)
     listener = QuicListener(url, accept, settings)
-    with listen_errors(url):
-        await listener.open(await _bound(url), configuration)
+    await listener.open(await _bound(url), configuration)
     return listener
 
 

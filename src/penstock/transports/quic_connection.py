@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ssl as tls
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from aioquic.asyncio.protocol import QuicConnectionProtocol
@@ -19,8 +17,8 @@ from ..errors import LinkLost, UrlError
 from ..protocols import spec_of
 from ..settings import Settings
 from ..urls import Url
-from .base import check_options
-from .streams import WINDOW_BYTES, Carrier, StreamLink
+from .base import certificate_errors, check_options
+from .streams import WINDOW_BYTES, Carrier, StreamLink, lose_all
 
 if TYPE_CHECKING:
     from aioquic.quic.packet_builder import QuicPacketBuilder
@@ -49,12 +47,6 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
     aioquic keeps what is written until it is acknowledged, without telling how much that is, and opens the windows of
     streams by itself, twice as far each time they are half used. So its senders are looked into before they get more,
     and the windows are held to what the links have taken; tests check that both still work.
-
-    Args:
-        quic: The state of the connection.
-        url: Where it leads, or where it came in.
-        settings: For `output_high_bytes`.
-
     """
 
     def __init__(self, quic: QuicState, url: Url, settings: Settings) -> None:
@@ -175,7 +167,7 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
     def terminated(self, event: events.ConnectionTerminated) -> None:
         """Take the end of the connection, whoever has ended it."""
         why = event.reason_phrase or f"error {event.error_code:#x}"
-        self.lose_links(LinkLost(f"the connection ended: {why}"), in_order=event.error_code == NO_ERROR)
+        lose_all(self._links, LinkLost(f"the connection ended: {why}"), in_order=event.error_code == NO_ERROR)
 
     # Ends.
 
@@ -203,13 +195,6 @@ class QuicConnection(QuicConnectionProtocol, Carrier):
             self._quic.close(code, reason_phrase=reason)
             self.transmit()
 
-    def lose_links(self, error: Exception | None, *, in_order: bool = False) -> None:
-        """Tell all links that they are gone; with `in_order`, those that the peer has ended were not broken."""
-        for link in self._links.values():
-            whole = link.over or (in_order and link.end_rcvd and not link.get_write_buffer_size())
-            link.lose(None if whole else error)
-        self._links.clear()
-
 
 # TLS, which QUIC brings itself.
 
@@ -227,16 +212,14 @@ def _configuration(url: Url, settings: Settings, *, is_client: bool) -> QuicConf
 def client_configuration(url: Url, host: str, settings: Settings, ssl: tls.SSLContext | None) -> QuicConfiguration:
     """Return what QUIC needs to connect to `host`.
 
-    Raises:
-        UrlError: The URL has options that QUIC does not know, its files cannot be read, or `ssl` is given.
-
+    Raises UrlError for options that QUIC does not know, for files that cannot be read, and for any `ssl`.
     """
     check_options(url, frozenset({"ca"}))
     if ssl is not None:
         raise UrlError(f"'{url}': QUIC brings its own TLS, which takes no ssl=...; name whom to trust with ?ca=FILE")
     configuration = _configuration(url, settings, is_client=True)
     configuration.server_name = host
-    with _certificate_errors(url):
+    with certificate_errors(url):
         if "ca" in url.options:
             # It is read only during the handshake, and a file that is not there should be told of before.
             with open(url.options["ca"], "rb") as file:
@@ -250,9 +233,7 @@ def client_configuration(url: Url, host: str, settings: Settings, ssl: tls.SSLCo
 def server_configuration(url: Url, settings: Settings, ssl: tls.SSLContext | None) -> QuicConfiguration:
     """Return what QUIC needs to listen.
 
-    Raises:
-        UrlError: The URL has options that QUIC does not know, names no certificate, or its files cannot be read.
-
+    Raises UrlError for options that QUIC does not know, without a certificate, and for files that cannot be read.
     """
     check_options(url, frozenset({"cert", "key"}))
     if "cert" not in url.options:
@@ -260,17 +241,8 @@ def server_configuration(url: Url, settings: Settings, ssl: tls.SSLContext | Non
         why = "QUIC brings its own TLS, which takes no ssl=...; " if ssl is not None else ""
         raise UrlError(f"'{url}' needs a certificate: {why}add ?cert=FILE&key=FILE")
     configuration = _configuration(url, settings, is_client=False)
-    with _certificate_errors(url):
+    with certificate_errors(url):
         configuration.load_cert_chain(url.options["cert"], url.options.get("key"))
     if configuration.private_key is None:
         raise UrlError(f"'{url}': there is no private key in the file of the certificate; add &key=FILE")
     return configuration
-
-
-@contextmanager
-def _certificate_errors(url: Url) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError, IndexError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UrlError(f"'{url}': the certificates cannot be read: {reason}") from error

@@ -20,7 +20,7 @@ from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Receiver, Refused
 from .quic_connection import ABORTED, NO_ALPN, NO_ERROR, QuicConnection
-from .streams import Place, StreamLink, StreamListener
+from .streams import Place, StreamLink, StreamListener, lose_all
 
 __all__ = ["QuicListener", "ServerConnection"]
 
@@ -30,14 +30,7 @@ NOTHING_HERE: Final = Refused("the server takes no more connections")
 
 
 class ServerConnection(QuicConnection):
-    """A connection that came in, with any number of links on it.
-
-    Args:
-        listener: Where it came in.
-        quic: The state of the connection.
-        stream_handler: None of aioquic's.
-
-    """
+    """A connection that came in, with any number of links on it."""
 
     def __init__(self, listener: QuicListener, quic: QuicState, stream_handler: None = None) -> None:
         super().__init__(quic, listener.url, listener.settings)
@@ -117,7 +110,7 @@ class ServerConnection(QuicConnection):
         """Close the connection; it is of no more use, though QUIC has some more to say of it."""
         if not self._done:
             super().hang_up(code, reason)
-            self.lose_links(LinkLost(f"this side closed the connection: {reason or 'it was idle'}"))
+            lose_all(self._links, LinkLost(f"this side closed the connection: {reason or 'it was idle'}"))
             self._gone(None)
 
     def _gone(self, error: Exception | None) -> None:

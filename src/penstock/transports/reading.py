@@ -31,25 +31,14 @@ class ReadBuffer:
         return self._view
 
     def take(self, count: int) -> bytes:
-        """Return the first `count` bytes, which were read.
-
-        Raises:
-            LocalError: There are not so many.
-
-        """
+        """Return the first `count` bytes, which were read. Raises LocalError if there are not so many."""
         if not 0 <= count <= READ_BYTES:
             raise LocalError(f"{count} bytes were taken of a read buffer of {READ_BYTES}")
         return bytes(self._view[:count])
 
 
 class Reading:
-    """What asyncio calls for each read of a :class:`asyncio.BufferedProtocol`.
-
-    Args:
-        receiver: Who gets what is read.
-        buffer: Where it is read to.
-
-    """
+    """What asyncio calls for each read of a :class:`asyncio.BufferedProtocol`."""
 
     __slots__ = ("_buffer", "receiver")
 

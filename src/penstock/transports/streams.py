@@ -13,17 +13,15 @@ from ..errors import LinkLost
 from ..settings import Settings
 from ..urls import Url
 from .base import Accept, Receiver, Refused
-from .lingering import Linger
+from .lingering import LINGER, Linger
 
-__all__ = ["LINGER", "WINDOW_BYTES", "Carrier", "Place", "StreamLink", "StreamListener"]
+__all__ = ["LINGER", "RATE_SECONDS", "WINDOW_BYTES", "Carrier", "Place", "StreamLink", "StreamListener", "lose_all"]
 
 C = TypeVar("C")
 
 WINDOW_BYTES: Final = 1_048_576
 """What a peer may send on one stream before it was taken: 100 MB/s at a round trip of 10 ms. A reader that is paused
 holds as much in memory, and no more."""
-LINGER: Final = 1.0
-"""Seconds that a peer may take to end its half of a stream, after we have ended ours and all output has left."""
 RATE_SECONDS: Final = 30.0
 """Over how many seconds floods are counted, as in the session."""
 BRIEF_SECONDS: Final = 1.0
@@ -62,13 +60,7 @@ class Carrier(Protocol):
 
 
 class StreamLink:
-    """A link that is one stream.
-
-    Args:
-        carrier: The connection.
-        stream_id: The stream's number in it.
-        receiver: Whose link it is.
-        high_bytes: How much output may wait until the receiver is told to pause.
+    """A link that is one stream. Its receiver is told to pause when more than `high_bytes` of output wait.
 
     Attributes:
         made_at: When it was made, by the clock of the event loop.
@@ -131,7 +123,8 @@ class StreamLink:
         """Close once everything is written. What still comes in is dropped until the peer ends its half, too."""
         if self._closing is None and not self._lost:
             self._closing = Linger(LINGER, self.progress, self.abort)
-            self._drop_held()
+            while self._held:
+                self._allow(self._held.popleft()[1])
             self._carrier.send(self)
 
     def abort(self) -> None:
@@ -197,10 +190,7 @@ class StreamLink:
             self._closing.cancel()
         self._output.clear()
         self._held.clear()
-        self._loop.call_soon(self._tell_lost, error)
-
-    def _tell_lost(self, error: Exception | None) -> None:
-        self.receiver.link_lost(error)
+        self._loop.call_soon(lambda: self.receiver.link_lost(error))
 
     def _resume_writing(self) -> None:
         if self._full and not self._lost and len(self._output) <= self._high_bytes // 4:
@@ -216,10 +206,6 @@ class StreamLink:
         if self.end_rcvd and not self._held and not self._reading_paused:
             self.close()
 
-    def _drop_held(self) -> None:
-        while self._held:
-            self._allow(self._held.popleft()[1])
-
     def _allow(self, count: int) -> None:
         """Open the peer's window again, in steps of half of it."""
         self._taken += count
@@ -229,19 +215,16 @@ class StreamLink:
             self._carrier.allow(self, taken)
 
 
+def lose_all(links: dict[int, StreamLink], error: Exception | None, *, in_order: bool = False) -> None:
+    """Tell all links that they are gone; with `in_order`, those that the peer has ended were not broken."""
+    for link in links.values():
+        whole = link.over or (in_order and link.end_rcvd and not link.get_write_buffer_size())
+        link.lose(None if whole else error)
+    links.clear()
+
+
 class StreamListener(Generic[C]):
-    """Accepts connections, and links on them.
-
-    Args:
-        url: The place.
-        accept: Called with the peer's address for each link.
-        settings: Limits.
-
-    Attributes:
-        connections: Those that there are.
-        draining: Why no more links are taken; None: they are.
-
-    """
+    """Accepts connections, and links on them, unless `draining` says why no more are taken."""
 
     def __init__(self, url: Url, accept: Accept, settings: Settings) -> None:
         self.url = url
@@ -253,10 +236,6 @@ class StreamListener(Generic[C]):
 
 class Place:
     """What a connection that came in holds as long as it has no link, so that connections without streams count, too.
-
-    Args:
-        listener: Where it came in.
-        hang_up: Closes the connection.
 
     Attributes:
         address: The peer's.

@@ -9,8 +9,8 @@ import os
 import socket
 import ssl as tls
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, cast
 from weakref import WeakKeyDictionary
@@ -18,10 +18,9 @@ from weakref import WeakKeyDictionary
 from ..errors import LinkLost, UrlError
 from ..settings import Settings
 from ..urls import Url
-from .base import Accept, Receiver, Refused, check_options, connect_errors, link_error, listen_errors
-from .lingering import Linger
+from .base import Accept, Receiver, Refused, certificate_errors, check_options, link_error
+from .lingering import LINGER, Linger, taken
 from .reading import ReadBuffer, Reading
-from .taken import taken
 
 __all__ = ["ALL_INTERFACES", "SocketLink", "SocketListener", "client_context", "connect", "listen", "server_context"]
 
@@ -29,8 +28,6 @@ logger = logging.getLogger("penstock.transports")
 
 BACKLOG: Final = 1_024
 """Connections that the system holds until we accept them."""
-LINGER: Final = 1.0
-"""Seconds that a peer may take to close its half, after we have closed ours and all output has left."""
 ACCEPT_RETRY: Final = 0.25
 """Seconds to wait when there are no file descriptors left: some may be closed by then."""
 OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -58,11 +55,8 @@ def _read_buffer() -> ReadBuffer:
 class SocketLink(Reading, asyncio.BufferedProtocol):
     """A link over an asyncio transport, and the protocol of that transport.
 
-    The methods of :class:`~penstock.transports.base.Link` are the transport's own, bound when it is there.
-
-    Attributes:
-        linger: Seconds that a peer may take to close its half, instead of `LINGER`; 0: no other number.
-
+    The methods of :class:`~penstock.transports.base.Link` are the transport's own, bound when it is there. The peer may
+    take `linger` seconds to close its half, or `LINGER` where that is 0.
     """
 
     __slots__ = (
@@ -177,7 +171,8 @@ class SocketListener:
         for listening in self._sockets:
             listening.close()
         if self.url.transport == "unix":
-            _unlink(self.url.path)
+            with suppress(FileNotFoundError):
+                os.unlink(self.url.path)
 
     async def _accept_links(self, listening: socket.socket) -> None:
         starved = False
@@ -223,28 +218,24 @@ async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSL
     loop = asyncio.get_running_loop()
     protocol = partial(SocketLink, receiver, settings.output_high_bytes)
     host = ALL_INTERFACES.get(url.host, url.host)
-    with connect_errors(url, settings):
-        async with asyncio.timeout(settings.connect_timeout):
-            if url.transport == "unix":
-                await loop.create_unix_connection(protocol, url.path)
-                return
-            connection = await _connected(loop, host, url.port or 0)
-            name = host if context is not None else None
-            options = _tls(context, settings)
-            try:
-                await loop.create_connection(protocol, sock=connection, server_hostname=name, **options)
-            finally:
-                _let_go(loop, connection)
+    if url.transport == "unix":
+        await loop.create_unix_connection(protocol, url.path)
+        return
+    connection = await _connected(loop, host, url.port or 0)
+    name = host if context is not None else None
+    try:
+        await loop.create_connection(protocol, sock=connection, server_hostname=name, **_tls(context, settings))
+    finally:
+        _let_go(loop, connection)
 
 
 async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLContext | None) -> SocketListener:
     """Accept links over sockets. See :func:`penstock.transports.listen`."""
     context = server_context(url, ssl)
-    with listen_errors(url):
-        sockets = [_bound_unix(url.path)] if url.transport == "unix" else await _bound(url)
-        for listening in sockets:
-            listening.setblocking(False)
-            listening.listen(BACKLOG)
+    sockets = [_bound_unix(url.path)] if url.transport == "unix" else await _bound(url)
+    for listening in sockets:
+        listening.setblocking(False)
+        listening.listen(BACKLOG)
     if url.transport != "unix":
         url = url.with_port(sockets[0].getsockname()[1])
     return SocketListener(url, sockets, accept, settings, context)
@@ -252,19 +243,18 @@ async def listen(url: Url, accept: Accept, settings: Settings, ssl: tls.SSLConte
 
 async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int) -> socket.socket:
     """Return a socket connected to the first address of `host` that answers."""
-    failure: OSError = OSError(f"{host} has no address")
+    failure = OSError(f"{host} has no address")
     for family, kind, proto, _, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         connection = socket.socket(family, kind, proto)
         try:
             connection.setblocking(False)
             _no_delay(connection)
             await loop.sock_connect(connection, address)
-        except OSError as error:
+        except BaseException as error:
             connection.close()
+            if not isinstance(error, OSError):
+                raise
             failure = error
-        except asyncio.CancelledError:
-            connection.close()
-            raise
         else:
             return connection
     raise failure
@@ -319,18 +309,9 @@ def _is_stale(path: str) -> bool:
             return False
         with socket.socket(socket.AF_UNIX) as probe:
             probe.connect(path)
-    except ConnectionRefusedError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, ConnectionRefusedError)
     return False
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return
 
 
 def _no_delay(connection: socket.socket) -> None:
@@ -361,9 +342,7 @@ def _tls(context: tls.SSLContext | None, settings: Settings) -> dict[str, Any]:
 def client_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
     """Return what TLS needs to connect to `url`: `ssl` or what the URL names. None where it is not encrypted.
 
-    Raises:
-        UrlError: The URL has options that its transport does not know, or its files cannot be read.
-
+    Raises UrlError for options that the transport does not know, and for files that cannot be read.
     """
     if url.transport in ENCRYPTED:
         check_options(url, frozenset())
@@ -374,16 +353,14 @@ def client_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | Non
     check_options(url, frozenset({"ca"}))
     if ssl is not None:
         return ssl
-    with _certificate_errors(url):
+    with certificate_errors(url):
         return tls.create_default_context(cafile=url.options.get("ca"))
 
 
 def server_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | None:
     """Return what TLS needs to listen at `url`: `ssl` or what the URL names. None where it is not encrypted.
 
-    Raises:
-        UrlError: The URL has options that its transport does not know, lacks some, or its files cannot be read.
-
+    Raises UrlError for options that the transport does not know or that are missing, and for files that cannot be read.
     """
     if url.transport in ENCRYPTED:
         # One context serves all places of a server, and not each of them needs it.
@@ -395,14 +372,6 @@ def server_context(url: Url, ssl: tls.SSLContext | None) -> tls.SSLContext | Non
     if "cert" not in url.options:
         raise UrlError(f"'{url}' needs a certificate: give ssl=..., or add ?cert=FILE&key=FILE")
     context = tls.create_default_context(tls.Purpose.CLIENT_AUTH)
-    with _certificate_errors(url):
+    with certificate_errors(url):
         context.load_cert_chain(url.options["cert"], url.options.get("key"))
     return context
-
-
-@contextmanager
-def _certificate_errors(url: Url) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UrlError(f"'{url}': the certificates cannot be read: {error.strerror or error}") from error

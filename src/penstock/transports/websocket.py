@@ -20,8 +20,8 @@ from ..settings import Settings
 from ..urls import Url
 from ..wire.framing import MAX_MESSAGE_BYTES, Deframer
 from . import tcp
-from .base import REFUSING, Accept, Discard, Link, Listener, Receiver, Refused, connect_errors
-from .lingering import LONGEST, Linger
+from .base import REFUSING, Accept, Discard, Link, Listener, Receiver, Refused
+from .lingering import LINGER, LONGEST, Linger
 from .websocket_frames import FrameReader, control_frame, message_frames
 from .websocket_handshake import ClientHandshake, ServerHandshake
 from .websocket_runs import write_run
@@ -30,23 +30,12 @@ __all__ = ["WebSocketLink", "WebSocketListener", "connect", "listen"]
 
 logger = logging.getLogger("penstock.transports")
 
-LINGER: Final = 1.0
-"""Seconds that a peer may take to answer our Close, once all output has left."""
 LARGE: Final = 8_192
 """Bytes of one write that may take so long that a peer closes in the middle of them; see `WebSocketLink._end`."""
 
 
 class WebSocketLink:
-    """A link of messages.
-
-    Args:
-        link: The socket's link, whose handshake is done.
-        receiver: Whose link this is.
-        url: What is spoken, for the width of its length prefix.
-        settings: For `max_frame_bytes`, and on a server `max_setup_frame_bytes`.
-        client: Which side this is.
-
-    """
+    """A link of messages, over that of a socket whose handshake is done."""
 
     __slots__ = (
         "_client",
@@ -226,33 +215,44 @@ class WebSocketLink:
 
 
 def _always_moving() -> tuple[int, int]:
-    """Report output that moves, as :meth:`penstock.transports.base.Link.progress` does, where nobody can know."""
+    """Report output that moves, as `Link.progress` does, where nobody can know."""
     return LARGE, int(asyncio.get_running_loop().time() * 1e6)
 
 
-class _Connecting:
-    """The receiver of a client's socket until the handshake is done.
+class _Opening(Discard):
+    """The receiver of a socket until the handshake is done. What it writes is little."""
 
-    Attributes:
-        done: Done when it is, or when it has failed.
+    _link: tcp.SocketLink | None = None
 
-    """
-
-    def __init__(self, handshake: ClientHandshake, receiver: Receiver, url: Url, settings: Settings) -> None:
-        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def __init__(
+        self, handshake: ClientHandshake | ServerHandshake, receiver: Receiver, url: Url, settings: Settings
+    ) -> None:
         self._handshake = handshake
         self._receiver = receiver
         self._url = url
         self._settings = settings
-        self._link: tcp.SocketLink | None = None
+
+    def _hand_over(self, link: tcp.SocketLink, *, client: bool) -> None:
+        """Make the link, let it be the receiver of its socket, and tell its own receiver of it."""
+        made = link.receiver = WebSocketLink(link, self._receiver, self._url, self._settings, client=client)
+        made.receiver.link_made(made)
+        if self._handshake.rest:
+            made.received(self._handshake.rest)
+
+
+class _Connecting(_Opening):
+    """The client's: `done` is done when the handshake is, or when it has failed."""
+
+    def __init__(self, handshake: ClientHandshake, receiver: Receiver, url: Url, settings: Settings) -> None:
+        super().__init__(handshake, receiver, url, settings)
+        self._request = handshake.request
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def link_made(self, link: Link) -> None:
-        """Send the request."""
         self._link = cast(tcp.SocketLink, link)
-        link.write(self._handshake.request)
+        link.write(self._request)
 
     def received(self, data: bytes) -> None:
-        """Look whether the handshake is done, and make the link of it."""
         link = self._link
         if link is None or self.done.done():
             return
@@ -263,47 +263,25 @@ class _Connecting:
             self.done.set_exception(error)
             return
         self.done.set_result(None)
-        _hand_over(WebSocketLink(link, self._receiver, self._url, self._settings, client=True), self._handshake.rest)
-
-    def writing_paused(self) -> None:
-        """The request waits in the link."""
-
-    def writing_resumed(self) -> None:
-        """The request is sent."""
+        self._hand_over(link, client=True)
 
     def link_lost(self, error: Exception | None) -> None:
-        """There will be no link."""
         if not self.done.done():
             self.done.set_exception(ConnectionResetError())
 
     def give_up(self) -> None:
-        """Drop the connection."""
         if self._link is not None:
             self._link.abort()
 
 
-class _Accepted:
-    """The receiver of a server's socket until the handshake is done.
-
-    Args:
-        receiver: Whose link it will be, or why there will be none.
-        url: The place.
-        settings: Limits and timeouts.
-        handshakes: See below.
-
-    Attributes:
-        handshakes: Where it is listed until then.
-
-    """
+class _Accepted(_Opening):
+    """The server's; it is listed in `handshakes` until the handshake is done."""
 
     def __init__(self, receiver: Receiver | Refused, url: Url, settings: Settings, handshakes: set[_Accepted]) -> None:
         self.refused = isinstance(receiver, Refused)
-        self._handshake = ServerHandshake(url, settings, receiver.reason if isinstance(receiver, Refused) else "")
-        self._receiver: Receiver = Discard() if isinstance(receiver, Refused) else receiver
-        self._url = url
-        self._settings = settings
+        self._answering = ServerHandshake(url, settings, receiver.reason if isinstance(receiver, Refused) else "")
+        super().__init__(self._answering, Discard() if isinstance(receiver, Refused) else receiver, url, settings)
         self._handshakes = handshakes
-        self._link: tcp.SocketLink | None = None
         self._error: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -314,7 +292,6 @@ class _Accepted:
         self._timer = asyncio.get_running_loop().call_later(self._settings.connect_timeout, self.give_up)
 
     def received(self, data: bytes) -> None:
-        """Look whether the request is whole, answer it, and make the link."""
         link = self._link
         if link is None or self._error is not None:
             return
@@ -322,23 +299,13 @@ class _Accepted:
             if not self._handshake.feed(data):
                 return
         except ProtocolError as error:
-            self._error = error
-            link.write(self._handshake.answer)
-            link.close()
+            self._refuse(link, error, self._answering.answer)
             return
-        link.write(self._handshake.answer)
+        link.write(self._answering.answer)
         self._stop()
-        server = WebSocketLink(link, self._receiver, self._url, self._settings, client=False)
-        _hand_over(server, self._handshake.rest)
-
-    def writing_paused(self) -> None:
-        """The answer waits in the link."""
-
-    def writing_resumed(self) -> None:
-        """The answer is sent."""
+        self._hand_over(link, client=False)
 
     def link_lost(self, error: Exception | None) -> None:
-        """Tell that there will be no link."""
         self._stop()
         if self._error is not None:
             logger.info("%s: a peer is refused: %s", self._url.place, self._error)
@@ -353,24 +320,18 @@ class _Accepted:
 
     def decline(self) -> None:
         """Answer that the server is closing, whether or not the request has begun."""
-        link = self._link
-        if link is not None and self._error is None:
-            self._error = LinkLost("the server is closing")
-            link.write(self._handshake.unavailable())
-            link.close()
+        if self._link is not None and self._error is None:
+            self._refuse(self._link, LinkLost("the server is closing"), self._answering.unavailable())
+
+    def _refuse(self, link: Link, error: Exception, answer: bytes) -> None:
+        self._error = error
+        link.write(answer)
+        link.close()
 
     def _stop(self) -> None:
         self._handshakes.discard(self)
         if self._timer is not None:
             self._timer.cancel()
-
-
-def _hand_over(link: WebSocketLink, rest: bytes) -> None:
-    """Make `link` the receiver of its socket, and tell its own receiver of it."""
-    link._link.receiver = link
-    link.receiver.link_made(link)
-    if rest:
-        link.received(rest)
 
 
 class WebSocketListener:
@@ -389,19 +350,12 @@ class WebSocketListener:
 
 
 async def connect(url: Url, receiver: Receiver, settings: Settings, ssl: tls.SSLContext | None) -> None:
-    """Open a WebSocket. See :func:`penstock.transports.connect`.
-
-    Raises:
-        LocalError: `Settings.headers` has one that belongs to the handshake.
-
-    """
+    """Open a WebSocket. See :func:`penstock.transports.connect`."""
     host = tcp.ALL_INTERFACES.get(url.host, url.host)
     connecting = _Connecting(ClientHandshake(url, host, settings), receiver, url, settings)
     try:
-        with connect_errors(url, settings):
-            async with asyncio.timeout(settings.connect_timeout):
-                await tcp.connect(url, connecting, settings, ssl)
-                await connecting.done
+        await tcp.connect(url, connecting, settings, ssl)
+        await connecting.done
     except BaseException:
         connecting.give_up()
         raise

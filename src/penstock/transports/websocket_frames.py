@@ -110,8 +110,15 @@ class FrameReader:
                 return b""
             data = bytes(self._tail)
             self._tail = bytearray()
-        self._need = 2
         out: list[bytes] = []
+        at = self._scan(data, out)
+        if at < len(data) and not self.over():
+            self._tail += data[at:]
+        return b"".join(out)
+
+    def _scan(self, data: bytes, out: list[bytes]) -> int:
+        """Take the frames in `data`; return where the first one begins that is not whole, or not to be read now."""
+        self._need = 2
         key_bytes = KEY_BYTES if self._mask_bit else 0
         size = len(data)
         at = 0
@@ -119,7 +126,6 @@ class FrameReader:
             if self._left:
                 at = self._pass_over(data, at)
                 if self.passed is not None:
-                    self._need = 0
                     break
                 continue
             if self._unfinished is None:
@@ -131,13 +137,14 @@ class FrameReader:
                     continue
             head = data[at]
             start, end = self._payload_of(data, at, size)
-            if end - start > self._room and not head & CONTROL and start <= size and self.breach is None:
+            too_long = end - start > self._room and not head & CONTROL
+            if too_long and start <= size and self.breach is None:
                 self._begin_long(head, end - start, data[start - key_bytes : start])
                 at = start
                 continue
             if end > size or self.breach is not None:
                 # Of a frame that will be passed over, its head alone.
-                self._need = (start if end - start > self._room and not head & CONTROL else end) - at
+                self._need = (start if too_long else end) - at
                 break
             payload = data[start:end]
             if key_bytes:
@@ -148,21 +155,22 @@ class FrameReader:
                 if self._width:
                     out.append((end - start).to_bytes(self._width, "big"))
                 out.append(payload)
-            elif head & CONTROL:
-                self._control(head & OPCODE, payload)
-                if self.over():
-                    break
-            elif self._oversized is not None:
-                # A frame that is empty.
-                if head & FIN:
-                    self._end_long()
-                    self._need = 0
-                    break
-            else:
-                self._gather(head, payload, out)
-        if at < size and not self.over():
-            self._tail += data[at:]
-        return b"".join(out)
+            elif not self._take(head, payload, out):
+                break
+        return at
+
+    def _take(self, head: int, payload: bytes, out: list[bytes]) -> bool:
+        """Take a frame that is no whole message; return whether the next one is to be read now."""
+        if head & CONTROL:
+            self._control(head & OPCODE, payload)
+            return not self.over()
+        if self._oversized is None:
+            self._gather(head, payload, out)
+        elif head & FIN:
+            # A frame that is empty.
+            self._end_long()
+            return False
+        return True
 
     def _payload_of(self, data: bytes, at: int, size: int) -> tuple[int, int]:
         """Return where the payload of the frame at `at` begins and ends; its first two bytes are there.
@@ -260,6 +268,7 @@ class FrameReader:
     def _end_long(self) -> None:
         self.passed, self._oversized, self._unfinished = self._oversized, None, None
         self._room = self._max_bytes
+        self._need = 0
 
     def take_passed(self) -> Iterator[bytes]:
         """Yield the message that was passed over, with its length before it and zeros for what was dropped."""
@@ -286,12 +295,9 @@ class FrameReader:
 
 
 def message_frames(messages: list[bytes], masking: bool) -> list[bytes]:
-    """Return messages as frames, one each, in chunks to write.
+    """Return whole messages as frames, one each, in chunks to write.
 
-    Args:
-        messages: Each of them whole.
-        masking: As a client must: with a key for each frame that nobody can foresee (RFC 6455, 5.3).
-
+    A client must mask them, with a key for each frame that nobody can foresee (RFC 6455, 5.3).
     """
     chunks: list[bytes] = []
     parts: list[bytes] = []
@@ -322,14 +328,7 @@ def message_frames(messages: list[bytes], masking: bool) -> list[bytes]:
 
 
 def control_frame(opcode: Opcode, payload: bytes, masking: bool) -> bytes:
-    """Return a control frame.
-
-    Args:
-        opcode: CLOSE, PING or PONG.
-        payload: At most 125 bytes.
-        masking: As a client must.
-
-    """
+    """Return a control frame, of at most 125 bytes of payload."""
     if not masking:
         return bytes((FIN | opcode, len(payload))) + payload
     key = os.urandom(KEY_BYTES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -45,25 +45,15 @@ _quiet = logging.getLogger("penstock.transports.handshake")
 _quiet.setLevel(logging.WARNING)
 
 
-class _Head:
-    """Gathers what stands before the first empty line.
-
-    Attributes:
-        rest: What came behind it.
-
-    """
+class _Handshake:
+    """Gathers what stands before the first empty line; `rest` is what came behind it, the first frames."""
 
     def __init__(self) -> None:
         self._data = bytearray()
         self.rest = b""
 
-    def feed(self, data: bytes) -> bytes | None:
-        """Return the head once it is whole.
-
-        Raises:
-            ProtocolError: It is too long.
-
-        """
+    def head(self, data: bytes) -> bytes | None:
+        """Return it once it is whole. Raises ProtocolError if it is too long."""
         seen = max(0, len(self._data) - len(HEAD_END))
         self._data += data
         end = self._data.find(HEAD_END, seen)
@@ -76,26 +66,15 @@ class _Head:
         return bytes(self._data[:end])
 
 
-class ClientHandshake:
-    """The client's side.
+class ClientHandshake(_Handshake):
+    """The client's side, which sends `request` first. The host is the one that is really connected to.
 
-    Args:
-        url: Where to.
-        host: The host as it is really connected to.
-        settings: For `headers`.
-
-    Attributes:
-        request: What to send first.
-        rest: What came behind the response: the first frames.
-
-    Raises:
-        LocalError: `Settings.headers` has one that belongs to the handshake.
-
+    Raises LocalError if `Settings.headers` has one that belongs to the handshake.
     """
 
     def __init__(self, url: Url, host: str, settings: Settings) -> None:
+        super().__init__()
         self._url = url
-        self._head = _Head()
         path = quote(url.path or "/", safe="/:@!$&'()*+,;=~-._")
         subprotocol = spec_of(url.protocol).subprotocol
         self._protocol = ClientProtocol(
@@ -116,12 +95,10 @@ class ClientHandshake:
     def feed(self, data: bytes) -> bool:
         """Take what the server sent; return whether that is all.
 
-        Raises:
-            ConnectError: The server refuses, or does not speak WebSocket.
-
+        Raises ConnectError if the server refuses, or does not speak WebSocket.
         """
         try:
-            head = self._head.feed(data)
+            head = self.head(data)
         except ProtocolError as error:
             raise ConnectError(f"cannot connect to {self._url.place}: {error}") from None
         if head is None:
@@ -135,11 +112,6 @@ class ClientHandshake:
             ) from problem
         return True
 
-    @property
-    def rest(self) -> bytes:
-        """What came behind the response: the first frames."""
-        return self._head.rest
-
     def _check_status(self, head: bytes) -> None:
         line = head.partition(b"\r\n")[0].decode("ascii", "replace")
         version, _, status = line.partition(" ")
@@ -148,48 +120,33 @@ class ClientHandshake:
             raise ConnectError(f"cannot connect to {self._url.place}: the answer is no HTTP; {OTHERWISE}")
         if code != "101":
             todo = WHAT_TO_DO.get(int(code), ELSEWHERE if code.startswith("3") else OTHERWISE)
-            reason = self._head.rest[:REASON_BYTES].decode("utf-8", "replace") if code == "503" else ""
+            reason = self.rest[:REASON_BYTES].decode("utf-8", "replace") if code == "503" else ""
             said = f"{status[:80]}: {reason.strip()}" if reason else status[:80]
             raise ConnectError(f"cannot connect to {self._url.place}: the server answered {shown_line(said)}; {todo}")
 
 
-class ServerHandshake:
-    """The server's side.
+class ServerHandshake(_Handshake):
+    """The server's side; `answer` is what to send, once `feed` has returned True or raised.
 
-    Args:
-        url: The place: its path, and the protocol that is spoken there.
-        settings: For `origins`.
-        refusal: Why no request is granted here; empty: they may be.
-
-    Attributes:
-        answer: What to send, once `feed` has returned True or raised.
-        rest: What came behind the request: the first frames.
-
+    With a `refusal`, no request is granted, and this is why.
     """
 
     def __init__(self, url: Url, settings: Settings, refusal: str = "") -> None:
+        super().__init__()
         self._path = url.path or "/"
         self._refusal = refusal
         self._origins = settings.origins
-        self._head = _Head()
-        choose = _chooser(spec_of(url.protocol).subprotocol)
-        self._protocol = ServerProtocol(select_subprotocol=choose, logger=_quiet)
+        self._subprotocol = spec_of(url.protocol).subprotocol
+        self._protocol = ServerProtocol(select_subprotocol=lambda _, offered: self._choose(offered), logger=_quiet)
         self.answer = b""
-
-    @property
-    def rest(self) -> bytes:
-        """What came behind the request: the first frames."""
-        return self._head.rest
 
     def feed(self, data: bytes) -> bool:
         """Take what the client sent; return whether that is all.
 
-        Raises:
-            ProtocolError: The request is refused, and `answer` says why.
-
+        Raises ProtocolError if the request is refused; `answer` says why.
         """
         try:
-            head = self._head.feed(data)
+            head = self.head(data)
         except ProtocolError as error:
             self.answer = self._protocol.reject(431, f"{error}.\n").serialize()
             raise
@@ -222,15 +179,11 @@ class ServerHandshake:
             return self._protocol.reject(503, f"{self._refusal}.\n")
         return self._protocol.accept(request)
 
-
-def _chooser(subprotocol: str | None) -> Callable[[ServerProtocol, Sequence[Subprotocol]], Subprotocol | None]:
-    """Return what chooses a subprotocol. Many clients offer none, and are let in."""
-
-    def choose(protocol: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
-        if subprotocol is None or not offered:
+    def _choose(self, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+        """Choose a subprotocol. Many clients offer none, and are let in."""
+        known = self._subprotocol
+        if known is None or not offered:
             return None
-        if subprotocol in offered:
-            return Subprotocol(subprotocol)
-        raise NegotiationError(f"{subprotocol} is spoken here")
-
-    return choose
+        if known in offered:
+            return Subprotocol(known)
+        raise NegotiationError(f"{known} is spoken here")
