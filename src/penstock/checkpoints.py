@@ -43,9 +43,7 @@ def join(public: bytes, private: bytes) -> bytes:
 def split(checkpoint: bytes) -> tuple[bytes, bytes]:
     """Return the public and the private part of a checkpoint. The private part is empty if there are no secrets.
 
-    Raises:
-        LocalError: `checkpoint` is not a checkpoint.
-
+    Raises LocalError if `checkpoint` is not a checkpoint.
     """
     try:
         return _parts.decode(checkpoint)
@@ -61,9 +59,7 @@ def compose(public: bytes, first: int, messages: list[bytes]) -> bytes:
 def dissect(checkpoint: bytes) -> tuple[bytes, Private]:
     """Return the public part of a checkpoint, and the messages of its private part.
 
-    Raises:
-        LocalError: `checkpoint` is not a checkpoint.
-
+    Raises LocalError if `checkpoint` is not a checkpoint.
     """
     public, private = split(checkpoint)
     try:
@@ -73,15 +69,10 @@ def dissect(checkpoint: bytes) -> tuple[bytes, Private]:
 
 
 def before(private: Private, end: int, size: Callable[[bytes], int]) -> list[bytes]:
-    """Return the messages before position `end`.
+    """Return the messages before position `end`, at which the public part continues.
 
-    Returns none if the server has confirmed everything before `end`.
-
-    Args:
-        private: The messages to search.
-        end: The position at which the public part continues.
-        size: Returns by how much a message advances the position.
-
+    Returns none if the server has confirmed everything before `end`. `size` returns by how much a message advances the
+    position.
     """
     position = private.first
     found: list[bytes] = []

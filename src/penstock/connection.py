@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from .payload import Payload
@@ -10,16 +11,9 @@ from .payload import Payload
 __all__ = ["Carried", "Connection"]
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Connection:
     """One connection, which with `Settings.resume` goes on over several links.
-
-    Args:
-        protocol: The protocol that its URL names.
-        address: See below.
-        is_client: Whether we opened it.
-        setup: See below.
-        metadata_mime: See below.
-        data_mime: See below.
 
     Attributes:
         protocol: The protocol that its URL names: ``rsocket``.
@@ -27,9 +21,9 @@ class Connection:
             a server the address from which the peer came first; empty where the transport has none.
         is_client: Whether we opened it.
         setup: What the client said at set-up.
-        identity: On a server, what its acceptor made of that, as handlers are to see it; None: it made nothing of it.
         metadata_mime: What its metadata is; empty on a client that leaves it to the protocol.
         data_mime: What its data is.
+        identity: On a server, what its acceptor made of `setup`, as handlers see it; None: it made nothing of it.
         certificate: The certificate that the peer showed on the present link, and that was verified, as
             :meth:`ssl.SSLSocket.getpeercert` has it; None: there is none.
         error: Why it was closed, once it is, unless this side closed it.
@@ -39,40 +33,17 @@ class Connection:
 
     """
 
-    __slots__ = (
-        "address",
-        "certificate",
-        "data_mime",
-        "error",
-        "identity",
-        "is_client",
-        "metadata_mime",
-        "peer",
-        "protocol",
-        "renew",
-        "setup",
-    )
-
-    def __init__(
-        self,
-        protocol: str,
-        address: str,
-        is_client: bool,
-        setup: Payload | None = None,
-        metadata_mime: str = "",
-        data_mime: str = "",
-    ) -> None:
-        self.protocol = protocol
-        self.address = address
-        self.is_client = is_client
-        self.setup = setup or Payload()
-        self.identity: Any = None
-        self.metadata_mime = metadata_mime
-        self.data_mime = data_mime
-        self.certificate: Mapping[str, Any] | None = None
-        self.error: Exception | None = None
-        self.renew: Callable[[], Awaitable[None]] | None = None
-        self.peer: Any = None
+    protocol: str
+    address: str
+    is_client: bool
+    setup: Payload = field(default_factory=Payload)
+    metadata_mime: str = ""
+    data_mime: str = ""
+    identity: Any = field(default=None, init=False)
+    certificate: Mapping[str, Any] | None = field(default=None, init=False)
+    error: Exception | None = field(default=None, init=False)
+    renew: Callable[[], Awaitable[None]] | None = field(default=None, init=False)
+    peer: Any = field(default=None, init=False)
 
     def __repr__(self) -> str:
         return f"<Connection {'to' if self.is_client else 'from'} {self.address or 'a peer'} by {self.protocol}>"

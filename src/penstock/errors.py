@@ -257,12 +257,7 @@ _TEMPORARY: Final = (
 
 
 class SetupRejected(SessionError):
-    """The server rejected the set-up of this session.
-
-    Attributes:
-        temporary: The server has reached a limit, is closing, or received the set-up too late: a retry may succeed.
-
-    """
+    """The server rejected the set-up of this session."""
 
     @property
     def temporary(self) -> bool:

@@ -252,12 +252,7 @@ EXAMPLE_URL: Final = "rsocket+tcp://127.0.0.1:7878"
 
 
 def spec_of(protocol: str) -> ProtocolSpec:
-    """Return the row of a protocol.
-
-    Raises:
-        UrlError: The protocol is unknown.
-
-    """
+    """Return the row of a protocol. Raises UrlError if it is unknown."""
     spec = _SPECS.get(protocol)
     if spec is None:
         raise UrlError(f"unknown protocol {protocol!r}; known are: {', '.join(PROTOCOLS)}")
@@ -335,9 +330,7 @@ def detectors(
 def fitting(protocol: str, settings: Settings, options: Mapping[str, str]) -> Settings:
     """Return the settings of a connection: in some protocols the URL's options say what all data is.
 
-    Raises:
-        UrlError: An option has no such value.
-
+    Raises UrlError if an option has no such value.
     """
     reference = spec_of(protocol).data_mime
     return replace(settings, data_mime=_load(reference)(options)) if reference else settings
@@ -359,9 +352,7 @@ def text_form(protocol: str, options: Mapping[str, str]) -> TextForm | None:
 def data_mime(connection: Connection, metadata: bytes | None) -> str:
     """Return the MIME type of a request's data: what its own metadata says, else the connection's.
 
-    Raises:
-        FrameError: The metadata is not what the connection says it is.
-
+    Raises FrameError if the metadata is not what the connection says it is.
     """
     reference = _SPECS[connection.protocol].request_mime
     if metadata is None or not reference:
@@ -375,12 +366,7 @@ def carriers() -> list[Any]:
 
 
 def dump_of(version: str) -> Dump:
-    """Return what shows the frames of a protocol's version.
-
-    Raises:
-        LocalError: There is none of that name.
-
-    """
+    """Return what shows the frames of a protocol's version. Raises LocalError if there is none of that name."""
     spec = VERSIONS.get(version)
     if spec is None:
         raise LocalError(f"there is no dialect {version!r}; use one of {', '.join(VERSIONS)}")

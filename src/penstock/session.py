@@ -117,7 +117,7 @@ class Session(Protocol):
 
         Raises:
             UnsupportedKind: The protocol cannot carry `kind`.
-            LeaseMissing: The peer has given no leave for it yet; wait for `LeaseGranted`.
+            LeaseMissing: The peer has granted no lease for it yet; wait for `LeaseGranted`.
             SessionClosed: The session takes no new streams.
 
         """
@@ -125,18 +125,14 @@ class Session(Protocol):
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
         """Send an item, which may be the last, and return the credit that is left.
 
-        Raises:
-            CreditExceeded: The peer has not asked for it yet; wait for `CreditGranted`.
-            StreamClosed: Our half is over.
-
+        Raises CreditExceeded if the peer has not asked for it yet: wait for `CreditGranted`. Raises StreamClosed if our
+        half is over.
         """
 
     def send_run(self, stream_id: int, run: PayloadRun, start: int = 0) -> int:
         """Send the items of `run` from index `start`, as far as credit goes; return how many that were.
 
-        Raises:
-            StreamClosed: Our half is over.
-
+        Raises StreamClosed if our half is over.
         """
 
     def complete(self, stream_id: int) -> None:
@@ -155,9 +151,7 @@ class Session(Protocol):
     def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
         """Want no more items. A stream that is over is left alone.
 
-        Raises:
-            LocalError: There is `metadata`, and the protocol has no room for it there.
-
+        Raises LocalError if there is `metadata`, and the protocol has no room for it there.
         """
 
     def credit(self, stream_id: int) -> int:
@@ -197,27 +191,20 @@ class Session(Protocol):
     def push(self, metadata: bytes, stream_id: int = 0) -> None:
         """Send metadata that belongs to the whole connection, or to a stream, in order with its items.
 
-        Raises:
-            UnsupportedKind: The protocol has no such thing.
-
+        Raises UnsupportedKind if the protocol has no such thing.
         """
 
     def confirm(self) -> None:
         """Ask the server for a sign that it has accepted the set-up: `Established` follows, or `Closed`.
 
-        Raises:
-            UnsupportedKind: The protocol has no way to ask.
-
+        Raises UnsupportedKind if the protocol has no way to ask.
         """
 
     def rehandshake(self, now: float) -> None:
         """Ask the client for its metadata again: `Established` follows, or `Closed`.
 
-        Without a link nothing is asked: a client that returns sends its metadata in any case.
-
-        Raises:
-            UnsupportedKind: The protocol has no way to ask.
-
+        Without a link nothing is asked: a client that returns sends its metadata in any case. Raises UnsupportedKind if
+        the protocol has no way to ask.
         """
 
     def close(self, now: float, error: Exception | None = None) -> None:
@@ -292,12 +279,7 @@ class ClientStart:
     renew: Callable[[], Payload] | None
 
     def checkpoint_with_secret(self) -> bytes | None:
-        """Return the checkpoint; None for a new session.
-
-        Raises:
-            LocalError: There is one, and no secret.
-
-        """
+        """Return the checkpoint; None for a new session. Raises LocalError if there is one, and no secret."""
         if self.checkpoint is not None and not self.secret:
             raise LocalError("a checkpoint without the secret of its session; pass what Peer.secret was, too")
         return self.checkpoint
@@ -361,7 +343,5 @@ class SessionLogs(Protocol):
     def open(self, name: str) -> tuple[SessionLog, list[bytes]] | None:
         """Return a log and its records; None if there is none, or somebody has opened it.
 
-        Raises:
-            SessionStoreError: It is damaged.
-
+        Raises SessionStoreError if it is damaged.
         """

@@ -71,9 +71,7 @@ class Url:
 def parse_url(text: str) -> Url:
     """Return the parts of a URL.
 
-    Raises:
-        UrlError: It names no protocol, transport or place that we know; the message says what was meant, perhaps.
-
+    Raises UrlError if it names no protocol, transport or place that we know; the message says what was meant, perhaps.
     """
     shown = _without_user(text)
     if "://" not in text:
@@ -106,9 +104,7 @@ def parse_url(text: str) -> Url:
 def check_headers(transport: str, what: str) -> None:
     """Refuse headers where nothing carries them.
 
-    Raises:
-        LocalError: `transport` does not begin with an HTTP request; the message begins with `what`.
-
+    Raises LocalError if `transport` does not begin with an HTTP request; the message begins with `what`.
     """
     if transport not in WITH_HEADERS:
         known = f"{', '.join(WITH_HEADERS[:-1])} and {WITH_HEADERS[-1]}"

@@ -89,7 +89,7 @@ class Dialer:
     def _new_connection(self) -> Connection:
         url, settings = self.url, self.settings
         # One who asks for it only learns it when there is a session to begin.
-        setup = None if callable(self._setup) else payload_of(self._setup)
+        setup = (None if callable(self._setup) else payload_of(self._setup)) or Payload()
         return Connection(url.protocol, url.place, True, setup, settings.metadata_mime, settings.data_mime)
 
     def driver(self) -> Driver:

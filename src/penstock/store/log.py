@@ -29,15 +29,9 @@ _HEAD_BYTES = _NUMBERS.size + 4
 
 @contextmanager
 def store_errors(path: Path, action: str) -> Iterator[None]:
-    """Convert an `OSError` inside the block.
+    """Turn an `OSError` inside the block into a SessionStoreError.
 
-    Args:
-        path: The file that the error is about.
-        action: The action that failed, as in "be read".
-
-    Raises:
-        SessionStoreError: There was an error.
-
+    It says that `path` cannot `action`, as in "be read".
     """
     try:
         yield
@@ -56,9 +50,7 @@ def frame(record: bytes) -> bytes:
 def split(data: bytes) -> tuple[list[bytes], int]:
     """Return the records in the bytes of a file, and the end of the last one: an incomplete record may follow.
 
-    Raises:
-        ValueError: There is damage before the end.
-
+    Raises ValueError if there is damage before the end.
     """
     if not data.startswith(MAGIC):
         raise ValueError("it does not begin as the log of a session")
@@ -93,16 +85,7 @@ def sync_folder(folder: Path) -> None:
 
 
 class Log:
-    """A :class:`penstock.session.SessionLog` in a file.
-
-    Args:
-        path: The file, which may not exist yet.
-        closed: Called when the log is closed or removed.
-
-    Attributes:
-        size: The number of durable bytes.
-
-    """
+    """A :class:`penstock.session.SessionLog` in a file; `closed` is called when it is closed or removed."""
 
     def __init__(self, path: Path, closed: Callable[[], None]) -> None:
         self.path = path

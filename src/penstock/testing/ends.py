@@ -28,12 +28,10 @@ class RawEnd:
     """The common part of both ends. It is the receiver of its link.
 
     Attributes:
-        patience: Maximum seconds to wait.
         events: The stream events of the ear.
         spoken: The stream events of the speaker.
         error: The reason why the ear's session is closed, once it is.
         lost: The link is gone.
-        loop: The event loop.
 
     """
 
@@ -118,9 +116,7 @@ class RawEnd:
     async def until(self, condition: Callable[[], bool], why: str) -> None:
         """Wait until `condition` is true.
 
-        Raises:
-            Broken: It is not within `patience`, or the connection ends first; `why` describes what is missing.
-
+        Raises Broken after `patience`, or if the connection ends first; `why` describes what is missing.
         """
         try:
             async with asyncio.timeout(self.patience):

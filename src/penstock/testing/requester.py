@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import ssl as tls
 from collections.abc import Callable
-from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from .. import transports
@@ -39,10 +38,7 @@ class RawStream:
     """A stream that a raw requester has opened.
 
     Attributes:
-        stream_id: Its id.
-        items: The received items.
         over: It completed or failed.
-        error: The error if it failed.
         opening: The frames that opened it.
 
     """
@@ -56,12 +52,7 @@ class RawStream:
         self.error: Exception | None = None
 
     def request(self, count: int) -> list[bytes]:
-        """Return the frames that request `count` items, possibly 0.
-
-        Raises:
-            Skipped: The protocol has no demand.
-
-        """
+        """Return the frames that request `count` items, possibly 0. Raises Skipped if the protocol has no demand."""
         self._end.make(lambda session: session.request(self.stream_id, count or 1))
         frames = self._end.said()
         if not frames:
@@ -90,12 +81,7 @@ class RawStream:
 class RawRequester(RawEnd):
     """The client's end: ``async with RawRequester(url) as raw``.
 
-    Args:
-        url: The server.
-        patience: Seconds to wait for anything.
-        strays: Stray frames to tolerate; one more closes the connection. 0: no limit.
-        ssl: For TLS.
-
+    At one more than `strays` stray frames it closes the connection; 0: at no number.
     """
 
     def __init__(self, url: str, patience: float, strays: int = 0, ssl: tls.SSLContext | None = None) -> None:
@@ -119,9 +105,7 @@ class RawRequester(RawEnd):
         await transports.connect(self._url, self, Settings(), self._ssl)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         self.abort()
 
     def link_made(self, link: Link) -> None:
@@ -147,11 +131,8 @@ class RawRequester(RawEnd):
         """Return the frames that cancel each of some streams.
 
         The speaker must continue without them: a session may reuse the id of a stream that it canceled, and the ear
-        would assign late frames to the new stream. Therefore a third session is brought to the speaker's state.
-
-        Raises:
-            Skipped: The frames cannot be omitted or repeated, because they are numbered.
-
+        would assign late frames to the new stream. Therefore a third session is brought to the speaker's state. Raises
+        Skipped if the frames cannot be omitted or repeated, because they are numbered.
         """
         scribe = self._session()
         for verb in self._made:
@@ -170,11 +151,8 @@ class RawRequester(RawEnd):
     def unsaid(self, route: str, data: bytes, credit: int) -> RawStream:
         """Open a stream; the server learns of it when its `opening` is written.
 
-        The speaker requests `credit` items, and the ear expects any number.
-
-        Raises:
-            Broken: The connection is closed; or the publisher violated the protocol, and the speaker ended a stream.
-
+        The speaker requests `credit` items, and the ear expects any number. Raises Broken if the connection is closed,
+        or if the publisher violated the protocol and the speaker ended a stream.
         """
         assert self.ear is not None
         payload = Payload(data)
@@ -221,9 +199,7 @@ class RawRequester(RawEnd):
     async def fence(self) -> None:
         """Wait until the server has answered some other requests, and so had time to send anything it wants.
 
-        Raises:
-            Broken: It does not answer: the connection is not usable any more.
-
+        Raises Broken if it does not answer: the connection is not usable any more.
         """
         for _ in range(FENCES):
             stream = self.opened(NOBODY, b"", 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from types import TracebackType
 from typing import Final, Self
 
 from .. import transports
@@ -27,10 +26,6 @@ SETTLING_TURNS: Final = 30
 
 class RawPublisher(RawEnd):
     """The server's end, for one connection and the first stream requested on it.
-
-    Args:
-        url: The URL to listen on.
-        patience: Seconds to wait for anything.
 
     Attributes:
         streams: The requests on the connection.
@@ -56,9 +51,7 @@ class RawPublisher(RawEnd):
         self._listener = await transports.listen(self._url, self._accept, settings)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         if self._listener is not None:
             await self._listener.close()
         self.abort()
@@ -122,12 +115,7 @@ class RawPublisher(RawEnd):
             self._canceled = True
 
     async def subscribed(self) -> None:
-        """Wait for a request of a stream.
-
-        Raises:
-            Skipped: The protocol does not distinguish a stream.
-
-        """
+        """Wait for a request of a stream. Raises Skipped if the protocol does not distinguish a stream."""
         await self.until(lambda: bool(self.streams), "the subscriber has asked for no stream")
         if self.streams[0].kind is not Kind.STREAM:
             raise Skipped("the protocol does not distinguish a stream from other requests; that needs a service")
