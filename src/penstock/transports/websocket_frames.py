@@ -137,14 +137,13 @@ class FrameReader:
                     continue
             head = data[at]
             start, end = self._payload_of(data, at, size)
-            too_long = end - start > self._room and not head & CONTROL
-            if too_long and start <= size and self.breach is None:
+            if end - start > self._room and not head & CONTROL and start <= size and self.breach is None:
                 self._begin_long(head, end - start, data[start - key_bytes : start])
                 at = start
                 continue
             if end > size or self.breach is not None:
                 # Of a frame that will be passed over, its head alone.
-                self._need = (start if too_long else end) - at
+                self._need = (start if end - start > self._room and not head & CONTROL else end) - at
                 break
             payload = data[start:end]
             if key_bytes:
