@@ -18,6 +18,8 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 # RFC 6454, section 6.2: scheme, host and port, as browsers write them.
 _ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/\s]+")
+_ONES = ("credit", "batch_rows", "max_streams", "max_frame_bytes", "output_high_bytes", "heartbeats_until_dead")
+_LEAST = dict.fromkeys((*_ONES, "max_held_bytes"), 1) | {"max_unacked": 2, "heartbeat_interval": 0.001}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,10 +198,9 @@ class Settings:
         return self.max_connections + self.max_sessions
 
     def __post_init__(self) -> None:
-        at_least_1 = ("credit", "batch_rows", "max_streams", "max_frame_bytes", "output_high_bytes")
-        for name in (*at_least_1, "heartbeats_until_dead", "max_held_bytes"):
-            if getattr(self, name) < 1:
-                raise LocalError(f"Settings.{name} is {getattr(self, name)}; it must be at least 1")
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise LocalError(f"Settings.{name} is {getattr(self, name)}; it must be at least {least}")
         if not 64 <= self.fragment_bytes <= self.max_frame_bytes - 64:
             raise LocalError(
                 f"Settings.fragment_bytes is {self.fragment_bytes}; it must be between 64 and max_frame_bytes - 64"
@@ -211,10 +212,6 @@ class Settings:
             raise LocalError(
                 "Settings.resume cannot be combined with length_counts_itself, which disables resumption; remove one"
             )
-        if self.max_unacked < 2:
-            raise LocalError(f"Settings.max_unacked is {self.max_unacked}; it must be at least 2")
-        if self.heartbeat_interval < 0.001:
-            raise LocalError(f"Settings.heartbeat_interval is {self.heartbeat_interval}; it must be at least 0.001")
         for name in ("keepalive_interval", "keepalive_lifetime"):
             # RSocket 1.0, SETUP: both are 31-bit milliseconds, greater than 0.
             if not 0.001 <= getattr(self, name) <= 2_147_483:
