@@ -21,11 +21,7 @@ LONG = {
     "src/penstock/journal/collect.py": "the collector: one state machine",
     "src/penstock/journal/format.py": "the format of segments: one document",
     "src/penstock/journal/reader.py": "to be shortened",
-    "src/penstock/protocols.py": "every protocol: one row each",
     "src/penstock/rsocket/session.py": "to be shortened",
-    "src/penstock/session.py": "the waist: one interface",
-    "src/penstock/transports/tcp.py": "to be shortened",
-    "src/penstock/transports/websocket.py": "to be shortened",
     "src/penstock/wire/reactivestreams/decoder.py": "to be shortened",
     "tests/wire/rsocket/test_v1.py": "to be split",
 }
