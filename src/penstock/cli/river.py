@@ -28,7 +28,7 @@ def schema(
 
     if "://" in service:
         raise LocalError(
-            f"a server cannot be asked for its schema, as {service} would be; name the service, as in quotes.py:service"
+            f"no server can be asked for its schema, so not {service}; name the service, as in quotes.py:service"
         )
     print(json.dumps(load_service(service).schema(), indent=2))
 
