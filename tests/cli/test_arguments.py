@@ -11,7 +11,7 @@ from penstock.protocols import dump_of
 
 def test_value_stands_for_itself() -> None:
     assert read_bytes("grün") == "grün".encode()
-    # As Python hands over an argument that is no UTF-8.
+    # As Python hands over an argument that is not valid UTF-8.
     assert read_bytes("\udcff") == b"\xff"
 
 
@@ -31,7 +31,7 @@ def test_framings() -> None:
     assert [prefix_bytes("it", dump, name) for name in ("none", "u24", "u32-inclusive")] == [0, 3, 4]
     with pytest.raises(LocalError, match=r"u25.*u24"):
         prefix_bytes("it", dump, "u25")
-    with pytest.raises(LocalError, match="leave --framing out"):
+    with pytest.raises(LocalError, match="omit --framing"):
         prefix_bytes("it", dump_of("reactive-streams-0"), "u24")
 
 

@@ -41,7 +41,7 @@ def test_stream_is_collected_once(penstock: Penstock, server: str, tmp_path: Pat
     assert result.out == b"collected 1,000 items; the journal ends at 1,000\n"
     assert rows(tmp_path, "count") == [b"%d" % number for number in range(1000)]
     # The stream is complete: there is nothing to do, unless it is wanted anew.
-    assert penstock(*arguments).out == b"the stream is complete already, at 1,000; --again collects it once more\n"
+    assert penstock(*arguments).out == b"the stream is already complete, at 1,000; use --again to collect it again\n"
     assert penstock(*arguments, "--again").out == b"collected 1,000 items; the journal ends at 2,000\n"
 
 
@@ -77,7 +77,7 @@ def test_signal_stops_it_in_order(number: signal.Signals, code: int, tmp_path: P
             process.send_signal(number)
             out, err = process.communicate(timeout=SECONDS)
     assert process.returncode == code
-    assert "goes on from here" in err
+    assert "continues from here" in err
     assert "Traceback" not in err
     assert out.startswith("collected ")
 

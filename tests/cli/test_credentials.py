@@ -51,5 +51,5 @@ def test_missing_file_and_variable_are_named(tmp_path: Path, monkeypatch: pytest
         credentials("bearer:@/no/such/file")
     broken = tmp_path / "broken"
     broken.write_bytes(b"bearer:\xff")
-    with pytest.raises(LocalError, match="no UTF-8"):
+    with pytest.raises(LocalError, match="not valid UTF-8"):
         credentials(f"@{broken}")

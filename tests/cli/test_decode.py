@@ -87,15 +87,15 @@ def test_bytes_that_are_no_frame_are_told_by_byte(
 ) -> None:
     result = penstock("decode", "--framing", framing, "-", stdin=given.encode())
     assert (result.code, len(result.lines)) == (1, frames)
-    assert f"no rsocket-1.0 frame: {where}: " in result.err
+    assert f"not a valid rsocket-1.0 frame: {where}: " in result.err
     assert_one_line(result)
 
 
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("00000",), "half a byte"),
-        (("neither",), "neither hex digits nor a file"),
+        (("00000",), "odd number of hex digits"),
+        (("neither",), "neither hex digits nor a readable file"),
         (("--framing", "u25", CANCEL), "u32-inclusive"),
         (("--dialect", "rsocket-9", CANCEL), "rsocket-1.0"),
     ],
@@ -119,10 +119,10 @@ def test_messages_of_reactive_streams(penstock: Penstock) -> None:
     assert b"".join(encoded.lines).decode() == octets.replace("\n", "")
     result = penstock("decode", "--dialect", "reactive-streams-0", "05010e")
     assert (result.code, len(result.lines)) == (1, 1)
-    assert "no reactive-streams-0 message: byte 3: message type 14" in result.err
+    assert "not a valid reactive-streams-0 message: byte 3: message type 14" in result.err
     for verb in ("decode", "encode"):
         result = penstock(verb, "--dialect", "reactive-streams-0", "--framing", "u24", "-", stdin=b"")
-        assert result.code == 2 and "leave --framing out" in result.err
+        assert result.code == 2 and "omit --framing" in result.err
 
 
 FRAMINGS = {prefix: name for name, prefix in dump_of("rsocket-1.0").framings.items()}
@@ -161,6 +161,6 @@ def test_rivers_messages_have_their_names(penstock: Penstock) -> None:
     shown = penstock("decode", "--dialect", "river-2.0", "--framing", "u32", (framed + framed).hex()).objects
     assert [each["length"] for each in shown] == [len(message)] * 2
     result = penstock("decode", "--dialect", "river-2.0", "--codec", "msgpack", message.hex())
-    assert result.code == 1 and "no river-2.0 message" in result.err
+    assert result.code == 1 and "not a valid river-2.0 message" in result.err
     for wrong in (("--codec", "xml"), ("--framing", "u24")):
         assert penstock("decode", "--dialect", "river-2.0", *wrong, message.hex()).code == 2

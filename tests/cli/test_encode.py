@@ -41,11 +41,11 @@ def test_decode_takes_what_encode_prints(penstock: Penstock, framing: str) -> No
 @pytest.mark.parametrize(
     ("given", "part"),
     [
-        ("{", "line 1 is no JSON"),
+        ("{", "line 1 is not valid JSON"),
         ("[1]", "line 1: not a JSON object"),
         (f'{CANCEL}\n{{"type": "CANSEL"}}', "line 2: type is 'CANSEL'"),
         ('{"type": "CANCEL", "request_n": 1}', "request_n"),
-        ("neither", "neither JSON nor a file"),
+        ("neither", "neither JSON nor a readable file"),
     ],
 )
 def test_wrong_use_is_exit_code_2(penstock: Penstock, given: str, part: str) -> None:

@@ -141,7 +141,7 @@ def test_a_log_of_which_nothing_has_come_is_no_damage(penstock: Penstock, tmp_pa
         result = penstock("journal", verb, str(tmp_path))
         assert result.code == 0
         assert result.err == ""
-        assert result.out.decode().splitlines()[1] == "b: nothing has been collected yet"
+        assert result.out.decode().splitlines()[1] == "b: nothing collected yet"
         assert penstock("journal", verb, str(tmp_path), "--json").objects[1]["uuid"] == ""
     result = penstock("journal", "repair", str(tmp_path), "b")
     assert (result.code, result.out) == (0, b"b: nothing to do\n")
@@ -167,7 +167,7 @@ def test_repair_shows_what_it_would_do_and_does_it(penstock: Penstock, tmp_path:
     lines = result.out.decode().splitlines()
     assert lines[0] == "a: nothing to do"
     assert lines[1].startswith("c: record positions 3 to 4 as lost")
-    assert lines[-1].startswith("c: nothing of this was done, because rows or records are lost")
+    assert lines[-1].startswith("c: not repaired: rows or records are lost")
     assert "b: " in result.err
     assert penstock("journal", "repair", str(tmp_path), "c", "--apply").code == 1
     (done,) = penstock("journal", "repair", str(tmp_path), "c", "--apply", "--accept-loss", "--json").objects
@@ -191,8 +191,8 @@ def test_forget_drops_a_reader_in_every_log(penstock: Penstock, read_journal: Pa
     result = penstock("journal", "forget", str(read_journal), "spark")
     assert result.code == 0
     assert result.out.decode().splitlines() == [
-        "a: dropped reader spark, which had committed position 1,200",
-        "b: dropped reader spark, which had committed position 7",
+        "a: removed reader spark, which had committed position 1,200",
+        "b: removed reader spark, which had committed position 7",
     ]
     journal = Journal(read_journal)
     assert [journal.readers(source) for source in "abc"] == [["report"], [], []]
@@ -219,5 +219,5 @@ def test_forget_lists_the_readers_where_there_is_no_such_one(penstock: Penstock,
 def test_forget_drops_a_reader_whose_position_is_damaged(penstock: Penstock, read_journal: Path) -> None:
     (log_folder(read_journal, "b") / COMMITTED / "spark").write_bytes(b"junk")
     result = penstock("journal", "forget", str(read_journal), "spark", "--source", "b")
-    assert result.out == b"b: dropped reader spark, whose position was damaged\n"
+    assert result.out == b"b: removed reader spark, whose position was damaged\n"
     assert Journal(read_journal).readers("b") == []

@@ -79,5 +79,5 @@ def test_broken_item_is_wrong_use(penstock: Penstock, server: str, verb: str) ->
     route = {"upload": "sum", "channel": "double"}[verb]
     result = penstock(verb, server, route, "no JSON", "--json-items")
     assert result.code == 2
-    assert "no JSON" in result.err
+    assert "not valid JSON" in result.err
     assert_one_line(result)

@@ -63,13 +63,13 @@ def test_environment_wins_over_a_file(
     [
         ("credti = 1\n", "did you mean 'credit'?"),
         ("[stream]\nrepeat = 1\n", "stream does not have"),
-        ("[streem]\ntake = 1\n", "no such verb"),
-        ("[decode]\ndialect = 'rsocket-1.0'\n", "no such verb"),
+        ("[streem]\ntake = 1\n", "no verb of that name"),
+        ("[decode]\ndialect = 'rsocket-1.0'\n", "no verb of that name"),
         ("take = [1]\n", "take must be one value"),
         ("entry = 'a/b=1'\n", "entry must be a list"),
         ("take = 'many'\n", "--take"),
         ("take = 0\n", "--take"),
-        ("take", "no TOML"),
+        ("take", "not valid TOML"),
         ("options = 'other.toml'\n", "no verb has"),
     ],
 )

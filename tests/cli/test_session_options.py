@@ -49,7 +49,7 @@ def test_where_metadata_is_composite(url: str, mime: str, composite: bool) -> No
     if composite:
         check_composite(url, Settings(metadata_mime=mime), "--auth needs")
     else:
-        with pytest.raises(LocalError, match="--auth needs composite metadata: protocol rsocket, and no other"):
+        with pytest.raises(LocalError, match="--auth needs composite metadata; use protocol rsocket, without"):
             check_composite(url, Settings(metadata_mime=mime), "--auth needs")
 
 

@@ -1,4 +1,4 @@
-"""`penstock call`: one item there, one back."""
+"""`penstock call`: one item in each direction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def call(
     repeat: Repeat = 1,
     interval: Interval = 0,
 ) -> None:
-    """Send one item and print the one that comes back.
+    """Send one item and print the response.
 
     Example: penstock call rsocket+tcp://localhost:7878 quotes.latest -d ACME
 
@@ -35,8 +35,8 @@ def call(
     """
     printer = output.printer(url)
 
-    async def use(peer: Peer, wanted: str, payload: Payload) -> None:
+    async def use(peer: Peer, route: str, payload: Payload) -> None:
         async for _ in paced(range(repeat), interval):
-            printer.item(await peer.call(wanted, payload))
+            printer.item(await peer.call(route, payload))
 
     ask(url, route, request, options, use)

@@ -1,4 +1,4 @@
-"""`penstock channel`: any number of items each way."""
+"""`penstock channel`: any number of items in each direction."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def channel(
     credit: Credit = None,
     interval: Interval = 0,
 ) -> None:
-    """Send items, a line each, and print those that come back.
+    """Send items, one per line, and print the items that come back.
 
     Example: seq 10 | penstock channel rsocket+tcp://localhost:7878 double - --delay 0.5
     """
     printer = output.printer(url)
     source = bodies_of(url).items(sending.source(items))
 
-    async def use(peer: Peer, wanted: str, payload: Payload) -> None:
-        await print_items(peer.channel(wanted, payload, source, credit=credit), printer, take, interval)
+    async def use(peer: Peer, route: str, payload: Payload) -> None:
+        await print_items(peer.channel(route, payload, source, credit=credit), printer, take, interval)
 
     ask(url, route, request, options, use)

@@ -1,4 +1,4 @@
-"""What the verbs that talk to another side have in common: the connection, its end, and the items that come."""
+"""The connection of a verb: opens it, sends the request, prints items and reports totals."""
 
 from __future__ import annotations
 
@@ -23,20 +23,15 @@ if TYPE_CHECKING:
     from .connect_options import ConnectOptions
     from .request_options import RequestOptions
 
-__all__ = ["ask", "print_items", "tell", "with_peer"]
+__all__ = ["ask", "log", "print_items", "with_peer"]
 
 
 def with_peer(url: str, use: Callable[[Peer], Awaitable[None]], options: ConnectOptions) -> None:
-    """Connect, await `use` with the other side, and close.
-
-    Args:
-        url: Where to.
-        use: What to do there.
-        options: How.
+    """Connect to `url`, await `use` with the peer, and close.
 
     Raises:
-        PenstockError: As `connect` and `use` do.
-        TimeoutError: It took longer than the options allow.
+        PenstockError: `connect` or `use` failed.
+        TimeoutError: The time limit of the options was exceeded.
 
     """
     from ..aio.client import connect
@@ -46,7 +41,7 @@ def with_peer(url: str, use: Callable[[Peer], Awaitable[None]], options: Connect
     began = monotonic()
     settings = options.settings(url)
     setup = options.setup_payload(url, settings)
-    place, context = options.tls(url)
+    address, context = options.tls(url)
     metrics = Metrics()
     taps: list[Tap] = [metrics] if options.stats else []
     if options.debug:
@@ -54,7 +49,7 @@ def with_peer(url: str, use: Callable[[Peer], Awaitable[None]], options: Connect
     policy = _policy(options.retry)
 
     async def main() -> None:
-        connecting = connect(place, settings=settings, setup=setup, ssl=context, taps=taps, reconnect=policy)
+        connecting = connect(address, settings=settings, setup=setup, ssl=context, taps=taps, reconnect=policy)
         async with asyncio.timeout(options.timeout), connecting as peer:
             try:
                 await use(peer)
@@ -66,7 +61,7 @@ def with_peer(url: str, use: Callable[[Peer], Awaitable[None]], options: Connect
         run(main())
     finally:
         if options.stats:
-            tell(summary(metrics.snapshot(), monotonic() - began))
+            log(summary(metrics.snapshot(), monotonic() - began))
 
 
 def ask(
@@ -76,20 +71,20 @@ def ask(
     options: ConnectOptions,
     use: Callable[[Peer, str, Payload], Awaitable[None]],
 ) -> None:
-    """Connect, await `use` with the other side, the route to ask for and the request, and close.
+    """Connect to `url`, await `use` with the peer, the route and the request, and close.
 
     Raises:
-        PenstockError: As `connect` and `use` do, or an option is wrong.
-        TimeoutError: It took longer than the options allow.
+        PenstockError: `connect` or `use` failed, or an option is invalid.
+        TimeoutError: The time limit of the options was exceeded.
 
     """
-    wanted, payload = request.request(url, route, options.settings(url))
+    request_route, payload = request.request(url, route, options.settings(url))
     payload = bodies_of(url).outgoing(payload)
 
-    async def asking(peer: Peer) -> None:
-        await use(peer, wanted, payload)
+    async def send(peer: Peer) -> None:
+        await use(peer, request_route, payload)
 
-    with_peer(url, asking, options)
+    with_peer(url, send, options)
 
 
 async def print_items(items: Stream, printer: Printer, take: int | None, interval: float = 0) -> None:
@@ -98,19 +93,19 @@ async def print_items(items: Stream, printer: Printer, take: int | None, interva
     async with items:
         async for item in paced(items, interval) if interval else items:
             count += 1
-            # What arrived together is written together; nobody waits for what is here.
+            # Items that arrived together are written together, without delaying the last one.
             printer.item(item, flush=count == take or interval > 0 or not items.ready)
             if count == take:
                 break
 
 
-def tell(line: str) -> None:
-    """Write a line to standard error at once."""
+def log(line: str) -> None:
+    """Write a line to standard error and flush it."""
     print(line, file=sys.stderr, flush=True)
 
 
 def _policy(retry: int) -> Reconnect | None:
-    """Return what tries again so often when no connection can be made."""
+    """Return a policy that retries this many times if no connection can be made."""
     from ..aio.reconnect import Reconnect
 
     return Reconnect(attempts=1 + retry, initial=True) if retry else None
@@ -121,4 +116,4 @@ def _dump(url: str, options: ConnectOptions) -> Tap:
     from ..urls import parse_url
     from .framedump import FrameDump
 
-    return FrameDump(tell, secrets=options.show_secrets, messages=carries_messages(parse_url(url)))
+    return FrameDump(log, secrets=options.show_secrets, messages=carries_messages(parse_url(url)))

@@ -1,4 +1,4 @@
-"""`penstock decode`: bytes to frames."""
+"""`penstock decode`: converts bytes to frames."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def decode(
     framing: Framing = "none",
     codec: Codec = "json",
 ) -> None:
-    """Print the frames in some bytes, one JSON object each.
+    """Print the frames in the given bytes as JSON, one object per line.
 
     Without --framing, each line of hex digits is a frame.
 
@@ -45,17 +45,12 @@ def decode(
                 print(json.dumps(fields))
         except SessionError as error:
             where = f"line {number}, " if len(pieces) > 1 else ""
-            complain(f"this is no {dialect} {dump.unit}: {where}{error}")
+            complain(f"not a valid {dialect} {dump.unit}: {where}{error}")
             raise typer.Exit(FAILED) from None
 
 
 def _content(source: str) -> bytes:
-    """Return what `source` names: hex digits, or bytes as they are.
-
-    Raises:
-        LocalError: It is neither hex nor a file.
-
-    """
+    """Return the content of `source`, as hex digits or bytes."""
     if source == "-":
         return sys.stdin.buffer.read()
     digits = source.encode(errors="surrogateescape")
@@ -64,20 +59,15 @@ def _content(source: str) -> bytes:
     try:
         return Path(source).read_bytes()
     except OSError as error:
-        raise LocalError(f"{source!r} is neither hex digits nor a file to read: {error.strerror}") from error
+        raise LocalError(f"{source!r} is neither hex digits nor a readable file: {error.strerror}") from error
 
 
 def _pieces(content: bytes, prefix: int) -> list[bytes]:
-    """Return the bytes to decode: all at once, or frame by frame where only lines tell where one ends.
-
-    Raises:
-        LocalError: There is half a byte.
-
-    """
+    """Return the bytes to decode: one frame per line of hex if frames have no length prefix, otherwise all at once."""
     if not _HEX.fullmatch(content):
         return [content]
     lines = [line for line in content.splitlines() if line.strip()] if prefix == 0 else []
     try:
         return [bytes.fromhex(line.decode()) for line in lines or [content]]
     except ValueError:
-        raise LocalError("the hex digits are not in pairs: half a byte is missing") from None
+        raise LocalError("odd number of hex digits; each byte needs two") from None

@@ -13,7 +13,7 @@ import typer
 from .exits import FAILED
 
 PARTS: Final = (
-    # What for, its packages, the extra that brings them.
+    # The purpose, its packages, the extra that installs them.
     ("command line", ("typer", "rich"), "cli"),
     ("Arrow batches and journals", ("pyarrow", "xxhash"), "arrow"),
     ("WebSocket", ("websockets",), "websocket"),
@@ -25,7 +25,7 @@ PARTS: Final = (
 
 
 def doctor() -> None:
-    """Show versions, which build runs, and which optional parts are there; exit with 1 if one is missing.
+    """Show versions, the build in use and the optional parts; exit with 1 if one is missing.
 
     Example: penstock doctor
     """
@@ -36,13 +36,13 @@ def doctor() -> None:
     if ACCELERATED:
         print(f"build: compiled ({len(compiled_modules())} modules)")
     else:
-        print("build: plain Python; a C compiler and Cython make it several times faster, at the next installation")
+        print("build: plain Python; install again with a C compiler and Cython to make it several times faster")
     missing = list(_missing())
     for line in missing:
         print(line)
     if missing:
         raise typer.Exit(FAILED)
-    print("all parts are there")
+    print("all parts are installed")
 
 
 def _missing() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`penstock encode`: frames to bytes."""
+"""`penstock encode`: converts frames to bytes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .arguments import DEFAULT_DIALECT, Codec, Dialect, Framing, check_codec, pr
 
 def encode(
     source: Annotated[
-        str, typer.Argument(metavar="JSON|FILE|-", help="JSON objects, a line each: given, in a file, or -.")
+        str, typer.Argument(metavar="JSON|FILE|-", help="JSON objects, one per line: the text itself, a file, or -.")
     ] = "-",
     dialect: Dialect = DEFAULT_DIALECT,
     framing: Framing = "none",
     codec: Codec = "json",
 ) -> None:
-    """Print frames as hex, one a line; the objects are those that decode prints.
+    """Print frames as hex, one per line. The input is JSON as printed by decode.
 
     Example: penstock encode '{"type": "CANCEL", "stream_id": 1, "flags": []}'
     """
@@ -38,18 +38,13 @@ def encode(
                 raise LocalError("not a JSON object")
             print(encoder(fields).hex())
         except ValueError as error:
-            raise LocalError(f"line {number} is no JSON: {error}") from None
+            raise LocalError(f"line {number} is not valid JSON: {error}") from None
         except LocalError as error:
             raise LocalError(f"line {number}: {error}") from error
 
 
 def _text(source: str) -> str:
-    """Return the JSON that `source` names.
-
-    Raises:
-        LocalError: It is neither JSON nor a file, or no UTF-8.
-
-    """
+    """Return the JSON text of `source`."""
     try:
         if source == "-":
             return sys.stdin.buffer.read().decode()
@@ -57,6 +52,6 @@ def _text(source: str) -> str:
             return source
         return Path(source).read_text("utf-8")
     except UnicodeDecodeError as error:
-        raise LocalError(f"the JSON is no UTF-8: {error}") from None
+        raise LocalError(f"the JSON is not valid UTF-8: {error}") from None
     except OSError as error:
-        raise LocalError(f"{source!r} is neither JSON nor a file to read: {error.strerror}") from error
+        raise LocalError(f"{source!r} is neither JSON nor a readable file: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""`penstock fire`: one item there, nothing back."""
+"""`penstock fire`: one item, and no response."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def fire(
     repeat: Repeat = 1,
     interval: Interval = 0,
 ) -> None:
-    """Send one item; nobody learns what becomes of it.
+    """Send one item without waiting for a response.
 
     Example: penstock fire rsocket+tcp://localhost:7878 log -d 'hello' --repeat 3 --interval 1
     """
 
-    async def use(peer: Peer, wanted: str, payload: Payload) -> None:
+    async def use(peer: Peer, route: str, payload: Payload) -> None:
         async for _ in paced(range(repeat), interval):
-            await peer.fire(wanted, payload)
+            await peer.fire(route, payload)
 
     ask(url, route, request, options, use)

@@ -1,4 +1,4 @@
-"""What the verbs print: items for people, or JSON for programs."""
+"""Prints items, as text or JSON, and errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["FORMATS", "OutputOptions", "Printer", "complain"]
 
 
 def complain(message: str) -> None:
-    """Print what went wrong to standard error, in one line; parts of it may be a peer's words."""
+    """Print an error to standard error as one line. It may contain text from the peer."""
     print(f"penstock: {shown(message).replace(chr(10), ' ')}", file=sys.stderr)
 
 
@@ -29,22 +29,22 @@ class Printer:
 
     Args:
         format: One of `FORMATS`.
-        bodies: Turns what came into what people read.
+        bodies: Converts received data to the form to print.
 
     Raises:
-        LocalError: It is none of these.
+        LocalError: The format is unknown.
 
     """
 
     def __init__(self, format: str = "text", bodies: Bodies | None = None) -> None:
         if format not in FORMATS:
-            raise LocalError(f"unknown format {format!r}; known are {', '.join(FORMATS)}")
+            raise LocalError(f"unknown format {format!r}; use one of: {', '.join(FORMATS)}")
         self._bodies = bodies or Bodies(None)
-        # As it is, unless a terminal shows it.
+        # Text is written unchanged, except to a terminal.
         self._written = _safe_line if format == "text" and sys.stdout.isatty() else FORMATS[format]
 
     def item(self, payload: Payload, flush: bool = True) -> None:
-        """Print one item. Without `flush` it may stay in a buffer until one comes with it."""
+        """Print one item. Without `flush`, it may stay in a buffer until the next flush."""
         out = sys.stdout.buffer
         out.write(self._written(self._bodies.incoming(payload)))
         if flush:
@@ -92,10 +92,11 @@ FORMATS: Final[Mapping[str, Callable[[Payload], bytes]]] = {
     "raw": _raw,
     "none": _nothing,
 }
-"""How an item is written, by the name of the format.
+"""The function that writes an item in each format.
 
-text: the data, and a line's end. json: an object of `data` and `metadata` as text; what is no UTF-8 is null, and stands
-as hex under `data_hex` or `metadata_hex`. hex: the data in hex, and a line's end. raw: the data alone. none: nothing.
+text: the data and a line break. json: an object with `data` and `metadata` as text. Bytes that are not valid UTF-8 are
+null, and are written as hex under `data_hex` or `metadata_hex`. hex: the data as hex and a line break. raw: only the
+data. none: nothing.
 """
 
 
@@ -106,17 +107,17 @@ class OutputOptions:
     format: Annotated[
         str,
         typer.Option(
-            "--format", help=f"How items are printed: {', '.join(FORMATS)}.", autocompletion=offering(*FORMATS)
+            "--format", help=f"Output format of items: {', '.join(FORMATS)}.", autocompletion=offering(*FORMATS)
         ),
     ] = "text"
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False
 
     def printer(self, url: str = "") -> Printer:
-        """Return what prints the items that come from `url`, or bytes as they are.
+        """Return a printer of items received from `url`. Without a URL, data is not converted.
 
         Raises:
-            LocalError: There is no such format.
-            UrlError: The URL names nothing that we know.
+            LocalError: The format is unknown.
+            UrlError: `url` is not valid, or names an unknown protocol or transport.
 
         """
         return Printer("json" if self.json else self.format, bodies_of(url) if url else None)

@@ -1,4 +1,4 @@
-"""Things one after another, with some time between them."""
+"""Iterates with a pause between items."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def paced(items: Iterable[T] | AsyncIterable[T], seconds: float) -> AsyncIterator[T]:
-    """Yield `items`, and wait so many seconds before each but the first."""
+    """Yield `items`, with a pause before each except the first."""
     first = True
     async for item in _each(items):
         if not first and seconds:

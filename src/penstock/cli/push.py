@@ -1,4 +1,4 @@
-"""`penstock push`: metadata for the connection as a whole."""
+"""`penstock push`: metadata for the whole connection."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 @grouped
 def push(
     url: Url,
-    metadata: Annotated[str, typer.Argument(help="The metadata: itself, @FILE, or - for standard input.")],
+    metadata: Annotated[str, typer.Argument(help="The metadata: the text itself, @FILE, or - for standard input.")],
     options: ConnectOptions,
     repeat: Repeat = 1,
     interval: Interval = 0,
 ) -> None:
-    """Send metadata that belongs to the connection as a whole; nobody learns what becomes of it.
+    """Send metadata for the whole connection without waiting for a response.
 
     Example: penstock push rsocket+tcp://localhost:7878 'prices are late today'
     """
-    octets = read_bytes(metadata)
+    data = read_bytes(metadata)
 
     async def use(peer: Peer) -> None:
         async for _ in paced(range(repeat), interval):
-            await peer.push(octets)
+            await peer.push(data)
 
     with_peer(url, use, options)

@@ -1,4 +1,4 @@
-"""`penstock river`: schemas of services, and clients made from them."""
+"""`penstock river`: exports schemas of services, and generates clients from them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import typer
 
 from ..errors import LocalError
 
-app = typer.Typer(help="Schemas of services in River's form, and clients made from them: schema, codegen.")
+app = typer.Typer(help="Export schemas of services in River's format, and generate clients from them: schema, codegen.")
 
 
 @app.command()
 def schema(
     service: Annotated[str, typer.Argument(help="MODULE:NAME or FILE.py:NAME of a penstock.Service.")],
 ) -> None:
-    """Print the schema of a service as JSON, in the form that River's reference exports.
+    """Print the schema of a service as JSON, in the format that River's reference exports.
 
-    River has no way to ask a server for its schema: it needs the service itself.
+    River has no message that asks a server for its schema, so the argument is the service itself.
 
     Example: penstock river schema quotes.py:service > schema.json
     """
@@ -27,16 +27,16 @@ def schema(
     from .serve import load_service
 
     if "://" in service:
-        raise LocalError(f"River has no way to ask {service} for its schema; name the service, as in quotes.py:service")
+        raise LocalError(f"River cannot ask {service} for its schema; give the service itself, as in quotes.py:service")
     print(json.dumps(load_service(service).schema(), indent=2))
 
 
 @app.command()
 def codegen(
     schema: Annotated[str, typer.Argument(help="The schema: a file, or - for standard input.")],
-    output: Annotated[str | None, typer.Option("--output", "-o", help="A file; else standard output.")] = None,
+    output: Annotated[str | None, typer.Option("--output", "-o", help="A file; standard output by default.")] = None,
 ) -> None:
-    """Write a typed Python client for the services of a schema, also of one that River's reference exported.
+    """Generate a typed Python client from a schema, which may be one exported by River's reference.
 
     Example: penstock river codegen schema.json -o client.py
     """
@@ -57,5 +57,5 @@ def _read(name: str) -> bytes:
         return sys.stdin.buffer.read()
     path = Path(name)
     if not path.is_file():
-        raise LocalError(f"there is no file {name!r}; penstock river schema writes one")
+        raise LocalError(f"there is no file {name!r}; penstock river schema creates one")
     return path.read_bytes()

@@ -1,4 +1,4 @@
-"""`penstock serve`: offer a service."""
+"""`penstock serve`: runs a service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ..errors import LocalError
-from .connection import tell
+from .connection import log
 from .framedump import FrameDump
 from .groups import grouped
 from .serve_options import ServeOptions
@@ -40,12 +40,12 @@ MAX_PORT: Final = 65_535
 @grouped
 def serve(
     service: Annotated[str, typer.Argument(help="MODULE:NAME or FILE.py:NAME of a penstock.Service.")],
-    urls: Annotated[list[str], typer.Argument(help="Where to listen; port 0 lets the system choose one.")],
+    urls: Annotated[list[str], typer.Argument(help="URLs to listen on; the system chooses a port for port 0.")],
     options: ServeOptions,
 ) -> None:
     """Serve a service until it is stopped by Ctrl-C or SIGTERM.
 
-    What is in flight then may end first. A URL with +tls may name its certificate:
+    Requests in flight may finish first. A URL with +tls may name its certificate:
     rsocket+tls://:7878?cert=FILE&key=FILE.
 
     Example: penstock serve examples/interop.py:service rsocket+tcp://:7878
@@ -55,9 +55,9 @@ def serve(
     from ..aio.loop import run
 
     settings = options.settings()
-    places, context = server_tls(urls, options.cafile, options.cert, options.key)
+    addresses, context = server_tls(urls, options.cafile, options.cert, options.key)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    run(_serve(load_service(service), places, options, settings, context))
+    run(_serve(load_service(service), addresses, options, settings, context))
 
 
 async def _serve(
@@ -74,42 +74,42 @@ async def _serve(
     counters = Metrics()
     taps: list[Tap] = [counters] if options.metrics or options.stats else []
     if options.debug:
-        taps.append(FrameDump(tell, secrets=options.show_secrets, settings=settings))
+        taps.append(FrameDump(log, secrets=options.show_secrets, settings=settings))
     async with listen(service, *urls, settings=settings, ssl=context, taps=taps) as server:
-        with _exposed(counters, options.metrics) as place:
+        with _exposed(counters, options.metrics) as metrics_url:
             for url in server.urls:
                 print(f"listening on {url}", flush=True)
-            if place:
-                print(f"metrics on {place}", flush=True)
+            if metrics_url:
+                print(f"metrics on {metrics_url}", flush=True)
             await stopped.wait()
     if options.stats:
-        tell(summary(counters.snapshot(), monotonic() - began))
+        log(summary(counters.snapshot(), monotonic() - began))
 
 
 def _exposed(counters: Metrics, place: str | None) -> AbstractContextManager[str]:
-    """Return what lets Prometheus scrape at `place` while it is entered; it yields the URL."""
+    """Answer Prometheus at `place` while the context is open; the context yields the URL."""
     if place is None:
         return nullcontext("")
     host, _, port = place.rpartition(":")
     if not port.isdecimal() or int(port) > MAX_PORT:
-        raise LocalError(f"--metrics {place!r} is no [HOST:]PORT")
+        raise LocalError(f"--metrics {place!r} is not [HOST:]PORT")
     from ..observe.prometheus import listening
 
     return listening(counters, host.strip("[]") or "127.0.0.1", int(port))
 
 
 def load_service(name: str) -> Service:
-    """Return the service that `MODULE:NAME` or `FILE.py:NAME` names.
+    """Import and return the service `MODULE:NAME` or `FILE.py:NAME`.
 
     Raises:
-        LocalError: There is no such module, file or name, it fails when it is imported, or it is no service.
+        LocalError: The module, file or name does not exist, importing it fails, or it is not a service.
 
     """
     from ..aio.service import Service
 
     place, _, attribute = name.rpartition(":")
     if not place:
-        raise LocalError(f"{name!r} names no service; write MODULE:NAME or FILE.py:NAME")
+        raise LocalError(f"{name!r} does not name a Service; use MODULE:NAME or FILE.py:NAME")
     try:
         module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
     except LocalError:
@@ -119,20 +119,20 @@ def load_service(name: str) -> Service:
     service = getattr(module, attribute, None)
     if isinstance(service, Service):
         return service
-    there = [known for known, value in vars(module).items() if isinstance(value, Service)]
-    known = f"its services are: {', '.join(there)}" if there else "there is no penstock.Service in it"
-    what = f"nothing called {attribute!r}" if service is None else f"a {type(service).__name__} called {attribute!r}"
-    raise LocalError(f"{place} has {what}; {known}")
+    found = [known for known, value in vars(module).items() if isinstance(value, Service)]
+    known = f"its services are: {', '.join(found)}" if found else "it has no penstock.Service"
+    problem = f"has no {attribute!r}" if service is None else f"has {attribute!r}, but as a {type(service).__name__}"
+    raise LocalError(f"{place} {problem}; {known}")
 
 
 def _load_file(path: Path) -> ModuleType:
-    """Run a file as a module; files beside it can be imported, as if Python had been started with it."""
+    """Run a file as a module. It can import files in its folder, as if Python had been started with it."""
     if not path.is_file():
         raise LocalError(f"there is no file {str(path)!r}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses and pickles of the file's own look their module up here.
+    # Dataclasses and pickle look up the module of a class here.
     sys.modules.setdefault(path.stem, module)
     sys.path.insert(0, str(path.parent))
     spec.loader.exec_module(module)
@@ -140,13 +140,13 @@ def _load_file(path: Path) -> ModuleType:
 
 
 def _load_module(name: str) -> ModuleType:
-    """Import a module, from the working directory if it is there."""
+    """Import a module, with the working directory first on the path."""
     sys.path.insert(0, "")
     return importlib.import_module(name)
 
 
 def _line(error: BaseException) -> str:
-    """Return where an error was raised: the innermost line that has a file of its own."""
+    """Return the innermost line of an error's traceback that is in a file."""
     traceback, where = error.__traceback__, ""
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename

@@ -23,39 +23,44 @@ __all__ = ["ServeOptions"]
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions:
-    """Who is let in, for how much, and what is told of it."""
+    """Who may connect, the limits for clients, and what to report."""
 
     metrics: Annotated[
-        str | None, typer.Option("--metrics", help="[HOST:]PORT where Prometheus may scrape; the host: 127.0.0.1.")
+        str | None, typer.Option("--metrics", help="Answer Prometheus on [HOST:]PORT; the default host is 127.0.0.1.")
     ] = None
     origin: Annotated[
-        list[str], typer.Option("--origin", help="For ws and wss: whose pages may connect; repeatable, * is anybody's.")
+        list[str],
+        typer.Option("--origin", help="With ws and wss: an origin that may connect, or *; repeatable."),
     ] = field(default_factory=list)
     lease: Annotated[
         str | None,
         typer.Option(
-            "--lease", metavar="REQUESTS/SECONDS", help="Grant leases, to clients that ask: so many in so many seconds."
+            "--lease", metavar="REQUESTS/SECONDS", help="Grant this many requests per period to clients with leases."
         ),
     ] = None
     cert: Annotated[str | None, typer.Option("--cert", metavar="FILE", help="With TLS: the server's certificate.")] = (
         None
     )
-    key: Annotated[
-        str | None, typer.Option("--key", metavar="FILE", help="Its key, if that is in a file of its own.")
-    ] = None
+    key: Annotated[str | None, typer.Option("--key", metavar="FILE", help="Its key, if in a separate file.")] = None
     cafile: Annotated[
-        str | None, typer.Option("--cafile", metavar="FILE", help="With TLS: clients must show a certificate by these.")
+        str | None,
+        typer.Option("--cafile", metavar="FILE", help="With TLS: require client certificates, signed by these."),
     ] = None
     resume: Annotated[
         float | None,
-        typer.Option("--resume", metavar="SECONDS", min=0, help="How long clients may come back; 0: not at all."),
+        typer.Option(
+            "--resume",
+            metavar="SECONDS",
+            min=0,
+            help="How long clients may resume a session; 0: never.",
+        ),
     ] = None
     resume_store: Annotated[
         str,
         typer.Option(
             "--resume-store",
             metavar="FOLDER",
-            help="Where sessions are kept, for clients to resume them after a restart.",
+            help="Keep sessions in this folder, so that clients can resume them after a restart.",
         ),
     ] = ""
     set: Set = field(default_factory=list)
@@ -68,7 +73,7 @@ class ServeOptions:
         """Return the settings of the server.
 
         Raises:
-            LocalError: Some option is no such thing.
+            LocalError: An option is invalid.
 
         """
         from ..settings import Settings
@@ -90,5 +95,5 @@ def _lease(text: str) -> IntervalLease:
 
     found = re.fullmatch(r"([0-9]{1,10})/([0-9]{1,7}(?:\.[0-9]{1,3})?)", text)
     if found is None:
-        raise LocalError(f"--lease {text!r} is no REQUESTS/SECONDS, such as 100/1")
+        raise LocalError(f"--lease {text!r} is not REQUESTS/SECONDS, such as 100/1")
     return IntervalLease(int(found[1]), float(found[2]))

@@ -1,4 +1,4 @@
-"""The options that say how a session with a server begins."""
+"""The options of a session with a server."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 __all__ = ["SessionOptions", "Set", "check_composite"]
 
-Set = Annotated[list[str], typer.Option("--set", metavar="NAME=VALUE", help="One of penstock.Settings; repeatable.")]
+Set = Annotated[list[str], typer.Option("--set", metavar="NAME=VALUE", help="A penstock.Settings field; repeatable.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionOptions:
-    """What is said of a session before it begins, and whom TLS trusts."""
+    """The set-up of a session, and TLS."""
 
     data_mime: Annotated[
-        str | None, typer.Option("--data-mime", metavar="MIME", help="What the connection's data is.")
+        str | None, typer.Option("--data-mime", metavar="MIME", help="MIME type of the connection's data.")
     ] = None
     metadata_mime: Annotated[
-        str | None, typer.Option("--metadata-mime", metavar="MIME", help="What the connection's metadata is.")
+        str | None, typer.Option("--metadata-mime", metavar="MIME", help="MIME type of the connection's metadata.")
     ] = None
-    lease: Annotated[bool, typer.Option("--lease", help="Ask for leases, and wait for them.")] = False
+    lease: Annotated[bool, typer.Option("--lease", help="Ask for leases, and wait for them before requests.")] = False
     header: Annotated[
         list[str],
         typer.Option("--header", metavar="'NAME: VALUE'", help="With WebSocket and HTTP/2: a header; repeatable."),
@@ -42,23 +42,19 @@ class SessionOptions:
     cafile: Annotated[
         str | None, typer.Option("--cafile", metavar="FILE", help="With TLS: trust the certificates in this file.")
     ] = None
-    insecure: Annotated[bool, typer.Option("--insecure", help="With TLS: trust any certificate. For tests alone.")] = (
+    insecure: Annotated[bool, typer.Option("--insecure", help="With TLS: trust any certificate; only for tests.")] = (
         False
     )
-    cert: Annotated[str | None, typer.Option("--cert", metavar="FILE", help="With TLS: the certificate to show.")] = (
-        None
-    )
-    key: Annotated[
-        str | None, typer.Option("--key", metavar="FILE", help="Its key, if that is in a file of its own.")
-    ] = None
+    cert: Annotated[str | None, typer.Option("--cert", metavar="FILE", help="With TLS: the client certificate.")] = None
+    key: Annotated[str | None, typer.Option("--key", metavar="FILE", help="Its key, if in a separate file.")] = None
     set: Set = field(default_factory=list)
     options: OptionsFile = None
 
     def settings(self, url: str, **more: Any) -> Settings:
-        """Return the settings of a session with the server at `url`, and `more` of them.
+        """Return the settings for a session with `url`, including `more`.
 
         Raises:
-            LocalError: Some option is no such thing, or not for this transport.
+            LocalError: An option is invalid, or the transport does not support it.
 
         """
         from ..settings import Settings
@@ -76,25 +72,25 @@ class SessionOptions:
         return Settings(**chosen)
 
     def tls(self, url: str) -> tuple[str, tls.SSLContext | None]:
-        """Return the URL to connect to and what decides whom to trust there; see :func:`client_tls`."""
+        """Return the URL to connect to and its TLS context; see :func:`client_tls`."""
         return client_tls(url, self.cafile, self.insecure, self.cert, self.key)
 
 
 def check_composite(url: str, settings: Settings, options: str) -> None:
-    """Refuse options that need more room in metadata than a route takes, where there is none.
+    """Check that a connection to `url` has the composite metadata that `options` need.
 
     Raises:
-        LocalError: The metadata of such a connection is not composite.
+        LocalError: Its metadata is not composite.
 
     """
     if not is_composite(parse_url(url).protocol, settings):
         protocols = " or ".join(protocol for protocol in PROTOCOLS if is_composite(protocol, DEFAULT_SETTINGS))
-        raise LocalError(f"{options} composite metadata: protocol {protocols}, and no other --metadata-mime")
+        raise LocalError(f"{options} composite metadata; use protocol {protocols}, without --metadata-mime")
 
 
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon:
-        # What stands there may be secret.
+        # The value may be secret, so it is not shown.
         raise LocalError("--header needs a colon: 'Name: value'")
     return name.strip(), value.strip()

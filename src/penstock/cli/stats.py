@@ -1,4 +1,4 @@
-"""What was carried, in one line: what --stats tells."""
+"""The line that --stats prints."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["summary"]
 
 
 def summary(counted: MetricsSnapshot, seconds: float) -> str:
-    """Return how much was carried, and how fast.
+    """Return totals and rates as one line.
 
     Args:
-        counted: Of all connections, at their end.
-        seconds: How long it took, connecting included.
+        counted: The counters of all connections, at their end.
+        seconds: The duration, including connecting.
 
     """
     requests = sum(counted.streams_opened.values())

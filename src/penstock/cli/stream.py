@@ -1,4 +1,4 @@
-"""`penstock stream`: one item there, any number back."""
+"""`penstock stream`: one item, and any number of items back."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def stream(
     credit: Credit = None,
     interval: Interval = 0,
     endless: Annotated[
-        bool, typer.Option("--endless", help="A stream that is not expected to end (ReactiveSocket 0.0: REQUEST_SUB).")
+        bool,
+        typer.Option("--endless", help="Request a stream without an expected end (ReactiveSocket 0.0: REQUEST_SUB)."),
     ] = False,
 ) -> None:
-    """Send one item and print those that come back, until they end or --take are printed.
+    """Send one item and print the items of the stream, until it ends or --take items are printed.
 
     Example: penstock stream rsocket+tcp://localhost:7878 quotes.live --credit 64 --take 1000 --json
 
@@ -40,7 +41,7 @@ def stream(
     """
     printer = output.printer(url)
 
-    async def use(peer: Peer, wanted: str, payload: Payload) -> None:
-        await print_items(peer.stream(wanted, payload, credit=credit, endless=endless), printer, take, interval)
+    async def use(peer: Peer, route: str, payload: Payload) -> None:
+        await print_items(peer.stream(route, payload, credit=credit, endless=endless), printer, take, interval)
 
     ask(url, route, request, options, use)

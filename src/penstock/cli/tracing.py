@@ -1,4 +1,4 @@
-"""The trace that a request belongs to, as --trace says it."""
+"""The trace context of a request, as given by --trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["WORDS", "b3", "trace_context"]
 
 WORDS: Final = ("sampled", "unsampled", "debug", "undecided")
-"""A new trace, and what is said of its being recorded."""
+"""Sampling decisions for a new trace."""
 
 _B3 = re.compile(r"([0-9a-f]{32}|[0-9a-f]{16})-([0-9a-f]{16})(?:-([01d]))?(?:-([0-9a-f]{16}))?")
 """B3 Propagation, Single Header: trace id, span id, sampling state, parent span id."""
@@ -34,16 +34,16 @@ _SAMPLING: Final[dict[str | None, dict[str, Any]]] = {
 
 
 def trace_context(text: str) -> TraceContext:
-    """Return the trace that `text` names: a new one, or one that is given as `b3` or `traceparent`.
+    """Return a new trace context, or the one in the value of a `b3` or `traceparent` header.
 
     Raises:
-        LocalError: It names none.
+        LocalError: `text` is neither.
 
     """
     from .. import TraceContext
 
     if text in WORDS:
-        # An id of 0 is none.
+        # An id of 0 is invalid.
         return TraceContext(secrets.randbits(128) | 1, secrets.randbits(64) | 1, wide=True, **_SAMPLING[text])
     if found := _W3C.fullmatch(text):
         return TraceContext.from_w3c(int(found[1], 16), int(found[2], 16), int(found[3], 16))
@@ -51,11 +51,11 @@ def trace_context(text: str) -> TraceContext:
         parent = None if found[4] is None else int(found[4], 16)
         ids = int(found[1], 16), int(found[2], 16), parent
         return TraceContext(*ids, wide=len(found[1]) == 32, **_SAMPLING[found[3]])
-    raise LocalError(f"{text!r} is no trace; write one of {', '.join(WORDS)}, or what a b3 or traceparent header says")
+    raise LocalError(f"{text!r} is not a trace; use {', '.join(WORDS)}, or the value of a b3 or traceparent header")
 
 
 def b3(trace: TraceContext) -> str:
-    """Return a trace that has ids as a `b3` header says it."""
+    """Return the value of a `b3` header for a trace context."""
     state = "-d" if trace.debug else "" if trace.sampled is None else f"-{int(trace.sampled)}"
     parent = "" if trace.parent_id is None else f"-{trace.parent_id:016x}"
     return f"{trace.trace_id:0{32 if trace.wide else 16}x}-{trace.span_id:016x}{state}{parent}"

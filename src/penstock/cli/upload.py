@@ -1,4 +1,4 @@
-"""`penstock upload`: any number of items there, one back."""
+"""`penstock upload`: any number of items, and one item back."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def upload(
     output: OutputOptions,
     options: ConnectOptions,
 ) -> None:
-    """Send items, a line each, and print the one that comes back for all of them.
+    """Send items, one per line, and print the one response.
 
     Example: seq 10 | penstock upload rsocket+tcp://localhost:7878 sum -
     """
     printer = output.printer(url)
     source = bodies_of(url).items(sending.source(items))
 
-    async def use(peer: Peer, wanted: str, payload: Payload) -> None:
-        printer.item(await peer.upload(wanted, payload, source))
+    async def use(peer: Peer, route: str, payload: Payload) -> None:
+        printer.item(await peer.upload(route, payload, source))
 
     ask(url, route, request, options, use)
