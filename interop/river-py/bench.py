@@ -1,4 +1,4 @@
-"""A client of the benchmarks on replit-river: ``bench.py ADDRESS``. It is spoken to as ``benchmarks/worker.py`` is.
+"""A client of the benchmarks on replit-river: ``bench.py ADDRESS``. It answers the same requests as ``benchmarks/worker.py``.
 
 This runs in the environment of the package, without Penstock.
 """
