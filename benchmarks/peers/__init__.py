@@ -1,9 +1,9 @@
 """The implementations to measure, each as an async context manager ``connected(address, tuned)``.
 
 It yields a client with an async method for each scenario that the peer supports: `calls(count, in_flight)`,
-`items(count)` and `rows(count)`; codecs have `decode(count)`, `columns(count)` and `encode(count)`. Peers with a network
-also have ``serving(tuned)``, which listens on a free loopback port and yields its address. `tuned` selects the fastest
-settings of the peer.
+`items(count)` and `rows(count)`; codecs have `decode(count)`, `columns(count)` and `encode(count)`. Peers with a
+network also have ``serving(tuned)``, which listens on a free loopback port and yields its address. `tuned` selects the
+fastest settings of the peer.
 """
 
 PAYLOAD = bytes(range(128))
