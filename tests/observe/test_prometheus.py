@@ -12,7 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import penstock
 from penstock import ConnectError, Metrics, Rejected
-from penstock.observe.prometheus import COUNTERS, MetricsCollector, export, listening
+from penstock.observe import COUNTERS
+from penstock.observe.prometheus import MetricsCollector, export, listening
 from tests.aio.serving import make_service
 from tests.waiting import until
 
@@ -57,8 +58,8 @@ async def test_what_is_scraped_is_what_was_counted() -> None:
     assert after["penstock_streams_ended_total", "stream", "remote", "completed"] == 1
     assert after["penstock_streams", "call", "remote"] == 0
     assert sum(value for name, value in after.items() if name[0] == "penstock_streams_ended_total") == 3
-    for name, field, _ in COUNTERS:
-        assert after[f"{name}_total",] == getattr(snapshot, field)
+    for field, _, _ in COUNTERS:
+        assert after[f"penstock_{field}_total",] == getattr(snapshot, field)
 
 
 def test_one_registry_shows_one_metrics() -> None:
