@@ -137,13 +137,7 @@ def schema_of(wanted: Any) -> dict[str, Any]:
 class _Writer:
     """Rewrites a schema of msgspec with every reference in full.
 
-    Args:
-        components: The targets of references.
-
-    Attributes:
-        kept: References that remain.
-        definitions: Their targets, otherwise in full.
-
+    References that remain are in `kept`, and their targets in `definitions`.
     """
 
     def __init__(self, components: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import msgspec
 
 from ..errors import LocalError, Mismatch
 
-__all__ = ["MAX_PROBLEMS", "Validator", "check_schema"]
+__all__ = ["MAX_MESSAGE_CHARACTERS", "MAX_PROBLEMS", "Validator", "check_schema", "pointer"]
 
 MAX_PROBLEMS: Final = 5
 """Problems to report; as many as River's reference reports."""
@@ -80,7 +80,7 @@ class Validator:
         except (ValueError, TypeError) as error:
             raise Mismatch(f"nothing that JSON can say: {error}"[:MAX_MESSAGE_CHARACTERS]) from None
         if found:
-            first = [(_pointer(_path(error)), error.message[:MAX_MESSAGE_CHARACTERS]) for error in found[:MAX_PROBLEMS]]
+            first = [(pointer(_path(error)), error.message[:MAX_MESSAGE_CHARACTERS]) for error in found[:MAX_PROBLEMS]]
             raise Mismatch(problems=first, total=len(found))
 
 
@@ -90,7 +90,7 @@ def _path(error: Any) -> list[str | int]:
     return error.instance_path if missing is None else [*error.instance_path, missing]
 
 
-def _pointer(path: list[str | int]) -> str:
+def pointer(path: Sequence[str | int]) -> str:
     """Return a JSON pointer (RFC 6901)."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
