@@ -7,16 +7,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 if TYPE_CHECKING:
     from ..demo.pipeline import Pipeline
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--dir", help="The folder for all output; emptied first.")] = Path(
-        "data/demo"
-    ),
+    folder: Annotated[Path, Option("--dir", help="The folder for all output; emptied first.")] = Path("data/demo"),
 ) -> None:
     """Stream 336,776 flights over RSocket into a journal, through Spark into Parquet, and their delays back.
 
@@ -59,8 +57,8 @@ def _finish(pipeline: Pipeline, url: str, folder: Path) -> None:
     """Check the flights in Parquet, publish the delays, and print the results."""
     from ..aio.loop import run
     from ..demo.flights import FLIGHTS_COUNT
+    from ..demo.pipeline import draw_chart, print_table
     from ..demo.processes import DemoFailed
-    from ..demo.report import draw_chart, print_table
 
     rows = pipeline.flights().count()
     distinct = pipeline.flights().select("position").distinct().count()
