@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 import subprocess
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from penstock.cli.lines import lines_of, payload_of
+from penstock.cli.lines import lines_of, paced, payload_of
 from penstock.errors import LocalError
 from penstock.payload import Payload
 from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command
@@ -81,3 +83,21 @@ def test_broken_item_is_wrong_use(penstock: Penstock, server: str, verb: str) ->
     assert result.code == 2
     assert "not valid JSON" in result.err
     assert_one_line(result)
+
+
+async def letters() -> AsyncIterator[str]:
+    for letter in "abc":
+        yield letter
+
+
+async def test_time_passes_between_items_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    assert [letter async for letter in paced(letters(), 0.25)] == ["a", "b", "c"]
+    assert waited == [0.25, 0.25]
+    assert [number async for number in paced(range(3), 0)] == [0, 1, 2]
+    assert waited == [0.25, 0.25]

@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from penstock import IntervalLease, Settings
-from penstock.cli.serve_options import ServeOptions
+from penstock.cli.serve import ServeOptions
 from penstock.errors import LocalError
 from tests.cli.conftest import INTEROP, SECONDS, Penstock, serving
 

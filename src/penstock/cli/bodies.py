@@ -9,6 +9,7 @@ from ..errors import ApplicationError, FrameError
 from ..payload import Payload
 from ..protocols import TextForm, text_form
 from ..urls import parse_url
+from .lines import paced
 
 __all__ = ["Bodies", "bodies_of"]
 
@@ -27,12 +28,7 @@ class Bodies:
         self._form = form
 
     def outgoing(self, payload: Payload) -> Payload:
-        """Return the payload to send for a user's input. Empty data stays empty.
-
-        Raises:
-            LocalError: The data must be JSON and is not.
-
-        """
+        """Return the payload to send for a user's input. Empty data stays empty."""
         if self._form is None or not payload.data:
             return payload
         return Payload(self._form.from_json(payload.data), payload.metadata)
@@ -62,16 +58,8 @@ class Bodies:
         return items if self._form is None else self._each(items)
 
     async def _each(self, items: Source) -> AsyncIterator[Payload]:
-        if isinstance(items, AsyncIterable):
-            async for item in items:
-                yield self.outgoing(_payload(item))
-        else:
-            for item in items:
-                yield self.outgoing(_payload(item))
-
-
-def _payload(item: bytes | Payload) -> Payload:
-    return item if isinstance(item, Payload) else Payload(item)
+        async for item in paced(items, 0):
+            yield self.outgoing(item if isinstance(item, Payload) else Payload(item))
 
 
 def bodies_of(url: str) -> Bodies:

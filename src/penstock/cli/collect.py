@@ -8,19 +8,21 @@ import logging
 import re
 import signal
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from typer import Option
 
 from ..errors import LocalError
 from .arguments import Credit, Route, Url
 from .bodies import bodies_of
+from .connect_options import SessionOptions
 from .exits import CANCELED
 from .groups import grouped
 from .request_options import RequestOptions
-from .session_options import SessionOptions
 
 if TYPE_CHECKING:
     from ..journal.collect import Collector, Progress
@@ -29,26 +31,31 @@ REPORT_SECONDS: Final = 2.0
 UNITS: Final = {"": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
 
+@dataclass(frozen=True, kw_only=True)
+class CollectOptions:
+    """The journal, and how to collect into it."""
+
+    journal: Annotated[Path, Option("--journal", "-j", help="The journal's folder.")]
+    source: Annotated[str | None, Option("--source", help="The log's name in the journal; the route by default.")] = (
+        None
+    )
+    credit: Credit = None
+    budget: Annotated[
+        str, Option("--budget", metavar="BYTES", help="How much readers may leave unread: 1000000, 256MiB, 4GiB.")
+    ] = "256MiB"
+    again: Annotated[bool, Option("--again", help="Collect a completed stream again.")] = False
+    accept_loss: Annotated[bool, Option("--accept-loss", help="Open a damaged log; record lost rows as a gap.")] = False
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Show no progress.")] = False
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object at the end.")] = False
+
+
 @grouped
 def collect(
     url: Url,
     route: Route,
     request: RequestOptions,
     options: SessionOptions,
-    journal: Annotated[Path, typer.Option("--journal", "-j", help="The journal's folder.")],
-    source: Annotated[
-        str | None, typer.Option("--source", help="The log's name in the journal; the route by default.")
-    ] = None,
-    credit: Credit = None,
-    budget: Annotated[
-        str, typer.Option("--budget", metavar="BYTES", help="How much readers may leave unread: 1000000, 256MiB, 4GiB.")
-    ] = "256MiB",
-    again: Annotated[bool, typer.Option("--again", help="Collect a completed stream again.")] = False,
-    accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Open a damaged log; record lost rows as a gap.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
+    collecting: CollectOptions,
 ) -> None:
     """Collect a stream into a journal, each item once, until it is complete.
 
@@ -68,31 +75,26 @@ def collect(
     collector = Collector(
         address,
         request_route,
-        journal,
-        source=route if source is None else source,
+        collecting.journal,
+        source=route if collecting.source is None else collecting.source,
         data=payload.data,
         metadata=payload.metadata,
-        budget_bytes=size_of(budget),
-        credit=credit,
+        budget_bytes=size_of(collecting.budget),
+        credit=collecting.credit,
         settings=settings,
         ssl=context,
-        again=again,
-        accept_loss=accept_loss,
+        again=collecting.again,
+        accept_loss=collecting.accept_loss,
         request=Request(route, payload.data, request.lasting_metadata(payload), address),
     )
-    stopped = run(_collect(collector, quiet))
-    _print_result(collector.progress, stopped is None, as_json)
+    stopped = run(_collect(collector, collecting.quiet))
+    _print_result(collector.progress, stopped is None, collecting.as_json)
     if stopped == signal.SIGINT:
         raise typer.Exit(CANCELED)
 
 
 def size_of(text: str) -> int:
-    """Return a size in bytes, given as 1000000, 64KiB, 256MiB or 4GiB.
-
-    Raises:
-        LocalError: `text` is not a size.
-
-    """
+    """Return a size in bytes, given as 1000000, 64KiB, 256MiB or 4GiB."""
     match = re.fullmatch(r"([1-9][0-9]{0,17})(KiB|MiB|GiB|)", text)
     if match is None:
         raise LocalError(f"{text!r} is not a size in bytes; use a form such as 1000000, 256MiB or 4GiB")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-import typer
+from typer import Argument
 
 from ..errors import LocalError
 from .arguments import offering
@@ -41,11 +41,8 @@ complete --command penstock --arguments '(__penstock_words)'
 
 
 def completion(
-    shell: Annotated[
-        str,
-        typer.Argument(help=f"{', '.join(SCRIPTS)}.", autocompletion=offering(*SCRIPTS)),
-    ],
-    typed: Annotated[list[str] | None, typer.Argument(metavar="", hidden=True)] = None,
+    shell: Annotated[str, Argument(help=f"{', '.join(SCRIPTS)}.", autocompletion=offering(*SCRIPTS))],
+    typed: Annotated[list[str] | None, Argument(metavar="", hidden=True)] = None,
 ) -> None:
     """Print a script that makes a shell complete verbs and options.
 

@@ -9,21 +9,22 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..errors import ApplicationError
+from ..urls import parse_url
 from .bodies import bodies_of
+from .framedump import FrameDump
+from .lines import paced
 from .output import Printer
-from .pace import paced
-from .stats import summary
 
 if TYPE_CHECKING:
+    from ..aio.metrics import MetricsSnapshot
     from ..aio.peer import Peer
-    from ..aio.reconnect import Reconnect
     from ..aio.streams import Stream
     from ..payload import Payload
     from ..tap import Tap
     from .connect_options import ConnectOptions
     from .request_options import RequestOptions
 
-__all__ = ["ask", "log", "print_items", "with_peer"]
+__all__ = ["ask", "log", "print_items", "summary", "with_peer"]
 
 
 def with_peer(url: str, use: Callable[[Peer], Awaitable[None]], options: ConnectOptions) -> None:
@@ -37,6 +38,8 @@ def with_peer(url: str, use: Callable[[Peer], Awaitable[None]], options: Connect
     from ..aio.client import connect
     from ..aio.loop import run
     from ..aio.metrics import Metrics
+    from ..aio.reconnect import Reconnect
+    from ..transports import carries_messages
 
     began = monotonic()
     settings = options.settings(url)
@@ -45,8 +48,9 @@ def with_peer(url: str, use: Callable[[Peer], Awaitable[None]], options: Connect
     metrics = Metrics()
     taps: list[Tap] = [metrics] if options.stats else []
     if options.debug:
-        taps.append(_dump(url, options))
-    policy = _policy(options.retry)
+        messages = carries_messages(parse_url(url))
+        taps.append(FrameDump(log, secrets=options.show_secrets, messages=messages))
+    policy = Reconnect(attempts=1 + options.retry, initial=True) if options.retry else None
 
     async def main() -> None:
         connecting = connect(address, settings=settings, setup=setup, ssl=context, taps=taps, reconnect=policy)
@@ -71,13 +75,7 @@ def ask(
     options: ConnectOptions,
     use: Callable[[Peer, str, Payload], Awaitable[None]],
 ) -> None:
-    """Connect to `url`, await `use` with the peer, the route and the request, and close.
-
-    Raises:
-        PenstockError: `connect` or `use` failed, or an option is invalid.
-        TimeoutError: The time limit of the options was exceeded.
-
-    """
+    """Connect to `url`, await `use` with the peer, the route and the request, and close; see :func:`with_peer`."""
     request_route, payload = request.request(url, route, options.settings(url))
     payload = bodies_of(url).outgoing(payload)
 
@@ -99,21 +97,23 @@ async def print_items(items: Stream, printer: Printer, take: int | None, interva
                 break
 
 
+def summary(counted: MetricsSnapshot, seconds: float) -> str:
+    """Return totals and rates as one line.
+
+    Args:
+        counted: The counters of all connections, at their end.
+        seconds: The duration, including connecting.
+
+    """
+    requests = sum(counted.streams_opened.values())
+    items = counted.received_items + counted.sent_items
+    return (
+        f"{requests:,} requests; items: {counted.received_items:,} received, {counted.sent_items:,} sent;"
+        f" bytes: {counted.received_bytes:,} received, {counted.sent_bytes:,} sent;"
+        f" {seconds:.3f} s, {items / max(seconds, 1e-6):,.0f} items/s"
+    )
+
+
 def log(line: str) -> None:
     """Write a line to standard error and flush it."""
     print(line, file=sys.stderr, flush=True)
-
-
-def _policy(retry: int) -> Reconnect | None:
-    """Return a policy that retries this many times if no connection can be made."""
-    from ..aio.reconnect import Reconnect
-
-    return Reconnect(attempts=1 + retry, initial=True) if retry else None
-
-
-def _dump(url: str, options: ConnectOptions) -> Tap:
-    from ..transports import carries_messages
-    from ..urls import parse_url
-    from .framedump import FrameDump
-
-    return FrameDump(log, secrets=options.show_secrets, messages=carries_messages(parse_url(url)))

@@ -21,12 +21,7 @@ USAGE: Final = (
 
 
 def credentials(text: str) -> Simple | Bearer:
-    """Return the credentials that --auth or --setup-auth describes. No error contains a secret.
-
-    Raises:
-        LocalError: The form is unknown, or a file or variable does not exist.
-
-    """
+    """Return the credentials that --auth or --setup-auth describes. No error contains a secret."""
     from .. import Bearer, Simple
 
     # The content of a file or variable is not resolved again.

@@ -47,11 +47,12 @@ def doctor() -> None:
 
 def _missing() -> Iterator[str]:
     for purpose, packages, extra in PARTS:
-        absent = [package for package in packages if not _installed(package)]
+        versions = {package: _version(package) for package in packages}
+        absent = [package for package, found in versions.items() if found is None]
         if absent:
             yield f"missing for {purpose}: {', '.join(absent)}; run: pip install 'penstock[{extra}]'"
         else:
-            print(f"{purpose}: {', '.join(f'{package} {version(package)}' for package in packages)}")
+            print(f"{purpose}: {', '.join(f'{package} {found}' for package, found in versions.items())}")
     if find_spec("pyspark") is not None:
         yield from _java()
 
@@ -68,9 +69,8 @@ def _java() -> Iterator[str]:
         print(f"Java: {java_version(java)}")
 
 
-def _installed(package: str) -> bool:
+def _version(package: str) -> str | None:
     try:
-        version(package)
+        return version(package)
     except PackageNotFoundError:
-        return False
-    return True
+        return None

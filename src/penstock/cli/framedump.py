@@ -42,9 +42,7 @@ class FrameDump(Tap):
         clock: Callable[[], datetime] = datetime.now,
     ) -> None:
         self._write = write
-        self._secrets = secrets
-        self._messages = messages
-        self._settings = settings
+        self._options = messages, settings, secrets
         self._clock = clock
         self._known: dict[Connection, _Connection] = {}
         # The last frames of a connection may follow its end.
@@ -52,7 +50,7 @@ class FrameDump(Tap):
 
     def opened(self, connection: Connection) -> None:
         """Write a line, and prepare to read the connection's frames."""
-        self._known[connection] = _Connection(connection, self._messages, self._settings, self._secrets)
+        self._known[connection] = _Connection(connection, *self._options)
         self._event(connection, "open", str(connection.address))
 
     def closed(self, connection: Connection, error: Exception | None) -> None:

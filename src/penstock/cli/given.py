@@ -15,12 +15,7 @@ __all__ = ["given_settings"]
 
 
 def given_settings(pairs: Iterable[str]) -> dict[str, Any]:
-    """Return the fields of :class:`penstock.Settings` that NAME=VALUE pairs set.
-
-    Raises:
-        LocalError: A setting is unknown, cannot be given as text, or has an invalid value.
-
-    """
+    """Return the fields of :class:`penstock.Settings` that NAME=VALUE pairs set."""
     return dict(_setting(pair) for pair in pairs)
 
 
@@ -53,10 +48,6 @@ def _number(text: str) -> object:
         return None
 
 
-def _words(pair: str, parts: list[str]) -> tuple[str, ...]:
-    return tuple(parts)
-
-
 def _sizes(pair: str, parts: list[str]) -> tuple[tuple[str, int], ...]:
     """Return routes and sizes: ``ticks:8,quotes:16``."""
     found: list[tuple[str, int]] = []
@@ -69,5 +60,8 @@ def _sizes(pair: str, parts: list[str]) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-_LISTS: Final[dict[str, Callable[[str, list[str]], Any]]] = {"extensions": _words, "element_sizes": _sizes}
+_LISTS: Final[dict[str, Callable[[str, list[str]], Any]]] = {
+    "extensions": lambda pair, parts: tuple(parts),
+    "element_sizes": _sizes,
+}
 """Settings whose value is a comma-separated list."""

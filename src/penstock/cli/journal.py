@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer import Argument, Option
 
 from ..errors import LocalError
 from ..payload import Payload
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Inspect and repair a journal, and remove its readers: ls, tail, verify, repair, forget.")
 
-Folder = Annotated[str, typer.Argument(help="The journal: a folder, or a URI such as s3://…")]
-Source = Annotated[str | None, typer.Option("--source", help="One log of the journal; all logs by default.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print a JSON object for each log.")]
+Folder = Annotated[str, Argument(help="The journal: a folder, or a URI such as s3://…")]
+Source = Annotated[str | None, Option("--source", help="One log of the journal; all logs by default.")]
+AsJson = Annotated[bool, Option("--json", help="Print a JSON object for each log.")]
 POLL_SECONDS: Final = 0.2
 NOTHING_YET: Final = "nothing collected yet"
 DAMAGED: Final = "rows are damaged; `penstock journal verify` shows which and why"
@@ -87,8 +88,8 @@ def tail(
     folder: Folder,
     output: OutputOptions,
     source: Source = None,
-    rows: Annotated[int, typer.Option("--rows", "-n", min=0, help="Number of rows.")] = 10,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Print new rows as they arrive.")] = False,
+    rows: Annotated[int, Option("--rows", "-n", min=0, help="Number of rows.")] = 10,
+    follow: Annotated[bool, Option("--follow", "-f", help="Print new rows as they arrive.")] = False,
 ) -> None:
     """Print the last rows of a log.
 
@@ -114,8 +115,7 @@ def verify(
     folder: Folder,
     source: Source = None,
     against: Annotated[
-        str | None,
-        typer.Option("--against", metavar="OTHER", help="Another journal, with copies of these logs."),
+        str | None, Option("--against", metavar="OTHER", help="Another journal, with copies of these logs.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -149,10 +149,10 @@ def _fields(report: Report) -> dict[str, Any]:
 @app.command()
 def repair(
     folder: Folder,
-    source: Annotated[str | None, typer.Argument(help="One log of the journal; all logs by default.")] = None,
-    apply: Annotated[bool, typer.Option("--apply", help="Repair; without it, the repair is only shown.")] = False,
+    source: Annotated[str | None, Argument(help="One log of the journal; all logs by default.")] = None,
+    apply: Annotated[bool, Option("--apply", help="Repair; without it, the repair is only shown.")] = False,
     accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Repair even if rows are lost; record their positions as a gap.")
+        bool, Option("--accept-loss", help="Repair even if rows are lost; record their positions as a gap.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -189,7 +189,7 @@ def repair(
 @app.command()
 def forget(
     folder: Folder,
-    reader: Annotated[str, typer.Argument(help="The reader's name: Spark's option reader.")],
+    reader: Annotated[str, Argument(help="The reader's name: Spark's option reader.")],
     source: Source = None,
     as_json: AsJson = False,
 ) -> None:

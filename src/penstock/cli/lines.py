@@ -9,18 +9,19 @@ import stat
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
-import typer
+from typer import Option
 
 from ..errors import LocalError
 from ..payload import Payload
 from .arguments import read_bytes
-from .pace import paced
 
-__all__ = ["ItemOptions", "lines_of", "payload_of"]
+__all__ = ["ItemOptions", "lines_of", "paced", "payload_of"]
 
 READ_BYTES: Final = 64 * 1024
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,19 +29,14 @@ class ItemOptions:
     """How items to send are read, and the pause between them."""
 
     json_items: Annotated[
-        bool, typer.Option("--json-items", help="Each line is an object as printed by --json, and may have metadata.")
+        bool, Option("--json-items", help="Each line is an object as printed by --json, and may have metadata.")
     ] = False
     delay: Annotated[
-        float, typer.Option("--delay", metavar="SECONDS", min=0, help="Pause between sent items, in seconds.")
+        float, Option("--delay", metavar="SECONDS", min=0, help="Pause between sent items, in seconds.")
     ] = 0
 
     def source(self, value: str) -> Iterable[bytes] | AsyncIterable[bytes | Payload]:
-        """Return the items of an argument.
-
-        Raises:
-            LocalError: The file cannot be read. While iterating: a line is not a valid item.
-
-        """
+        """Return the items of an argument."""
         lines = lines_of(value)
         if not (self.json_items or self.delay):
             return lines
@@ -52,12 +48,7 @@ class ItemOptions:
 
 
 def payload_of(line: bytes) -> Payload:
-    """Return an item from a line of JSON as printed by --json.
-
-    Raises:
-        LocalError: The line is not a valid item.
-
-    """
+    """Return an item from a line of JSON as printed by --json."""
     try:
         fields = json.loads(line)
     except ValueError as error:
@@ -80,12 +71,7 @@ def _decoded(fields: dict[str, Any], name: str) -> bytes | None:
 
 
 def lines_of(value: str) -> list[bytes] | AsyncIterator[bytes]:
-    """Return the lines of an argument. Lines of standard input are read as they arrive.
-
-    Raises:
-        LocalError: The file cannot be read.
-
-    """
+    """Return the lines of an argument. Lines of standard input are read as they arrive."""
     return _standard_input() if value == "-" else read_bytes(value).splitlines()
 
 
@@ -118,3 +104,22 @@ def _may_block(descriptor: int) -> bool:
     """Return True if reading may block. Files never block, and the event loop cannot watch them."""
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
+
+
+async def paced(items: Iterable[T] | AsyncIterable[T], seconds: float) -> AsyncIterator[T]:
+    """Yield `items`, with a pause before each except the first."""
+    first = True
+    async for item in _each(items):
+        if not first and seconds:
+            await asyncio.sleep(seconds)
+        first = False
+        yield item
+
+
+async def _each(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from ..errors import LocalError
 
@@ -30,9 +31,6 @@ def apply(context: typer.Context, value: str | None) -> str | None:
         context: The context of the verb.
         value: The file. None means the user's own file, if it exists; empty means no file.
 
-    Raises:
-        LocalError: The file cannot be read, is not valid TOML, or has an unknown option.
-
     """
     path = user_file() if value is None else Path(value)
     if context.resilient_parsing or value == "" or (value is None and not path.is_file()):
@@ -47,7 +45,7 @@ def apply(context: typer.Context, value: str | None) -> str | None:
 
 OptionsFile = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--options",
         metavar="FILE",
         is_eager=True,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-import typer
+from typer import Option
 
 from ..errors import LocalError
 from ..payload import Payload
@@ -31,9 +31,6 @@ class Printer:
         format: One of `FORMATS`.
         bodies: Converts received data to the form to print.
 
-    Raises:
-        LocalError: The format is unknown.
-
     """
 
     def __init__(self, format: str = "text", bodies: Bodies | None = None) -> None:
@@ -51,24 +48,8 @@ class Printer:
             out.flush()
 
 
-def _text_line(payload: Payload) -> bytes:
-    return payload.data + b"\n"
-
-
 def _safe_line(payload: Payload) -> bytes:
     return shown(payload.data.decode("utf-8", "replace")).encode() + b"\n"
-
-
-def _hex_line(payload: Payload) -> bytes:
-    return payload.data.hex().encode() + b"\n"
-
-
-def _raw(payload: Payload) -> bytes:
-    return payload.data
-
-
-def _nothing(payload: Payload) -> bytes:
-    return b""
 
 
 def _json_line(payload: Payload) -> bytes:
@@ -86,11 +67,11 @@ def _text(name: str, value: bytes | None) -> dict[str, str | None]:
 
 
 FORMATS: Final[Mapping[str, Callable[[Payload], bytes]]] = {
-    "text": _text_line,
+    "text": lambda payload: payload.data + b"\n",
     "json": _json_line,
-    "hex": _hex_line,
-    "raw": _raw,
-    "none": _nothing,
+    "hex": lambda payload: payload.data.hex().encode() + b"\n",
+    "raw": lambda payload: payload.data,
+    "none": lambda payload: b"",
 }
 """The function that writes an item in each format.
 
@@ -106,17 +87,14 @@ class OutputOptions:
 
     format: Annotated[
         str,
-        typer.Option(
-            "--format", help=f"Output format of items: {', '.join(FORMATS)}.", autocompletion=offering(*FORMATS)
-        ),
+        Option("--format", help=f"Output format of items: {', '.join(FORMATS)}.", autocompletion=offering(*FORMATS)),
     ] = "text"
-    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False
+    json: Annotated[bool, Option("--json", help="The same as --format json.")] = False
 
     def printer(self, url: str = "") -> Printer:
         """Return a printer of items received from `url`. Without a URL, data is not converted.
 
         Raises:
-            LocalError: The format is unknown.
             UrlError: `url` is not valid, or names an unknown protocol or transport.
 
         """

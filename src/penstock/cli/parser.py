@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Annotated, Any, Final
 
 import typer
+from typer import Option
 
 from .exits import OK, WRONG_USE
 from .output import complain
@@ -30,7 +31,13 @@ VERBS: Final = (
     "demo",
     "completion",
 )
-"""In the order of `--help`. Each is a module here, with a function of its name or an `app`."""
+"""In the order of `--help`. Each is a function in the module of its name or of `SHARED`, or the `app` of a module."""
+SHARED: Final = {
+    "requests": ("call", "stream", "fire", "upload", "channel", "push"),
+    "frames": ("decode", "encode"),
+}
+"""Modules with several verbs."""
+MODULES: Final = {verb: verb for verb in VERBS} | {verb: module for module, verbs in SHARED.items() for verb in verbs}
 
 UsageError: Final[type[Exception]] = typer.BadParameter.__bases__[0]
 """The parser's exception. No version of typer gives it a public name."""
@@ -78,7 +85,7 @@ def _app(arguments: Sequence[str]) -> typer.Typer:
     app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
     app.callback()(_penstock)
     for verb in [verb for verb in VERBS if verb in arguments[:1]] or VERBS:
-        module = import_module(f".{verb}", __package__)
+        module = import_module(f".{MODULES[verb]}", __package__)
         if hasattr(module, "app"):
             app.add_typer(module.app, name=verb)
         else:
@@ -95,6 +102,6 @@ def _version(wanted: bool) -> None:
 
 
 def _penstock(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version)] = False,
+    version: Annotated[bool, Option("--version", help="Print the version.", callback=_version)] = False,
 ) -> None:
     """Stream live data over RSocket and related protocols into Python and Apache Spark."""

@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from ..errors import LocalError
+from .arguments import read_bytes
 
 app = typer.Typer(help="Export schemas of services in River's format, and generate clients from them: schema, codegen.")
 
 
 @app.command()
 def schema(
-    service: Annotated[str, typer.Argument(help="MODULE:NAME or FILE.py:NAME of a penstock.Service.")],
+    service: Annotated[str, Argument(help="MODULE:NAME or FILE.py:NAME of a penstock.Service.")],
 ) -> None:
     """Print the schema of a service as JSON, in the format that River's reference exports.
 
@@ -33,8 +35,8 @@ def schema(
 
 @app.command()
 def codegen(
-    schema: Annotated[str, typer.Argument(help="The schema: a file, or - for standard input.")],
-    output: Annotated[str | None, typer.Option("--output", "-o", help="A file; standard output by default.")] = None,
+    schema: Annotated[str, Argument(help="The schema: a file, or - for standard input.")],
+    output: Annotated[str | None, Option("--output", "-o", help="A file; standard output by default.")] = None,
 ) -> None:
     """Generate a typed Python client from a schema, which may be one exported by River's reference.
 
@@ -42,20 +44,8 @@ def codegen(
     """
     from ..schema.codegen import client_source, read_schema
 
-    source = client_source(read_schema(_read(schema)))
+    source = client_source(read_schema(read_bytes(schema if schema == "-" else f"@{schema}")))
     if output is None:
         print(source, end="")
     else:
         Path(output).write_text(source, encoding="utf-8")
-
-
-def _read(name: str) -> bytes:
-    """Return the content of a file, or of standard input."""
-    if name == "-":
-        import sys
-
-        return sys.stdin.buffer.read()
-    path = Path(name)
-    if not path.is_file():
-        raise LocalError(f"there is no file {name!r}; penstock river schema creates one")
-    return path.read_bytes()

@@ -6,22 +6,26 @@ import asyncio
 import importlib
 import importlib.util
 import logging
+import re
 import signal
 import ssl as tls
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Final
+from traceback import extract_tb
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
+from typer import Argument, Option
 
 from ..errors import LocalError
-from .connection import log
+from .connect_options import Debug, Set, ShowSecrets, Stats
+from .connection import log, summary
 from .framedump import FrameDump
+from .given import given_settings
 from .groups import grouped
-from .serve_options import ServeOptions
-from .stats import summary
+from .optionsfile import OptionsFile
 from .trust import server_tls
 
 if TYPE_CHECKING:
@@ -29,18 +33,74 @@ if TYPE_CHECKING:
 
     from ..aio.metrics import Metrics
     from ..aio.service import Service
+    from ..leases import IntervalLease
     from ..settings import Settings
     from ..tap import Tap
 
-__all__ = ["load_service", "serve"]
+__all__ = ["ServeOptions", "load_service", "serve"]
 
 MAX_PORT: Final = 65_535
 
 
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """Who may connect, the limits for clients, and what to report."""
+
+    metrics: Annotated[
+        str | None, Option("--metrics", help="Answer Prometheus on [HOST:]PORT; the default host is 127.0.0.1.")
+    ] = None
+    origin: Annotated[
+        list[str], Option("--origin", help="With ws and wss: an origin that may connect, or *; repeatable.")
+    ] = field(default_factory=list)
+    lease: Annotated[
+        str | None,
+        Option(
+            "--lease", metavar="REQUESTS/SECONDS", help="Grant this many requests per period to clients with leases."
+        ),
+    ] = None
+    cert: Annotated[str | None, Option("--cert", metavar="FILE", help="With TLS: the server's certificate.")] = None
+    key: Annotated[str | None, Option("--key", metavar="FILE", help="Its key, if in a separate file.")] = None
+    cafile: Annotated[
+        str | None, Option("--cafile", metavar="FILE", help="With TLS: require client certificates, signed by these.")
+    ] = None
+    resume: Annotated[
+        float | None,
+        Option("--resume", metavar="SECONDS", min=0, help="How long clients may resume a session; 0: never."),
+    ] = None
+    resume_store: Annotated[
+        str,
+        Option(
+            "--resume-store",
+            metavar="FOLDER",
+            help="Keep sessions in this folder, so that clients can resume them after a restart.",
+        ),
+    ] = ""
+    set: Set = field(default_factory=list)
+    debug: Debug = False
+    show_secrets: ShowSecrets = False
+    stats: Stats = False
+    options: OptionsFile = None
+
+    def settings(self) -> Settings:
+        """Return the settings of the server."""
+        from ..settings import Settings
+
+        chosen: dict[str, Any] = given_settings(self.set)
+        if self.origin:
+            chosen["origins"] = tuple(self.origin)
+        if self.lease is not None:
+            chosen["lease"] = _lease(self.lease)
+        if self.resume is not None:
+            chosen["resume_timeout"] = self.resume
+        if self.resume_store:
+            chosen["resume_store"] = self.resume_store
+        return Settings(**chosen)
+
+
 @grouped
 def serve(
-    service: Annotated[str, typer.Argument(help="MODULE:NAME or FILE.py:NAME of a penstock.Service.")],
-    urls: Annotated[list[str], typer.Argument(help="URLs to listen on; the system chooses a port for port 0.")],
+    service: Annotated[str, Argument(help="MODULE:NAME or FILE.py:NAME of a penstock.Service.")],
+    urls: Annotated[list[str], Argument(help="URLs to listen on; the system chooses a port for port 0.")],
     options: ServeOptions,
 ) -> None:
     """Serve a service until it is stopped by Ctrl-C or SIGTERM.
@@ -99,19 +159,19 @@ def _exposed(counters: Metrics, place: str | None) -> AbstractContextManager[str
 
 
 def load_service(name: str) -> Service:
-    """Import and return the service `MODULE:NAME` or `FILE.py:NAME`.
-
-    Raises:
-        LocalError: The module, file or name does not exist, importing it fails, or it is not a service.
-
-    """
+    """Import and return the service `MODULE:NAME` or `FILE.py:NAME`."""
     from ..aio.service import Service
 
     place, _, attribute = name.rpartition(":")
     if not place:
         raise LocalError(f"{name!r} does not name a Service; use MODULE:NAME or FILE.py:NAME")
     try:
-        module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
+        if place.endswith(".py"):
+            module = _load_file(Path(place))
+        else:
+            # The working directory comes first.
+            sys.path.insert(0, "")
+            module = importlib.import_module(place)
     except LocalError:
         raise
     except Exception as error:
@@ -139,18 +199,16 @@ def _load_file(path: Path) -> ModuleType:
     return module
 
 
-def _load_module(name: str) -> ModuleType:
-    """Import a module, with the working directory first on the path."""
-    sys.path.insert(0, "")
-    return importlib.import_module(name)
-
-
 def _line(error: BaseException) -> str:
     """Return the innermost line of an error's traceback that is in a file."""
-    traceback, where = error.__traceback__, ""
-    while traceback is not None:
-        file = traceback.tb_frame.f_code.co_filename
-        if not file.startswith("<"):
-            where = f" ({file}, line {traceback.tb_lineno})"
-        traceback = traceback.tb_next
-    return where
+    found = [frame for frame in extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+    return f" ({found[-1].filename}, line {found[-1].lineno})" if found else ""
+
+
+def _lease(text: str) -> IntervalLease:
+    from ..leases import IntervalLease
+
+    found = re.fullmatch(r"([0-9]{1,10})/([0-9]{1,7}(?:\.[0-9]{1,3})?)", text)
+    if found is None:
+        raise LocalError(f"--lease {text!r} is not REQUESTS/SECONDS, such as 100/1")
+    return IntervalLease(int(found[1]), float(found[2]))

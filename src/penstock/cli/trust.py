@@ -28,9 +28,6 @@ def client_tls(
         cert: A file with the client certificate.
         key: A file with its private key; None if it is in the same file.
 
-    Raises:
-        LocalError: A file is invalid, or the transport does not support an option.
-
     """
     url = parse_url(text)
     _check_key(cert, key)
@@ -40,11 +37,7 @@ def client_tls(
         if insecure or cert is not None or cafile is None:
             raise LocalError(f"'{text}': QUIC includes TLS, for which only --cafile applies")
         return _with(url, ca=cafile), None
-    cafile = cafile or url.options.get("ca")
-    try:
-        context = tls.create_default_context(cafile=cafile)
-    except OSError as error:
-        raise LocalError(f"cannot read certificates from {cafile!r}: {error.strerror or error}") from error
+    context = _context(tls.Purpose.SERVER_AUTH, cafile or url.options.get("ca"))
     if insecure:
         context.check_hostname = False
         context.verify_mode = tls.CERT_NONE
@@ -64,9 +57,6 @@ def server_tls(
         cert: A file with the server's certificate.
         key: A file with its private key; None if it is in the same file.
 
-    Raises:
-        LocalError: A file is invalid, or a transport does not support an option.
-
     """
     _check_key(cert, key)
     if cert is None:
@@ -81,15 +71,18 @@ def server_tls(
                 raise LocalError(f"'{text}': QUIC includes TLS, which does not support client certificates")
             text = _with(url, **({"cert": cert} if key is None else {"cert": cert, "key": key}))
         found.append(text)
-    context = tls.create_default_context(tls.Purpose.CLIENT_AUTH)
+    context = _context(tls.Purpose.CLIENT_AUTH, cafile)
     _load_certificate(context, cert, key)
     if cafile is not None:
-        try:
-            context.load_verify_locations(cafile)
-        except OSError as error:
-            raise LocalError(f"cannot read certificates from {cafile!r}: {error.strerror or error}") from error
         context.verify_mode = tls.CERT_REQUIRED
     return found, context
+
+
+def _context(purpose: tls.Purpose, cafile: str | None) -> tls.SSLContext:
+    try:
+        return tls.create_default_context(purpose, cafile=cafile)
+    except OSError as error:
+        raise LocalError(f"cannot read certificates from {cafile!r}: {error.strerror or error}") from error
 
 
 def _check_key(cert: str | None, key: str | None) -> None:

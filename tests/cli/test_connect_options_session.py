@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from penstock.cli.session_options import SessionOptions, check_composite
+from penstock.cli.connect_options import SessionOptions, check_composite
 from penstock.errors import LocalError
 from penstock.settings import Settings
 from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, serving

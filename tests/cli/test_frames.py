@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.cli.frames import check_codec, prefix_bytes
+from penstock.errors import LocalError
 from penstock.protocols import dump_of
 from tests.cli.conftest import Penstock, assert_one_line
 from tests.wire import drafts, vectors
@@ -164,3 +166,19 @@ def test_rivers_messages_have_their_names(penstock: Penstock) -> None:
     assert result.code == 1 and "not a valid river-2.0 message" in result.err
     for wrong in (("--codec", "xml"), ("--framing", "u24")):
         assert penstock("decode", "--dialect", "river-2.0", *wrong, message.hex()).code == 2
+
+
+def test_framings() -> None:
+    dump = dump_of("rsocket-1.0")
+    assert [prefix_bytes("it", dump, name) for name in ("none", "u24", "u32-inclusive")] == [0, 3, 4]
+    with pytest.raises(LocalError, match=r"u25.*u24"):
+        prefix_bytes("it", dump, "u25")
+    with pytest.raises(LocalError, match="omit --framing"):
+        prefix_bytes("it", dump_of("reactive-streams-0"), "u24")
+
+
+def test_codecs() -> None:
+    check_codec(dump_of("rsocket-1.0"), "xml")
+    check_codec(dump_of("river-2.0"), "msgpack")
+    with pytest.raises(LocalError, match=r"xml.*json, msgpack"):
+        check_codec(dump_of("river-2.0"), "xml")
