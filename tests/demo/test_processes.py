@@ -29,7 +29,7 @@ def test_the_publisher_is_gone_when_the_demo_is_done() -> None:
 
 def test_a_publisher_that_does_not_start_is_an_error_with_its_last_words(python: Path) -> None:
     python.write_text("#!/bin/sh\necho 'no such module'\n")
-    with pytest.raises(DemoFailed, match="the publisher did not start; it said 'no such module'"):
+    with pytest.raises(DemoFailed, match="the publisher did not start; its output is 'no such module'"):
         with publisher():
             pass
 

@@ -34,10 +34,10 @@ LINKS: dict[str, Any] = {f"d{level}": {"allOf": [{"$ref": f"#/$defs/d{level + 1}
         ({"$ref": "#/$defs/a", "$defs": {"a": {"not": {"$ref": "#/$defs/b"}}, "b": {"$ref": "#/$defs/a"}}}, "itself"),
         ({"properties": {"x": {"$ref": "http://127.0.0.1/x"}}}, "only references such as"),
         ({"$ref": "other"}, "only references such as"),
-        ({"$ref": "#/$defs/none"}, "is not there"),
+        ({"$ref": "#/$defs/none"}, "does not exist"),
         ({"items": {"$dynamicRef": "#x"}}, "dynamicRef"),
         ({"items": {"$id": "http://x/", "type": "string"}}, "has an \\$id"),
-        ({"$ref": "#/$defs/d0", "$defs": {**LINKS, "d20": {}}}, "refer less often"),
+        ({"$ref": "#/$defs/d0", "$defs": {**LINKS, "d20": {}}}, "use fewer references"),
         ({"enum": list(range(20_000))}, "places"),
     ],
 )

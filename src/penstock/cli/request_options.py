@@ -48,7 +48,7 @@ class RequestOptions:
 
     data: Annotated[str, Option("--data", "-d", help="The request's data; @FILE reads a file, - standard input.")] = ""
     metadata: Annotated[
-        str | None, Option("--metadata", "-m", metavar="DATA", help="More metadata than the route; see --data.")
+        str | None, Option("--metadata", "-m", metavar="DATA", help="Metadata in addition to the route; see --data.")
     ] = None
     auth: Annotated[
         str | None,

@@ -115,7 +115,7 @@ class _Client:
 
     def render(self) -> list[str]:
         """Return the lines of the class; all types must have been declared."""
-        told = docstring(self._described.description or f"Asks the service {self._service} for things.", "    ")
+        told = docstring(self._described.description or f"A client of the service {self._service}.", "    ")
         lines = [f"class {self._name}:", *told, "", "    def __init__(self, peer: Peer) -> None:"]
         lines.append("        self._peer = typed(peer)")
         names = Names(self._names)
@@ -180,7 +180,7 @@ class _Method:
         single = verb in ("call", "upload")
         returned = output if single else f"TypedStream[{output}]"
         head = call(f"    {'async ' * single}def {name}", arguments, f" -> {returned}:", "    ")
-        told = docstring(self.procedure.description or f"Ask for {self.route}.", "        ")
+        told = docstring(self.procedure.description or f"Request {self.route}.", "        ")
         asked = f"self._peer.{verb}"
         if not single:
             return [*head, *told, *call(f"        return {asked}", given, "", "        ")]

@@ -64,7 +64,7 @@ class Converter:
         except msgspec.ValidationError as error:
             raise Mismatch(problems=[_problem(str(error))]) from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Mismatch(f"no {form.name}: {error}"[:MAX_MESSAGE_CHARACTERS]) from None
+            raise Mismatch(f"not valid {form.name}: {error}"[:MAX_MESSAGE_CHARACTERS]) from None
         if self._validator is not None:
             self._validator.check(value)
         return value
