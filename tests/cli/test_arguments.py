@@ -8,7 +8,7 @@ from penstock.cli.arguments import read_bytes
 from penstock.errors import LocalError
 
 
-def test_value_stands_for_itself() -> None:
+def test_plain_value_is_its_own_bytes() -> None:
     assert read_bytes("grün") == "grün".encode()
     # As Python hands over an argument that is not valid UTF-8.
     assert read_bytes("\udcff") == b"\xff"

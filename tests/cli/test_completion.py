@@ -46,7 +46,7 @@ def test_all_verbs_and_options_are_offered() -> None:
 
 
 @pytest.mark.parametrize("shell", SCRIPTS)
-def test_scripts_ask_the_program(penstock: Penstock, shell: str) -> None:
+def test_scripts_call_the_program(penstock: Penstock, shell: str) -> None:
     result = penstock("completion", shell)
     assert (result.code, result.out.decode(), result.err) == (0, SCRIPTS[shell], "")
     assert "penstock completion words -- " in result.out.decode()
@@ -72,7 +72,7 @@ def test_shell_understands_its_script(shell: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-def test_bash_completes_as_its_user_types(tmp_path: Path) -> None:
+def test_bash_completes_words(tmp_path: Path) -> None:
     program = tmp_path / "penstock"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m penstock "$@"\n')
     program.chmod(0o755)

@@ -18,7 +18,7 @@ def test_resuming_is_a_setting() -> None:
     assert settings == Settings(resume=True, resume_timeout=5)
 
 
-def test_set_up_says_what_is_given(penstock: Penstock, seen: str, tmp_path: Path) -> None:
+def test_set_up_contains_the_given_data(penstock: Penstock, seen: str, tmp_path: Path) -> None:
     file = tmp_path / "metadata"
     file.write_bytes(b"beside")
     options = ("--setup", "who I am", "--setup-metadata", f"@{file}", "--setup-auth", "simple:ada:lovelace")
@@ -76,7 +76,7 @@ def carry(source: socket.socket, sink: socket.socket, most: int | None) -> None:
             carried += len(data)
 
 
-def test_stream_outlives_a_broken_connection(penstock: Penstock, server: str) -> None:
+def test_stream_resumes_after_a_broken_connection(penstock: Penstock, server: str) -> None:
     host, port = server.rpartition("//")[2].split(":")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=cutting, args=(listening, (host, int(port))), daemon=True)

@@ -34,7 +34,7 @@ def test_trust(penstock: Penstock, tmp_path: Path) -> None:
     assert_one_line(refused)
 
 
-def test_retry_waits_for_a_server_that_is_late(tmp_path: Path) -> None:
+def test_retry_waits_for_a_late_server(tmp_path: Path) -> None:
     url = f"rsocket+unix://{tmp_path}/late.sock"
     arguments = command("call", url, "echo", "-d", "hi", "--retry", "1000", "--timeout", f"{SECONDS}")
     pipe = subprocess.PIPE
@@ -74,7 +74,7 @@ def test_interrupt_is_exit_code_130_and_quiet(server: str) -> None:
         assert process.stderr.read() == b""
 
 
-def test_summary_tells_what_was_counted() -> None:
+def test_summary_shows_the_counters() -> None:
     metrics = Metrics()
     connection = Connection("rsocket", "", True)
     metrics.items_received(connection, 1_000)
@@ -84,7 +84,7 @@ def test_summary_tells_what_was_counted() -> None:
     assert summary(metrics.snapshot(), 2.0) == expected
 
 
-def test_it_is_told_at_the_end_and_also_of_what_failed(penstock: Penstock, server: str) -> None:
+def test_stats_are_printed_after_success_and_failure(penstock: Penstock, server: str) -> None:
     result = penstock("stream", server, "count", "-d", "3", "--stats")
     assert result.lines == [b"0", b"1", b"2"]
     assert result.err.startswith("1 requests; items: 3 received, 0 sent; bytes: ")

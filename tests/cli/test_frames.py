@@ -48,7 +48,7 @@ def test_hex_is_read_with_spaces_and_line_ends(penstock: Penstock, given: str) -
     assert [frame["type"] for frame in penstock("decode", given).objects] == ["CANCEL"]
 
 
-def test_files_hold_hex_or_bytes(penstock: Penstock, tmp_path: Path) -> None:
+def test_file_may_contain_hex_or_bytes(penstock: Penstock, tmp_path: Path) -> None:
     text, binary = tmp_path / "frames.txt", tmp_path / "frames.bin"
     text.write_text(f"{CANCEL}\n")
     binary.write_bytes(bytes.fromhex(CANCEL))
@@ -84,7 +84,7 @@ def test_length_is_shown_with_framing(penstock: Penstock) -> None:
         ("u32-inclusive", f"80000000{CANCEL}", 0, "byte 0"),
     ],
 )
-def test_bytes_that_are_no_frame_are_told_by_byte(
+def test_invalid_frame_is_reported_with_its_offset(
     penstock: Penstock, framing: str, given: str, frames: int, where: str
 ) -> None:
     result = penstock("decode", "--framing", framing, "-", stdin=given.encode())

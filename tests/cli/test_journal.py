@@ -23,7 +23,7 @@ def fill(journal: Path, source: str, rows: int) -> None:
         writer.append(batch, "flights")
 
 
-def test_ls_tells_every_log(penstock: Penstock, tmp_path: Path) -> None:
+def test_ls_lists_every_log(penstock: Penstock, tmp_path: Path) -> None:
     fill(tmp_path, "a", 3)
     fill(tmp_path, "b", 2000)
     first, second = penstock("journal", "ls", str(tmp_path)).out.decode().splitlines()
@@ -51,7 +51,7 @@ def test_tail_needs_one_log(penstock: Penstock, tmp_path: Path) -> None:
     assert penstock("journal", "tail", str(tmp_path), "--source", "b").lines == [b"0", b"1"]
 
 
-def test_verify_counts_what_is_sound(penstock: Penstock, tmp_path: Path) -> None:
+def test_verify_counts_valid_rows(penstock: Penstock, tmp_path: Path) -> None:
     fill(tmp_path, "a", 3)
     result = penstock("journal", "verify", str(tmp_path))
     assert result.code == 0
@@ -120,7 +120,7 @@ def test_one_bad_log_leaves_the_others_listed(penstock: Penstock, tmp_path: Path
     assert three["damaged"] == [[3, 5]]
 
 
-def test_verify_goes_on_behind_a_bad_log(penstock: Penstock, tmp_path: Path) -> None:
+def test_verify_continues_after_a_damaged_log(penstock: Penstock, tmp_path: Path) -> None:
     spoil(tmp_path)
     result = penstock("journal", "verify", str(tmp_path))
     assert result.code == 1
@@ -131,7 +131,7 @@ def test_verify_goes_on_behind_a_bad_log(penstock: Penstock, tmp_path: Path) -> 
     assert sounds == [True, False, False]
 
 
-def test_a_log_of_which_nothing_has_come_is_no_damage(penstock: Penstock, tmp_path: Path) -> None:
+def test_log_without_rows_is_not_damaged(penstock: Penstock, tmp_path: Path) -> None:
     fill(tmp_path, "a", 3)
     folder = log_folder(tmp_path, "b")
     folder.mkdir()
@@ -160,7 +160,7 @@ def test_verify_compares_two_copies(penstock: Penstock, tmp_path: Path) -> None:
     assert "parts from this copy at position 3" in result.err
 
 
-def test_repair_shows_what_it_would_do_and_does_it(penstock: Penstock, tmp_path: Path) -> None:
+def test_repair_shows_its_actions_and_applies_them(penstock: Penstock, tmp_path: Path) -> None:
     spoil(tmp_path)
     result = penstock("journal", "repair", str(tmp_path))
     assert result.code == 1
@@ -187,7 +187,7 @@ def read_journal(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_forget_drops_a_reader_in_every_log(penstock: Penstock, read_journal: Path) -> None:
+def test_forget_removes_a_reader_from_every_log(penstock: Penstock, read_journal: Path) -> None:
     result = penstock("journal", "forget", str(read_journal), "spark")
     assert result.code == 0
     assert result.out.decode().splitlines() == [
@@ -198,14 +198,14 @@ def test_forget_drops_a_reader_in_every_log(penstock: Penstock, read_journal: Pa
     assert [journal.readers(source) for source in "abc"] == [["report"], [], []]
 
 
-def test_forget_drops_a_reader_in_one_log(penstock: Penstock, read_journal: Path) -> None:
+def test_forget_removes_a_reader_from_one_log(penstock: Penstock, read_journal: Path) -> None:
     result = penstock("journal", "forget", str(read_journal), "spark", "--source", "a", "--json")
     assert result.objects == [{"source": "a", "reader": "spark", "position": 1_200, "cursors": ["spark@0", "spark@1"]}]
     journal = Journal(read_journal)
     assert [journal.readers(source) for source in "abc"] == [["report"], ["spark"], []]
 
 
-def test_forget_lists_the_readers_where_there_is_no_such_one(penstock: Penstock, read_journal: Path) -> None:
+def test_forget_lists_readers_when_the_name_is_unknown(penstock: Penstock, read_journal: Path) -> None:
     result = penstock("journal", "forget", str(read_journal), "nobody")
     assert result.code == 2
     assert "has no reader 'nobody'; its readers are a: report, spark; b: spark; c: none" in result.err
@@ -216,7 +216,7 @@ def test_forget_lists_the_readers_where_there_is_no_such_one(penstock: Penstock,
     assert Journal(read_journal).readers("a") == ["report", "spark"]
 
 
-def test_forget_drops_a_reader_whose_position_is_damaged(penstock: Penstock, read_journal: Path) -> None:
+def test_forget_removes_a_reader_with_a_damaged_position(penstock: Penstock, read_journal: Path) -> None:
     (log_folder(read_journal, "b") / COMMITTED / "spark").write_bytes(b"junk")
     result = penstock("journal", "forget", str(read_journal), "spark", "--source", "b")
     assert result.out == b"b: removed reader spark, whose position was damaged\n"

@@ -21,7 +21,7 @@ def failing(error: BaseException) -> object:
 @pytest.mark.parametrize(
     ("package", "extra"), [("pyarrow", "arrow"), ("pyspark.sql", "spark"), ("matplotlib", "demo"), ("flights", "demo")]
 )
-def test_missing_package_is_told_with_its_extra(
+def test_missing_package_is_reported_with_its_extra(
     penstock: Penstock, monkeypatch: pytest.MonkeyPatch, package: str, extra: str
 ) -> None:
     error = ModuleNotFoundError(f"No module named {package!r}", name=package)
@@ -47,7 +47,7 @@ def test_interrupt_is_130(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -
     assert (result.code, result.err) == (130, "")
 
 
-def test_what_nobody_foresaw_is_not_hidden(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_error_is_not_hidden(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser, "invoke", failing(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         run(["doctor"])

@@ -17,7 +17,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_place_of_the_users_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_of_the_users_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert user_file() == home
     monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
     assert user_file() == Path.home() / ".config" / "penstock" / "options.toml"
@@ -49,7 +49,7 @@ def test_users_own_file(penstock: Penstock, server: str, home: Path, tmp_path: P
     assert penstock("stream", "--help").code == 0
 
 
-def test_environment_wins_over_a_file(
+def test_environment_takes_precedence_over_a_file(
     penstock: Penstock, seen: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.write_text('auth = "bearer:file"\n')
@@ -73,7 +73,7 @@ def test_environment_wins_over_a_file(
         ("options = 'other.toml'\n", "no verb has"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told(penstock: Penstock, server: str, home: Path, text: str, part: str) -> None:
+def test_invalid_file_is_an_error(penstock: Penstock, server: str, home: Path, text: str, part: str) -> None:
     home.write_text(text)
     result = penstock("stream", server, "count", "-d", "9")
     assert result.code == 2

@@ -21,7 +21,7 @@ def test_data_from_a_file_and_from_standard_input(penstock: Penstock, server: st
     assert penstock("call", server, "echo", "-d", "-", stdin=b"\xfe from a pipe").out == b"\xfe from a pipe\n"
 
 
-def test_metadata_goes_beside_the_route(penstock: Penstock, server: str) -> None:
+def test_metadata_is_sent_in_addition_to_the_route(penstock: Penstock, server: str) -> None:
     (answer,) = penstock("call", server, "echo", "--metadata", "beside", "--json").objects
     assert bytes.fromhex(answer["metadata_hex"]).endswith(b"beside")
 
@@ -38,7 +38,7 @@ def test_unknown_route_is_exit_code_1(penstock: Penstock, server: str) -> None:
     assert_one_line(result)
 
 
-def test_nobody_there_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
+def test_failed_connection_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
     result = penstock("call", f"rsocket+unix://{tmp_path}/nobody", "echo")
     assert result.code == 3
     assert_one_line(result)
@@ -178,7 +178,7 @@ def test_push_of_a_missing_file_is_wrong_use(penstock: Penstock, server: str) ->
     assert_one_line(result)
 
 
-def test_verbs_take_their_time(penstock: Penstock, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verbs_pause_between_items(penstock: Penstock, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
     sleep = asyncio.sleep
 

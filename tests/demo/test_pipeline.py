@@ -56,7 +56,7 @@ def test_every_batch_is_reported_once(followed: tuple[Query, list[int]]) -> None
     assert followed[1] == [100, 120, 127]
 
 
-def test_what_is_left_when_the_collector_ends_is_processed_before_the_query_stops(
+def test_query_processes_remaining_rows_before_it_stops(
     followed: tuple[Query, list[int]],
 ) -> None:
     assert (followed[0].drained, followed[0].stopped) == (1, 1)

@@ -18,7 +18,7 @@ def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return script
 
 
-def test_the_publisher_is_gone_when_the_demo_is_done() -> None:
+def test_publisher_ends_with_the_demo() -> None:
     with publisher() as url:
         assert url.startswith("rsocket+tcp://127.0.0.1:")
         assert not url.endswith(":0")
@@ -27,14 +27,14 @@ def test_the_publisher_is_gone_when_the_demo_is_done() -> None:
         assert other
 
 
-def test_a_publisher_that_does_not_start_is_an_error_with_its_last_words(python: Path) -> None:
+def test_publisher_that_fails_to_start_is_an_error(python: Path) -> None:
     python.write_text("#!/bin/sh\necho 'no such module'\n")
     with pytest.raises(DemoFailed, match="the publisher did not start; its output is 'no such module'"):
         with publisher():
             pass
 
 
-def test_the_collector_is_told_what_to_do_and_its_end_is_seen(python: Path, tmp_path: Path) -> None:
+def test_collector_runs_and_its_end_is_detected(python: Path, tmp_path: Path) -> None:
     python.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/arguments\n')
     with collector("rsocket+tcp://127.0.0.1:7", "flights", tmp_path / "journal") as process:
         assert process.wait(60) == 0
@@ -45,9 +45,7 @@ def test_the_collector_is_told_what_to_do_and_its_end_is_seen(python: Path, tmp_
 
 
 @pytest.mark.parametrize("ears", ["", "trap '' TERM\n"], ids=["told", "killed"])
-def test_a_process_that_goes_on_is_stopped(
-    python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ears: str
-) -> None:
+def test_running_process_is_stopped(python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ears: str) -> None:
     monkeypatch.setattr(processes, "STOP_SECONDS", 0.0 if ears else 60.0)
     python.write_text(f"#!/bin/sh\n{ears}echo > {tmp_path}/begun\nwhile :; do sleep 0.01; done\n")
     with collector("rsocket+tcp://127.0.0.1:7", "flights", tmp_path / "journal") as process:

@@ -39,7 +39,7 @@ async def traffic(metrics: Metrics) -> None:
         await until(lambda: server.connections == 0)
 
 
-async def test_what_is_scraped_is_what_was_counted() -> None:
+async def test_scraped_values_equal_the_counters() -> None:
     metrics, registry = Metrics(), CollectorRegistry()
     export(metrics, registry)
     before = values(generate_latest(registry).decode())
@@ -98,7 +98,7 @@ def test_scrapes_are_answered_over_http() -> None:
             pass
 
 
-def test_without_the_package_the_extra_is_named() -> None:
+def test_missing_package_error_names_the_extra() -> None:
     code = "import sys; sys.modules['prometheus_client'] = None; import penstock.observe.prometheus"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "ModuleNotFoundError: Prometheus needs the package prometheus-client" in result.stderr

@@ -73,7 +73,9 @@ def loaded(source: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Module
     return module
 
 
-def test_it_runs_and_every_type_can_be_decoded(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generated_source_runs_and_decodes_every_type(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Hostile code would end this process here.
     module = loaded(source, tmp_path, monkeypatch)
     for value in vars(module).values():
@@ -83,7 +85,7 @@ def test_it_runs_and_every_type_can_be_decoded(source: str, tmp_path: Path, monk
             assert value.extras_type() is not None
 
 
-def test_it_is_formatted_and_sound(source: str, tmp_path: Path) -> None:
+def test_generated_source_is_formatted_and_typed(source: str, tmp_path: Path) -> None:
     path = tmp_path / "client.py"
     path.write_text(source)
     ruff = [sys.executable, "-m", "ruff"]
@@ -113,7 +115,9 @@ def test_our_own_schema_gives_the_client_of_the_reference() -> None:
 
 
 @pytest.mark.parametrize("mime", ["application/json", "application/msgpack"])
-async def test_a_served_service_is_asked_through_it(mime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_generated_client_calls_a_served_service(
+    mime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = loaded(source_of(json.loads(REFERENCE.read_bytes())), tmp_path, monkeypatch)
     url = "rsocket+memory://generated"
     async with penstock.serve(served(client), url):
@@ -165,7 +169,7 @@ def served(client: Any) -> Service:
     return service
 
 
-def test_reserved_errors_get_no_class_of_their_own() -> None:
+def test_reserved_errors_get_no_class() -> None:
     source = source_of(json.loads(REFERENCE.read_bytes()))
     assert source.count("(TypedError, code=") == 1
 
@@ -179,12 +183,12 @@ def test_reserved_errors_get_no_class_of_their_own() -> None:
         (b'{"services":' + b"[" * 100_000, "nests deeper"),
     ],
 )
-def test_what_is_no_schema_is_told(data: bytes, message: str) -> None:
+def test_invalid_schema_is_an_error(data: bytes, message: str) -> None:
     with pytest.raises(LocalError, match=message):
         read_schema(data)
 
 
-def test_a_service_without_procedures_is_a_class_all_the_same() -> None:
+def test_service_without_procedures_is_a_class() -> None:
     assert "class Empty:" in source_of({"services": {"empty": {"procedures": {}}}})
     compile(source_of({"services": {}}), "client.py", "exec")
 
@@ -250,7 +254,7 @@ def test_any_schema_makes_types_that_can_be_decoded(schema: Any) -> None:
         del sys.modules[module.__name__]
 
 
-def test_what_is_defined_in_many_schemas_is_declared_once() -> None:
+def test_definition_in_many_schemas_is_declared_once() -> None:
     tree = {"type": "object", "required": ["in"], "properties": {"in": {"$ref": "#/$defs/tree"}, "n": {}}}
     schema = {"$ref": "#/$defs/tree", "$defs": {"tree": tree}}
     other = {"$ref": "#/$defs/tree", "$defs": {"tree": tree | {"required": []}}}

@@ -72,7 +72,7 @@ def test_an_object_is_a_struct() -> None:
     ]
 
 
-def test_objects_with_a_tag_are_told_apart() -> None:
+def test_tagged_objects_are_distinguished() -> None:
     cat, dog = struct("kind", kind={"const": "cat"}), struct("kind n", kind={"const": "dog"}, n={"type": "number"})
     found, source = declared({"anyOf": [cat, dog, {"type": "null"}]}, "Pet")
     assert found == "PetCat | PetDog | None"
@@ -85,7 +85,7 @@ def test_all_of_several_objects_is_one() -> None:
     assert source.endswith("    a: str\n    b: float")
 
 
-def test_what_contains_itself_is_declared_once() -> None:
+def test_recursive_type_is_declared_once() -> None:
     tree = struct("next", next={"type": "array", "items": {"$ref": "#"}})
     assert declared(tree)[1].endswith("    next: list[ShopInit]")
     defined = {"$ref": "#/$defs/Node", "$defs": {"Node": struct(next={"$ref": "#/$defs/Node"})}}
@@ -108,7 +108,7 @@ def test_endless_and_huge_schemas_end() -> None:
             declared(schema)
 
 
-def test_long_types_get_names_behind_what_they_name() -> None:
+def test_long_types_are_aliases_after_their_types() -> None:
     schema = struct("x", x={"anyOf": [{"type": "array", "items": struct(n={})}, {"type": "boolean"}]})
     lines = declared(schema)[1].splitlines()
     assert "    x: ShopInitX" in lines
@@ -117,6 +117,6 @@ def test_long_types_get_names_behind_what_they_name() -> None:
     assert (many[0], many[-1], len(many)) == ("ShopInit: TypeAlias = Literal[", "]", 7)
 
 
-def test_calls_are_cut_as_formatters_cut_them() -> None:
+def test_long_calls_are_split_as_by_formatters() -> None:
     assert call("f", ["a", "b"], ":", "") == ["f(a, b):"]
     assert call("f", ["a" * 100, "b" * 100], ":", "") == ["f(", f"    {'a' * 100},", f"    {'b' * 100},", "):"]
