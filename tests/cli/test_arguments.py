@@ -10,7 +10,7 @@ from penstock.errors import LocalError
 
 def test_plain_value_is_its_own_bytes() -> None:
     assert read_bytes("grün") == "grün".encode()
-    # As Python hands over an argument that is not valid UTF-8.
+    # Python passes an argument that is not valid UTF-8 in this form.
     assert read_bytes("\udcff") == b"\xff"
 
 

@@ -40,7 +40,7 @@ def test_stream_is_collected_once(penstock: Penstock, server: str, tmp_path: Pat
     assert (result.code, result.err) == (0, "")
     assert result.out == b"collected 1,000 items; the journal ends at 1,000\n"
     assert rows(tmp_path, "count") == [b"%d" % number for number in range(1000)]
-    # The stream is complete: there is nothing to do, unless it is wanted anew.
+    # The stream is complete, so there is nothing to do without --again.
     assert penstock(*arguments).out == b"the stream is already complete, at 1,000; use --again to collect it again\n"
     assert penstock(*arguments, "--again").out == b"collected 1,000 items; the journal ends at 2,000\n"
 
@@ -86,7 +86,7 @@ def test_failing_publisher_is_exit_code_1(penstock: Penstock, server: str, tmp_p
     result = penstock("collect", server, "nowhere", "-j", str(tmp_path), "-q")
     assert result.code == 1
     assert "nowhere" in result.err
-    # A mistyped route makes no log.
+    # A mistyped route creates no log.
     assert list(tmp_path.glob("source=*")) == []
 
 

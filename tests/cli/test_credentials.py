@@ -32,7 +32,7 @@ def test_file_may_contain_credentials_or_only_the_secret(tmp_path: Path) -> None
     whole.write_text("bearer:env:X\n")
     assert credentials(f"bearer:@{token}") == Bearer("abc")
     assert credentials(f"simple:ada:@{token}") == Simple("ada", "abc")
-    # What a file says is no pointer to somewhere else.
+    # The content of a file is not resolved again.
     assert credentials(f"@{whole}") == Bearer("env:X")
 
 

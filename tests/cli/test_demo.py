@@ -13,7 +13,7 @@ from penstock.demo.processes import DemoFailed
 
 
 class Frame:
-    """As much of a data frame as is counted."""
+    """The part of a data frame that the demo uses to count."""
 
     def __init__(self, rows: int, distinct: int) -> None:
         self.rows = rows
@@ -31,7 +31,7 @@ class Frame:
 
 
 class Pipeline:
-    """What Spark did, as a test says."""
+    """A pipeline with the results that a test chooses."""
 
     parquet = Path("parquet")
 

@@ -17,7 +17,7 @@ NOON = datetime(2026, 1, 1, 12, 0, 0, 5_000)
 
 
 def output(protocol: str, messages: bool = False, metadata: bytes | None = None) -> bytes:
-    """Return what a client writes that calls, fires and closes."""
+    """Return the bytes of a client that calls, fires and closes."""
     session = client_session(protocol, Settings(), setup=Payload(b"geheim"), messages=messages)
     session.link_up(0)
     session.open(Kind.CALL, "" if metadata else "echo", Payload(b"one", metadata), 1)
@@ -80,7 +80,7 @@ def test_frames_after_the_end_and_over_another_link() -> None:
     dump.opened(connection)
     data = output("rsocket")
     dump.sent(connection, data[:-1])
-    # What the lost link has had of a frame is no beginning of what the next one carries.
+    # A part of a frame from the lost link is not the start of a frame on the next link.
     dump.resumed(connection)
     dump.sent(connection, data)
     dump.closed(connection, ValueError("bro\x1bken\n"))
@@ -136,7 +136,7 @@ def test_messages_of_river_on_both_sides(penstock: Penstock, url: str) -> None:
         served = process.communicate()[1]
     assert result.lines == [b'{"n":0}', b'{"n":1}']
     sent, rcvd = (re.findall(rf" {way} ([A-Z_]+)", result.err) for way in ("sent", "rcvd"))
-    # The server greets with a heartbeat; its echo and the request may leave in either order.
+    # The server starts with a heartbeat; its echo and the request may be sent in either order.
     assert rcvd == ["HANDSHAKE_RESP", "ACK", "DATA", "DATA", "CLOSE"]
     assert sent in (["HANDSHAKE_REQ", "ACK", "DATA"], ["HANDSHAKE_REQ", "DATA", "ACK"])
     assert 'procedure=interop.count payload={"n":2}(' in result.err

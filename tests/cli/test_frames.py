@@ -38,7 +38,7 @@ def test_vectors(penstock: Penstock, vector: vectors.Vector) -> None:
         for name in fact.keys() & frame.keys():
             assert frame[name] == (fact[name].hex() if isinstance(fact[name], bytes) else fact[name])
     encoded = penstock("encode", "--framing", framing, "-", stdin=result.out)
-    # RSocket 1.0, REQUEST_N: the reserved bit is read over, and written as 0.
+    # RSocket 1.0, REQUEST_N: the reserved bit is ignored when reading, and written as 0.
     expected = vector.octets.hex() if vector.octets.hex() != vectors.RESERVED_BIT else "00000001200000000001"
     assert b"".join(encoded.lines).decode() == expected
 
@@ -148,7 +148,7 @@ def test_frames_of_reactivesocket_0_0_in_a_file(penstock: Penstock, tmp_path: Pa
     file.write_bytes(b"".join(found))
     result = penstock("decode", "--dialect", "reactivesocket-0.0", "--framing", "u32-inclusive", str(file))
     assert (result.code, result.err) == (0, "")
-    # The length counts itself.
+    # The length includes itself.
     assert sum(frame["length"] for frame in result.objects) == len(b"".join(found))
 
 

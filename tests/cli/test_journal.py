@@ -16,7 +16,7 @@ from tests.cli.conftest import Penstock, assert_one_line
 
 
 def fill(journal: Path, source: str, rows: int) -> None:
-    """Write a log whose rows tell their positions."""
+    """Write a log whose rows contain their positions."""
     data = pa.array([b"%d" % position for position in range(rows)], pa.binary())
     batch = pa.RecordBatch.from_arrays([data, pa.nulls(rows, pa.binary())], schema=ITEMS)
     with JournalWriter.open(journal, source, fsync=False) as writer:
@@ -89,7 +89,7 @@ def test_no_such_log_is_wrong_use(penstock: Penstock, verb: list[str], tmp_path:
 
 
 def spoil(journal: Path) -> None:
-    """Make three logs, the second one junk, and the third one cut."""
+    """Create three logs, of which the second is garbage and the third is truncated."""
     for source in "abc":
         fill(journal, source, 3)
         fill(journal, source, 2)
@@ -112,7 +112,7 @@ def test_one_bad_log_leaves_the_others_listed(penstock: Penstock, tmp_path: Path
     assert second.startswith("penstock: b: ")
     assert fourth.startswith("penstock: c: rows are damaged")
     assert penstock("journal", "ls", str(tmp_path), "--source", "a").code == 0
-    # Damage alone is bad enough.
+    # Damage is an error even without --against.
     assert penstock("journal", "ls", str(tmp_path), "--source", "c").code == 1
     one, two, three = penstock("journal", "ls", str(tmp_path), "--json").objects
     assert (one["source"], one["end"], one["damaged"]) == ("a", 5, [])
@@ -178,7 +178,7 @@ def test_repair_shows_its_actions_and_applies_them(penstock: Penstock, tmp_path:
 
 @pytest.fixture
 def read_journal(tmp_path: Path) -> Path:
-    """Return a journal of the logs a and b, which `spark` reads, and of c, which nobody reads."""
+    """Return a journal with the logs a and b, which `spark` reads, and c, which has no reader."""
     for source in "abc":
         fill(tmp_path, source, 2_000)
     for cursor, position in (("spark@0", 1_500), ("spark@1", 1_200), ("report", 3)):

@@ -31,7 +31,7 @@ def test_lines_of_open_standard_input_are_sent_as_they_arrive(server: str) -> No
         for number in range(3):
             process.stdin.write(b"%d\n" % number)
             assert process.stdout.readline() == b"%d\n" % (2 * number)
-        # The last line needs no end.
+        # The last line needs no line break.
         process.stdin.write(b"21")
         process.stdin.close()
         assert process.stdout.readline() == b"42\n"

@@ -54,7 +54,7 @@ def test_unexpected_error_is_not_hidden(penstock: Penstock, monkeypatch: pytest.
 
 
 def test_closed_pipe_is_quiet_at_exit_too() -> None:
-    # Little output stays in the buffer until the end: then the reader is gone.
+    # Short output stays in the buffer until the end, when the reader has closed the pipe.
     code = "import sys; sys.stdin.read(); from penstock.cli.main import run; run(['decode', '000000012400'])"
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe) as process:

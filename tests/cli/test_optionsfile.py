@@ -10,7 +10,7 @@ from tests.cli.conftest import Penstock, assert_one_line
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's own file of options; it is not there yet."""
+    """The path of the user's options file, which does not exist yet."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     path = tmp_path / "penstock" / "options.toml"
     path.parent.mkdir()
@@ -35,14 +35,14 @@ def test_options_of_all_verbs_and_of_one(penstock: Penstock, seen: str, server: 
     assert said["entries"]["my/own"] == "1" and said["entries"]["my/other"] == "2"
     stream = penstock("stream", server, "count", "-d", "9", "--options", str(file))
     assert [item["data"] for item in stream.objects] == ["0", "1"]
-    # What is said on the command line wins, wherever it stands.
+    # The command line takes precedence, in any order.
     assert len(penstock("stream", "--take", "3", server, "count", "-d", "9", "--options", str(file)).lines) == 3
 
 
 def test_users_own_file(penstock: Penstock, server: str, home: Path, tmp_path: Path) -> None:
     home.write_text("take = 1\n")
     assert len(penstock("stream", server, "count", "-d", "9").lines) == 1
-    # One that is named is read instead, and an empty name is none.
+    # A named file is read instead, and an empty name means no file.
     (tmp_path / "other.toml").write_text("credit = 3\n")
     for other in (str(tmp_path / "other.toml"), ""):
         assert len(penstock("stream", server, "count", "-d", "9", "--options", other).lines) == 9

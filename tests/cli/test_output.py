@@ -17,7 +17,7 @@ class Terminal(io.TextIOWrapper):
 
 
 def printed(payload: Payload, format: str = "text", terminal: bool = False) -> bytes:
-    """Return what is written for one item."""
+    """Return the output for one item."""
     raw = io.BytesIO()
     out = Terminal(raw) if terminal else io.TextIOWrapper(raw)
     with pytest.MonkeyPatch.context() as patch:

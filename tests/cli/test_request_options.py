@@ -40,7 +40,7 @@ def test_credentials_from_a_file_and_from_the_environment(
     assert penstock("call", seen, "seen", "--auth", f"bearer:@{token}").objects[0]["auth"] == ["Bearer", "", "abc"]
     monkeypatch.setenv("PENSTOCK_AUTH", "bearer:of the environment")
     assert penstock("call", seen, "seen").objects[0]["auth"] == ["Bearer", "", "of the environment"]
-    # What is said on the command line wins.
+    # The command line takes precedence.
     assert penstock("call", seen, "seen", "--auth", "bearer:ghi").objects[0]["auth"][2] == "ghi"
     assert "of the environment" not in penstock("call", "--help").out.decode()
 

@@ -55,7 +55,7 @@ def test_invalid_schema_and_service_are_one_line(penstock: Penstock, tmp_path: P
 
 @pytest.fixture(scope="module")
 def places() -> Iterator[dict[str, str]]:
-    """Where a server of examples/interop.py is reached, by transport; it stays up for the module."""
+    """The URLs of a server of examples/interop.py by transport; it runs for the whole module."""
     urls = ("river+tcp://127.0.0.1:0?codec=msgpack", "river+ws://127.0.0.1:0/")
     with serving(f"{INTEROP}:service", *urls) as (_, listening):
         yield dict(zip(("tcp", "ws"), listening, strict=True))

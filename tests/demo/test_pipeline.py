@@ -13,7 +13,7 @@ from penstock.payload import Payload
 
 
 class Query:
-    """A streaming query whose batches a test brings about."""
+    """A streaming query whose batches a test creates."""
 
     def __init__(self) -> None:
         self.recentProgress: list[Any] = []
@@ -33,7 +33,7 @@ class Query:
 
 @pytest.fixture
 def followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Query, list[int]]:
-    """A query that was followed to its end, and the rows that were reported."""
+    """A query after its end, and the reported rows."""
     monkeypatch.setattr(pipeline, "POLL_SECONDS", 0.0)
     query, reports = Query(), []
     batches = [100, 0, 20]

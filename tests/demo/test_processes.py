@@ -11,7 +11,7 @@ from penstock.demo.processes import DemoFailed, collector, publisher
 
 @pytest.fixture
 def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What is run in place of Python: a script that tests write."""
+    """The path of a script that runs instead of Python, and that tests write."""
     script = tmp_path / "python"
     script.touch(mode=0o755)
     monkeypatch.setattr(sys, "executable", str(script))
@@ -22,7 +22,7 @@ def test_publisher_ends_with_the_demo() -> None:
     with publisher() as url:
         assert url.startswith("rsocket+tcp://127.0.0.1:")
         assert not url.endswith(":0")
-    # It has been waited for: its port can be bound again.
+    # The process has ended, so its port can be bound again.
     with publisher() as other:
         assert other
 

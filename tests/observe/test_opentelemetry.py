@@ -36,7 +36,7 @@ class Traced:
     service: Service
 
     async def spans(self, count: int = 2) -> list[ReadableSpan]:
-        """Wait for so many spans, and return them: those of the client first."""
+        """Wait for this many spans, and return them, those of the client first."""
         await until(lambda: len(self.exporter.get_finished_spans()) >= count)
         return sorted(self.exporter.get_finished_spans(), key=lambda span: span.kind != SpanKind.CLIENT)
 
@@ -126,7 +126,7 @@ async def test_spans_of_handlers_are_children_of_the_request() -> None:
 
         await traced.peer.call("inner")
         async for _ in traced.peer.stream("inner"):
-            # What is done with an item is not what the stream does.
+            # The span of a stream is not current while an item is used.
             assert not trace.get_current_span().get_span_context().is_valid
         spans = await traced.spans(7)
     servers = {span.context.span_id: span for span in spans if span.kind == SpanKind.SERVER and span.context}

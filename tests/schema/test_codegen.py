@@ -32,7 +32,7 @@ def source_of(schema: dict[str, Any]) -> str:
 
 
 def hostile() -> dict[str, Any]:
-    """Return a schema by somebody who means no good."""
+    """Return a hostile schema."""
     fields: dict[str, Any] = {
         "__proto__": {"type": "string"},
         "class": {"type": "integer"},
@@ -62,7 +62,7 @@ def source(request: pytest.FixtureRequest) -> str:
 
 
 def loaded(source: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Return generated code as a module, whose annotations can be looked up."""
+    """Return generated code as a module whose annotations can be resolved."""
     path = folder / "generated_client.py"
     path.write_text(source)
     spec = importlib.util.spec_from_file_location("generated_client", path)
@@ -140,7 +140,7 @@ async def test_generated_client_calls_a_served_service(
 
 
 def served(client: Any) -> Service:
-    """Return a service that answers as the reference's does."""
+    """Return a service that responds like that of the reference."""
     service = Service()
 
     @service.call("demo.add", init=client.DemoAddInit, response=client.DemoAddOutput)
@@ -246,7 +246,7 @@ def test_any_schema_makes_types_that_can_be_decoded(schema: Any) -> None:
     sys.modules[module.__name__] = module
     try:
         with suppress(LocalError):
-            # Where references multiply.
+            # References that multiply.
             exec(client_source(export), vars(module))
         types = [value for name, value in vars(module).items() if name.startswith("Shop") and name != "Shop"]
         assert all(msgspec.json.Decoder(each) for each in types)
@@ -267,5 +267,5 @@ def test_definition_in_many_schemas_is_declared_once() -> None:
     source = source_of({"services": {"shop": {"procedures": procedures}}})
     assert "async def a(self, init: ShopTree) -> ShopTree:" in source
     assert "async def b(self, init: ShopTree_2 | None = None) -> ShopTree:" in source
-    # These refer to what is around them, which differs.
+    # These refer to their surroundings, which differ.
     assert "async def c(self, init: ShopTree_3 | None = None) -> ShopTree_4:" in source

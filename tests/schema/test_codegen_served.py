@@ -45,7 +45,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def everything(client: ModuleType, text: str) -> Any:
-    """Return a value that has all that there is."""
+    """Return a value with every feature."""
     leaf = client.ShopTree(value=2, parent=None)
     return client.ShopSameInit(
         data=b"\xff\x00",

@@ -88,7 +88,7 @@ class Token(msgspec.Struct):
 
 
 def demo() -> Service:
-    """Return the service of which the reference exported its schema."""
+    """Return the service whose schema the reference exported."""
     service = Service()
 
     @service.call("demo.add", errors=[Negative])
@@ -119,7 +119,7 @@ def demo() -> Service:
 
 
 def sorted_lists(node: Any) -> Any:
-    """Return a schema whose lists of required properties have one order: it means nothing."""
+    """Return a schema with sorted lists of required properties, whose order has no meaning."""
     if isinstance(node, dict):
         return {key: sorted(value) if key == "required" else sorted_lists(value) for key, value in node.items()}
     return [sorted_lists(one) for one in node] if isinstance(node, list) else node

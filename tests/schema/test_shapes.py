@@ -10,7 +10,7 @@ from penstock.schema.shapes import Shapes, call
 
 
 def declared(schema: Any, *words: str) -> tuple[str, str]:
-    """Return the type of a schema, and the source of what it needs."""
+    """Return the type of a schema, and the source of its declarations."""
     shapes = Shapes(Names())
     found = shapes.type_of(schema, *(words or ("Shop", "Init")))
     return found, "\n".join("\n".join(block) for block in shapes.render())
