@@ -29,7 +29,7 @@ def schema(
     from .serve import load_service
 
     if "://" in service:
-        raise LocalError(f"River cannot ask {service} for its schema; give the service itself, as in quotes.py:service")
+        raise LocalError(f"River has no way to ask {service} for its schema; name the service, as in quotes.py:service")
     print(json.dumps(load_service(service).schema(), indent=2))
 
 
