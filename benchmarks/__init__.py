@@ -1,13 +1,13 @@
-"""How fast Penstock is, next to others, in one run: ``make bench``, or ``python -m benchmarks --help``.
+"""Compares the speed of Penstock with other implementations: ``make bench``, or ``python -m benchmarks --help``.
 
-Machines differ, and one machine differs from hour to hour: what counts here are ratios within a run. Every
-scenario is run by each peer in turns, some rounds of about equal length, and medians are compared.
+The speed of a machine varies over time, so only ratios within a run are meaningful. The peers take turns at each
+scenario, in several rounds of about equal length, and medians are compared.
 
-* `peers/` has one module an implementation, each with a server and a client that do the same work.
-* `worker.py` is the process that a server or a client runs in; `processes.py` starts it and speaks to it.
-* `network.py` are the scenarios over loopback, `codec.py` frames alone, `packed.py` numbers that travel packed
-  next to a copy of their bytes, `journal_to_spark.py` the way into Spark.
-* `river.py` are those of River; its peers are programs of `interop/`, and are fetched as there.
-* `against.py` compares the working tree with a revision: `trees.py` builds both, `ratios.py` judges.
-* `report.py` prints the tables, and writes the numbers to `results/`.
+* `peers/` has one module per implementation, each with a server and a client that do the same work.
+* `worker.py` is the process of a server or a client; `processes.py` starts it and talks to it.
+* `network.py` measures over loopback, `codec.py` only frames, `packed.py` packed numbers against a copy of their
+  bytes, and `journal_to_spark.py` reading a journal by Spark.
+* `river.py` measures River; its peers are programs of `interop/`, which also installs them.
+* `against.py` compares the working tree with a revision: `trees.py` builds both, `ratios.py` compares the results.
+* `report.py` prints the tables, and writes the results to `results/`.
 """

@@ -1,4 +1,4 @@
-"""``python -m benchmarks [SCENARIO ...]``: measure, print tables, and keep the numbers in `benchmarks/results/`."""
+"""``python -m benchmarks [SCENARIO ...]``: measures, prints tables, and writes results to `benchmarks/results/`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SPARK = ("spark",)
 
 
 def tables(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table]:
-    """Give a table for each scenario, as it is done."""
+    """Yield a table for each scenario as it completes."""
     for module in (codec, network, packed, river):
         chosen = [name for name in module.SCENARIOS if name in scenarios]
         if chosen:
@@ -27,16 +27,16 @@ def tables(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table]
 
 
 def parsed() -> argparse.Namespace:
-    """Return what the command line says."""
+    """Parse the command line."""
     everything = (*codec.SCENARIOS, *network.SCENARIOS, *packed.SCENARIOS, *river.SCENARIOS, *SPARK)
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure, next to others, in turns.")
-    parser.add_argument("scenario", nargs="*", help=f"which ones; without any, all of {', '.join(everything)}")
-    parser.add_argument("--seconds", type=float, default=0.5, help="of each peer in each round (default: 0.5)")
-    parser.add_argument("--rounds", type=int, help="of which medians are kept (default: 7; with --against 11)")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Compare with other implementations.")
+    parser.add_argument("scenario", nargs="*", help=f"the scenarios to run (default: all of {', '.join(everything)})")
+    parser.add_argument("--seconds", type=float, default=0.5, help="duration of a peer's turn (default: 0.5)")
+    parser.add_argument("--rounds", type=int, help="number of rounds (default: 7; with --against 11)")
     parser.add_argument(
         "--against",
         metavar="REVISION",
-        help="compare the working tree with this revision instead, and exit with 1 if it is slower by more than 3 %%; "
+        help="compare the working tree with this revision instead, and exit with 1 if it is more than 3 %% slower; "
         f"the scenarios are {', '.join(CASES)}",
     )
     parser.add_argument("--build", choices=(*BUILDS, "both"), default="both", help="with --against (default: both)")
@@ -44,7 +44,7 @@ def parsed() -> argparse.Namespace:
     known = everything if arguments.against is None else tuple(CASES)
     unknown = set(arguments.scenario) - set(known)
     if unknown:
-        parser.error(f"no such scenario: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+        parser.error(f"unknown scenario: {', '.join(sorted(unknown))}; use one of: {', '.join(known)}")
     if not arguments.scenario:
         arguments.scenario = list(known)
     if arguments.rounds is None:
@@ -53,10 +53,10 @@ def parsed() -> argparse.Namespace:
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    """Compare the working tree with a revision; return 1 when it is slower."""
+    """Compare the working tree with a revision, and return 1 if it is slower."""
     wanted = choose(arguments.scenario, arguments.build)
     found, trees = against(arguments.against, wanted, arguments.seconds, arguments.rounds)
-    print(f"\nthe numbers are in {save(found, against=trees)}")
+    print(f"\nresults written to {save(found, against=trees)}")
     for verdict in (Verdict.UNSURE, Verdict.SLOWER):
         named = [f"{one.name} ({one.build})" for one in found if one.verdict is verdict]
         if named:
@@ -65,7 +65,7 @@ def compare(arguments: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    """Do what the command line says."""
+    """Run the command, and return the exit code."""
     arguments = parsed()
     print(", ".join(f"{name} {value}" for name, value in about().items()))
     if arguments.against is not None:
@@ -74,7 +74,7 @@ def main() -> int:
     for table in tables(arguments.scenario, arguments.seconds, arguments.rounds):
         print(f"\n{table}", flush=True)
         done.append(table)
-    print(f"\nthe numbers are in {save(done)}")
+    print(f"\nresults written to {save(done)}")
     return 0
 
 

@@ -1,8 +1,8 @@
-"""The working tree next to a revision: the same cases by both, in turns, each in processes of its own.
+"""Compares the working tree with a revision: both run the same cases in turns, in separate processes.
 
-A round starts fresh processes of both trees, since a process keeps its luck with memory and hashes for life, and runs
-each case twice by each, in the order BAAB or ABBA. It gives one ratio. The code of the benchmarks is the working tree's
-for both: a case may use what is public in both, and nothing else.
+Each round starts new processes of both trees, because memory layout and hashes affect the speed of a process. It runs
+each case twice in each tree, in the order BAAB or ABBA, which gives one ratio. Both trees run the benchmarks of the
+working tree, so a case may use only what is public in both.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from .rounds import FIRST_COUNT, Runner
 __all__ = ["BUILDS", "CASES", "Case", "Comparison", "against", "choose", "measure", "merged", "run_round", "table"]
 
 CACHE = ROOT / "build" / "against"
-"""Revisions, compiled: each is compared with many times."""
+"""Compiled revisions, kept for later comparisons."""
 BUILDS = ("compiled", "plain")
 MEASURES = ("time", "client", "server")
-"""Seconds that pass, and seconds of CPU that each process uses."""
+"""Elapsed seconds, and CPU seconds of each process."""
 CALLS_STEP = 1024
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured.
+    """A case to measure.
 
     Attributes:
-        title: For people.
-        unit: What is counted.
-        peer: The module below `peers`; the cases of one share its processes in a round.
-        method: That of its client.
-        more: What it takes beside the count.
-        step: Counts are multiples of it.
+        title: Its title in tables.
+        unit: The unit of its count.
+        peer: The module in `peers`. Cases with the same module share its processes in a round.
+        method: The method of its client.
+        more: The method's arguments after the count.
+        step: Counts are multiples of this number.
 
     """
 
@@ -67,15 +67,15 @@ CASES = {
 
 @dataclass
 class Comparison:
-    """A case on one build, and what it took in each round.
+    """The measurements of a case on one build.
 
     Attributes:
-        name: The case.
+        name: The name of the case.
         build: "compiled" or "plain".
-        count: Operations of a run; 0: nobody has chosen it yet.
-        before: By measure, the seconds of an operation in each round.
-        after: The same, of the working tree.
-        first: What was found at first, where all of this was measured again.
+        count: Operations per run; 0 until it is chosen.
+        before: For each measure, the seconds per operation of the revision in each round.
+        after: The same for the working tree.
+        first: The first result, if this is a second measurement.
 
     """
 
@@ -88,7 +88,7 @@ class Comparison:
 
     @property
     def case(self) -> Case:
-        """What was measured."""
+        """The case."""
         return CASES[self.name]
 
     def ratios(self) -> dict[str, Ratio]:
@@ -97,7 +97,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """What they mean together. Who was slower at first and is not again was so by chance."""
+        """The verdict of all ratios. A second measurement replaces the first."""
         return worst([ratio.verdict for ratio in self.ratios().values()])
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ class Comparison:
         return f"  {self.name:15}{ratios}  {self.verdict}{', measured again' if self.first else ''}"
 
     def as_object(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the comparison as a JSON object."""
         told: dict[str, object] = {"scenario": self.name, "title": self.case.title, "unit": self.case.unit}
         told |= {"build": self.build, "count": self.count, "verdict": str(self.verdict)}
         told["ratios"] = {measure: asdict(ratio) for measure, ratio in self.ratios().items()}
@@ -114,7 +114,7 @@ class Comparison:
 
 
 def choose(names: Sequence[str], builds: str) -> list[Comparison]:
-    """Return what to compare: these cases, or all, on one build or on "both"."""
+    """Return the comparisons of these cases, or of all if there are none, on one build or on "both"."""
     chosen = [name for name in CASES if name in names] if names else list(CASES)
     return [Comparison(name, build) for build in BUILDS if builds in (build, "both") for name in chosen]
 
@@ -124,10 +124,10 @@ def against(
 ) -> tuple[list[Comparison], dict[str, str]]:
     """Compare the working tree with a revision and print the tables.
 
-    What is slower is measured again from the start: chance does not strike the same case twice.
+    Cases that are slower are measured again, to rule out chance.
 
     Returns:
-        What was found, and what was compared.
+        The comparisons, and the names of both trees.
 
     """
     builds = {one.build for one in wanted}
@@ -146,7 +146,7 @@ def against(
         print(table(wanted), flush=True)
         again = [Comparison(one.name, one.build, one.count) for one in wanted if one.verdict is Verdict.SLOWER]
         if again:
-            print("\nwhat is slower, measured again", flush=True)
+            print("\nslower cases, measured again", flush=True)
             measure(again, before, after, seconds, rounds)
             wanted = merged(wanted, again)
             print(table(one for one in wanted if one.first), flush=True)
@@ -154,7 +154,7 @@ def against(
 
 
 def merged(first: Iterable[Comparison], again: Iterable[Comparison]) -> list[Comparison]:
-    """Put what was measured again in the place of what it was at first."""
+    """Replace comparisons by their second measurements."""
     second = {(one.build, one.name): one for one in again}
     done = []
     for one in first:
@@ -166,7 +166,7 @@ def merged(first: Iterable[Comparison], again: Iterable[Comparison]) -> list[Com
 
 
 def table(comparisons: Iterable[Comparison]) -> str:
-    """Return a table for people."""
+    """Return the comparisons as a table."""
     lines = []
     for build, group in groupby(comparisons, key=lambda one: one.build):
         lines.append(f"\n{build:17}{'time':>20}{'client CPU':>20}{'server CPU':>20}")
@@ -177,7 +177,7 @@ def table(comparisons: Iterable[Comparison]) -> str:
 def measure(
     comparisons: Sequence[Comparison], before: trees.Tree, after: trees.Tree, seconds: float, rounds: int
 ) -> None:
-    """Run all of them, `rounds` times."""
+    """Measure all comparisons in `rounds` rounds."""
     for turn in range(rounds):
         for (build, peer), group in groupby(comparisons, key=lambda one: (one.build, one.case.peer)):
             with ExitStack() as stack:
@@ -193,9 +193,9 @@ def measure(
 
 
 def run_round(one: Comparison, old: Runner, new: Runner, turn: int, seconds: float) -> None:
-    """Run one round of a case by the revision and by the working tree, and keep what an operation took."""
+    """Run one round of a case in both trees, and store the times per operation."""
     if not one.count:
-        # Both are warm then: the first round counts like the others.
+        # This also warms up both trees, so that the first round counts like the others.
         for runner in (new, old):
             runner.prepare(seconds)
         one.count = old.count

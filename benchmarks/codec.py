@@ -1,4 +1,4 @@
-"""Frames alone, without a network: PAYLOADs of 128 bytes, in reads of 64 KiB."""
+"""Frames without a network: PAYLOADs of 128 bytes, in reads of 64 KiB."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLAIN = Variant("Penstock, plain build", "ours_codec", plain=True)
 RSOCKET_PY = Variant("rsocket-py", "rsocket_py_codec")
 
 NO_ADDRESS = "none"
-# Each scenario with its title and what rsocket-py does instead.
+# The title of each scenario, and the method of rsocket-py to compare with.
 CODECS = {
     "decode": ("frames decoded, an object each", "decode"),
     "columns": ("frames decoded into Arrow's buffers", "decode"),
@@ -24,7 +24,7 @@ SCENARIOS = tuple(CODECS)
 
 
 def measure(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table]:
-    """Run `scenarios` with both builds and the peer, and give a table for each, as it is done."""
+    """Run `scenarios` with both builds and the peer, and yield a table for each as it completes."""
     with ExitStack() as stack:
         workers = {one: stack.enter_context(Worker(one, NO_ADDRESS)) for one in (OURS, PLAIN, RSOCKET_PY)}
         for name in scenarios:

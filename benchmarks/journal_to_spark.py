@@ -1,6 +1,6 @@
-"""Rows a second from a journal to Spark's noop sink, next to a source that yields Arrow batches it has already.
+"""Rows per second from a journal to Spark's noop sink, compared with a source of prebuilt Arrow batches.
 
-What the journal costs is everything between the two: files, checksums, offsets. Both read the same columns, in
+The difference between the two is the cost of the journal: files, checksums and offsets. Both read the same columns, in
 turns, in one session.
 """
 
@@ -29,7 +29,7 @@ from .report import Row, Table
 ROWS = 4_000_000
 BATCH_ROWS = 65_536
 APPEND_ROWS = 16_384
-"""Rows of an append to the journal."""
+"""Rows per append to the journal."""
 PAYLOAD = bytes(range(100))
 TASKS = 2
 COLUMNS_READ = {"all columns": None, "position and data": "position long, data binary"}
@@ -41,7 +41,7 @@ def items(rows: int) -> pa.RecordBatch:
 
 
 class Batches:
-    """Yields one batch again and again: nothing is read, nothing is computed."""
+    """Yields the same batch repeatedly, without reading or computing."""
 
     def __init__(self, rows: int, schema: StructType) -> None:
         self.rows = rows
@@ -106,7 +106,7 @@ def stream_read(rows: DataFrame) -> None:
 
 
 def rates(runs: dict[str, Callable[[], None]], rounds: int) -> list[Row]:
-    """Return rows a second, medians, after one run of each that does not count."""
+    """Return the median rows per second, after one warm-up run of each."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for turn in range(rounds + 1):
         for name, run in runs.items():
@@ -118,7 +118,7 @@ def rates(runs: dict[str, Callable[[], None]], rounds: int) -> list[Row]:
 
 
 def tables(spark: SparkSession, journal: Path, rounds: int) -> Iterator[Table]:
-    """Give a table for each way to read, and each choice of columns."""
+    """Yield a table for each way to read and each choice of columns."""
     spark.dataSource.register(Prebuilt)
     formats = {
         "Penstock's journal": ("penstock", {"journal": str(journal), "trim": "false", "partitions": str(TASKS)}),
@@ -134,7 +134,7 @@ def tables(spark: SparkSession, journal: Path, rounds: int) -> Iterator[Table]:
 
 
 def measure(rounds: int) -> Iterator[Table]:
-    """Fill a journal, read it in all ways, and give a table for each, as it is done."""
+    """Fill a journal, read it in all ways, and yield a table for each as it completes."""
     journal = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
     try:
         fill(journal)

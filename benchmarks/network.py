@@ -1,4 +1,4 @@
-"""Calls and streams over loopback, a process for the server and one for the client, payloads of 128 bytes."""
+"""Calls and streams over loopback between two processes, with payloads of 128 bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCENARIOS = (*CALLS, "items", "rows")
 
 
 class Pairs:
-    """A server and a client of each peer, alive while the block lasts."""
+    """A server and a client of each peer, running while the block lasts."""
 
     def __enter__(self) -> Pairs:
         with ExitStack() as stack:
@@ -39,15 +39,15 @@ class Pairs:
         self._stack.close()
 
     def runners(self, variants: tuple[Variant, ...], method: str, *more: int) -> list[Runner]:
-        """Return these peers in one scenario."""
+        """Return runners of these peers for one scenario."""
         return [Runner(variant, *self.pairs[variant], method, more) for variant in variants]
 
     def scenario(self, name: str) -> tuple[str, str, list[Runner]]:
-        """Return a scenario's title, its unit, and who runs in it, ours first."""
+        """Return a scenario's title, its unit and its runners, ours first."""
         if name == "items":
             return "a stream, item by item", "items", self.runners((*OURSELVES, *RSOCKET_PYS), "items")
         if name == "rows":
-            # rsocket-py has no batches: its items are what its users have instead.
+            # rsocket-py has no batches, so its items are compared instead.
             others = self.runners((FLIGHT,), "rows") + self.runners(RSOCKET_PYS, "items")
             return "a stream, in record batches", "rows", self.runners(OURSELVES, "rows") + others
         in_flight = CALLS[name]
@@ -56,7 +56,7 @@ class Pairs:
 
 
 def measure(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table]:
-    """Run `scenarios` with all peers, and give a table for each, as it is done."""
+    """Run `scenarios` with all peers, and yield a table for each as it completes."""
     with Pairs() as pairs:
         for name in scenarios:
             title, unit, runners = pairs.scenario(name)

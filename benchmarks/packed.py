@@ -1,4 +1,4 @@
-"""Numbers of 8 bytes, packed in reactive-streams-io, into record batches; next to copying their bytes once."""
+"""Packed numbers of 8 bytes in reactive-streams-io, to record batches, compared with one copy of their bytes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .rounds import Runner, in_turns
 OURS = Variant("Penstock", "ours_packed")
 ASYNCIO = Variant("Penstock, asyncio's loop", "ours_packed", loop="asyncio")
 PLAIN = Variant("Penstock, plain build", "ours_packed", plain=True)
-BARE = Variant("bytes alone", "bare_tcp")
+BARE = Variant("only bytes", "bare_tcp")
 COPY = Variant("memcpy", "ours_packed")
 
 SCENARIOS = ("packed", "packed-tcp")
 
 
 def measure(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table]:
-    """Run `scenarios` with both builds, and a copy of the same bytes in turns with them; give a table for each."""
+    """Run `scenarios` with both builds and with a copy of the same bytes, and yield a table for each."""
     with ExitStack() as stack:
         if "packed" in scenarios:
             workers = {one: stack.enter_context(Worker(one, NO_ADDRESS)) for one in (OURS, PLAIN, COPY)}

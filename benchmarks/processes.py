@@ -1,4 +1,4 @@
-"""Workers as child processes, and how to speak to them."""
+"""Workers as child processes, and the requests to them."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ END_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Variant:
-    """A peer, and how it is run."""
+    """A peer, and how to run it."""
 
     name: str
     peer: str
     loop: str = "uvloop"
     plain: bool = False
-    """Without the extensions, where it is Penstock."""
+    """Run Penstock without its extensions."""
     command: tuple[str, ...] = ()
-    """What runs it, where that is another program that is spoken to likewise."""
+    """Another program to run, which accepts the same requests as a worker."""
     source: Path | None = None
-    """The folder that Penstock is imported from; else what is installed."""
+    """The folder to import Penstock from; the installed package by default."""
 
 
 class Worker:
-    """A server, or a client of the server at `address`. Leave the block to end it."""
+    """A server, or a client of the server at `address`, running while the block lasts."""
 
     def __init__(self, variant: Variant, address: str | None = None) -> None:
         command = list(variant.command) or [sys.executable, "-m", "benchmarks.worker", variant.peer, variant.loop]
@@ -45,7 +45,7 @@ class Worker:
         self.ready = self._answer()
 
     def ask(self, *scenario: object) -> dict[str, float]:
-        """Have a scenario run; return its `seconds`, and the process' `cpu` seconds so far. Without one: these only."""
+        """Run a scenario, if there is one. Return its `seconds`, and the process's `cpu` seconds so far."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(scenario) + "\n")
         self.process.stdin.flush()
@@ -74,9 +74,9 @@ class Worker:
 
 
 def environment(plain: bool, source: Path | None = None) -> dict[str, str]:
-    """Return the environment in which Penstock runs its plain build, or its compiled one where that exists.
+    """Return the environment for Penstock's plain build, or for its compiled build if it exists.
 
-    With `source` it is imported from there.
+    With `source`, Penstock is imported from there.
     """
     names = {name: value for name, value in os.environ.items() if name != "PENSTOCK_PURE"}
     if source is not None:

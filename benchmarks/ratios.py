@@ -1,4 +1,4 @@
-"""What two revisions cost, in pairs of runs: their ratio, how sure it is, and what follows."""
+"""Compares pairs of runs of two revisions: their ratio, its confidence interval, and a verdict."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from statistics import median
 __all__ = ["ALLOWED", "Ratio", "Verdict", "compared", "order", "worst"]
 
 ALLOWED = 0.03
-"""How much slower a revision may be."""
+"""The fraction by which a revision may be slower."""
 CONFIDENCE = 0.98
-"""How often the spread has the true median in it."""
+"""The confidence level of the interval for the median."""
 
 
 class Verdict(StrEnum):
-    """What a ratio means."""
+    """The meaning of a ratio."""
 
     SLOWER = "slower"
-    """By more than is allowed, and not by chance."""
+    """Slower than allowed, and not by chance."""
     UNSURE = "unsure"
-    """It may be slower than is allowed: more rounds would tell."""
+    """Possibly slower than allowed; more rounds are needed."""
     SAME = "same"
     FASTER = "faster"
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How much time, or CPU, an operation takes after a change, next to before; above 1 it takes more.
+    """The time, or CPU time, of an operation after a change, relative to before. Above 1 is slower.
 
     Attributes:
-        median: Of all rounds.
-        low: The lower end of the spread.
+        median: The median of all rounds.
+        low: The lower end of the confidence interval.
         high: Its upper end.
-        is_sure: There were rounds enough for the spread to say something.
+        is_sure: There were enough rounds for a confidence interval.
 
     """
 
@@ -46,7 +46,7 @@ class Ratio:
 
     @property
     def verdict(self) -> Verdict:
-        """What it means."""
+        """The verdict for this ratio."""
         if not self.is_sure:
             return Verdict.UNSURE
         if self.median > 1 + ALLOWED and self.low > 1:
@@ -60,23 +60,23 @@ class Ratio:
 
 
 def order(turn: int) -> str:
-    """Return who runs in a round, B for before and A for after: a drift meets both alike."""
+    """Return the order of runs in a round, B for before and A for after. A drift affects both equally."""
     return "ABBA" if turn % 2 else "BAAB"
 
 
 def compared(before: Sequence[float], after: Sequence[float]) -> Ratio:
-    """Return the ratio of what was measured in the same rounds.
+    """Return the ratio of measurements in the same rounds.
 
     Args:
-        before: Of each round, what an operation took.
-        after: The same, after the change.
+        before: The time per operation in each round before the change.
+        after: The same after the change.
 
     Raises:
-        ValueError: There are no rounds, or not as many of the one as of the other.
+        ValueError: There are no rounds, or not the same number of both.
 
     """
     if not before or len(before) != len(after):
-        raise ValueError(f"{len(before)} rounds before the change and {len(after)} after it make no pairs")
+        raise ValueError(f"{len(before)} rounds before the change and {len(after)} after it cannot be paired")
     ratios = sorted(new / old for old, new in zip(before, after, strict=True))
     skipped = _skipped(len(ratios))
     inner = ratios[skipped : len(ratios) - skipped] if skipped is not None else ratios
@@ -84,9 +84,9 @@ def compared(before: Sequence[float], after: Sequence[float]) -> Ratio:
 
 
 def _skipped(rounds: int) -> int | None:
-    """Return how many of the lowest and of the highest ratios lie outside of the spread; None: too few rounds.
+    """Return how many ratios at each end are outside the confidence interval; None if there are too few rounds.
 
-    Each ratio is above the true median as often as below it, whatever the noise looks like.
+    Each ratio is as likely to be above the true median as below it, for any distribution of the noise.
     """
     outside = 0.0
     for skipped in range(rounds):
@@ -97,5 +97,5 @@ def _skipped(rounds: int) -> int | None:
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return what several ratios of one case mean together."""
+    """Return the verdict for several ratios of one case."""
     return min(verdicts, key=[Verdict.SLOWER, Verdict.UNSURE, Verdict.SAME, Verdict.FASTER].index)

@@ -1,4 +1,4 @@
-"""Tables for people, and JSON for programs."""
+"""The results as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass
 class Row:
-    """What one implementation reached in one scenario: medians of all rounds."""
+    """The result of one implementation in one scenario: medians of all rounds."""
 
     name: str
     rate: float
-    """Operations a second."""
+    """Operations per second."""
     client_us: float | None = None
-    """Microseconds of CPU an operation, in the client's process."""
+    """CPU microseconds per operation in the client's process."""
     server_us: float | None = None
 
 
 @dataclass
 class Table:
-    """A scenario. Its first row is ours; the others are compared with it."""
+    """The results of a scenario. The first row is ours; the others are compared with it."""
 
     name: str
     title: str
@@ -39,7 +39,7 @@ class Table:
     rows: list[Row]
 
     def ratio(self, row: Row) -> float:
-        """Return how many times as fast ours is."""
+        """Return how many times faster ours is."""
         return self.rows[0].rate / row.rate
 
     def __str__(self) -> str:
@@ -54,20 +54,20 @@ class Table:
         return "\n".join(lines)
 
     def as_object(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the table as a JSON object."""
         rows = [asdict(row) | {"ours_is": self.ratio(row)} for row in self.rows]
         return {"scenario": self.name, "title": self.title, "unit": self.unit, "rows": rows}
 
 
 class Result(Protocol):
-    """What can be kept."""
+    """A result that can be saved."""
 
     def as_object(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the result as a JSON object."""
 
 
 def about() -> dict[str, object]:
-    """Return when and where this runs."""
+    """Return the time, the versions and the machine of this run."""
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "penstock": penstock.__version__,
@@ -79,7 +79,7 @@ def about() -> dict[str, object]:
 
 
 def save(results: Sequence[Result], **more: object) -> Path:
-    """Write everything to a new file in `results/`, with `more` that is known of it, and return its path."""
+    """Write results and `more` to a new file in `results/`, and return its path."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
     told = about() | more | {"results": [result.as_object() for result in results]}

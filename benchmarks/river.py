@@ -1,6 +1,6 @@
-"""River over WebSocket on loopback: calls, a process for the server and one for the client, texts of 128 characters.
+"""River over WebSocket on loopback: calls between two processes, with texts of 128 characters.
 
-All sides write MessagePack. replit-river is a client alone here, of our server: its own speaks another version.
+All sides write MessagePack. replit-river is only a client, of our server, because its server speaks another version.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SCENARIOS = tuple(CALLS)
 
 
 def others() -> Iterator[tuple[Variant, Variant]]:
-    """Give the client and the server of each peer that is here, and tell which are not."""
+    """Yield the client and the server of each peer that is available, and report the others."""
     for peer in (JAVASCRIPT, PYTHON):
         try:
             peer.install()
         except (PeerMissing, PeerAbsent) as error:
-            print(f"left out: {peer.title}: {error}", file=sys.stderr)
+            print(f"skipped {peer.title}: {error}", file=sys.stderr)
             continue
         program = "bench.js" if peer is JAVASCRIPT else "bench.py"
         variant = Variant(peer.title, peer.name, command=(peer.client[0], str(peer.folder / program)))
@@ -42,7 +42,7 @@ def others() -> Iterator[tuple[Variant, Variant]]:
 
 
 def measure(scenarios: list[str], seconds: float, rounds: int) -> Iterator[Table]:
-    """Run `scenarios` with all peers, and give a table for each, as it is done."""
+    """Run `scenarios` with all peers, and yield a table for each as it completes."""
     with ExitStack() as stack:
         pairs = {}
         for client, server in ((OURS, OURS), (ASYNCIO, ASYNCIO), (PLAIN, PLAIN), *others()):

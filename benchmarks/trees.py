@@ -1,4 +1,4 @@
-"""Sources to compare: those of a revision, and those of the working tree, both built where nobody changes them."""
+"""The sources to compare: copies of a revision and of the working tree, both built."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["Tree", "build", "check", "revision", "working"]
 
 @dataclass(frozen=True)
 class Tree:
-    """Sources that can be measured.
+    """Sources to measure.
 
     Attributes:
-        name: What results call it.
-        folder: Where it is.
+        name: Its name in results.
+        folder: Its folder.
 
     """
 
@@ -31,20 +31,20 @@ class Tree:
 
     @property
     def source(self) -> Path:
-        """What goes into PYTHONPATH."""
+        """The folder for PYTHONPATH."""
         return self.folder / "src"
 
 
 def revision(name: str, folder: Path, repository: Path = ROOT) -> Tree:
-    """Take the sources of a revision out of `repository`, into a folder below `folder`; once there, they stay.
+    """Extract a revision of `repository` to a folder below `folder`, unless it exists there.
 
     Raises:
-        SystemExit: There is no such revision.
+        SystemExit: The revision does not exist.
 
     """
     found = _git(repository, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     if found.returncode:
-        raise SystemExit(f"benchmarks: {name!r} is no revision of {repository}")
+        raise SystemExit(f"benchmarks: {name!r} is not a revision of {repository}")
     commit = found.stdout.decode().strip()
     tree = Tree(commit[:10], folder / commit)
     if not tree.folder.exists():
@@ -57,7 +57,7 @@ def revision(name: str, folder: Path, repository: Path = ROOT) -> Tree:
 
 
 def working(folder: Path, repository: Path = ROOT) -> Tree:
-    """Copy the sources of the working tree, with what was built of them, into `folder`: they may change meanwhile."""
+    """Copy the sources and extensions of the working tree to `folder`, because they may change meanwhile."""
     shutil.copytree(repository / "src", folder / "src", ignore=shutil.ignore_patterns("*.c", "__pycache__"))
     commit = _git(repository, "rev-parse", "HEAD").stdout.decode().strip()[:10]
     changed = _git(repository, "status", "--porcelain", "--", "src").stdout
@@ -65,13 +65,13 @@ def working(folder: Path, repository: Path = ROOT) -> Tree:
 
 
 def build(folder: Path) -> None:
-    """Compile what is stale in a folder with sources.
+    """Compile the extensions in a folder that are out of date.
 
     Raises:
-        SystemExit: It cannot be compiled.
+        SystemExit: They cannot be compiled.
 
     """
-    print(f"compiling what is stale in {folder}", flush=True)
+    print(f"compiling extensions in {folder}", flush=True)
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
     done = subprocess.run(command, cwd=folder, env=os.environ | {"PENSTOCK_REQUIRE_EXTENSIONS": "1"})
     if done.returncode:
@@ -79,10 +79,10 @@ def build(folder: Path) -> None:
 
 
 def check(tree: Tree, plain: bool) -> None:
-    """See that a process which is to measure this tree and build does so.
+    """Check that a process imports this tree and build.
 
     Raises:
-        SystemExit: It would measure something else.
+        SystemExit: It would import another one.
 
     """
     code = "import penstock; print(penstock.__file__, penstock.ACCELERATED)"

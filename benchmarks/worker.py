@@ -1,8 +1,8 @@
-"""The process of a server or a client: ``python -m benchmarks.worker PEER LOOP [ADDRESS]``, a client with ADDRESS.
+"""The process of a server, or with ADDRESS of a client: ``python -m benchmarks.worker PEER LOOP [ADDRESS]``.
 
-It prints one JSON value when it is ready, a server its address; then it answers each line of JSON on standard
-input, ``["calls", 1000, 64]`` or so, with the seconds that this took and the seconds of CPU that the process has
-used so far. It ends with its input.
+When it is ready it prints a JSON value, which for a server is its address. Then it runs the scenario in each line of
+JSON on standard input, such as ``["calls", 1000, 64]``. For each it prints the elapsed seconds, and the CPU seconds of
+the process so far. It ends at the end of its input.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Breaks the pipeline by a seed and judges what is left: ``python -m chaos --seed 7 --minutes 5``."""
+"""Injects faults into the pipeline and checks the results: ``python -m chaos --seed 7 --minutes 5``."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ from .world import World
 
 PAGE: Final = ROOT / "docs" / "explanation" / "reliability.md"
 HEAL_SECONDS: Final = 300.0
-"""Within this time everything must come to an end once nothing breaks any more."""
+"""Time limit for the pipeline to finish after the last fault."""
 START_SECONDS: Final = 120.0
-"""Within this time the publishers must listen, even on a starved machine."""
+"""Time limit for the publishers to listen, on a loaded machine."""
 WARM_UP: Final = 8.0
-"""Seconds in which everything starts, before anything breaks."""
+"""Seconds before the first fault, in which everything starts."""
 
 
 def arguments() -> argparse.Namespace:
-    """Return what the command line says."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m chaos", description=__doc__)
-    parser.add_argument("--seed", type=int, default=None, help="what the faults follow from; else any, and it is told")
-    parser.add_argument("--minutes", type=float, default=5.0, help="how long to break things")
-    parser.add_argument("--kills", type=int, default=0, help="go on until so many processes were killed")
-    parser.add_argument("--items", type=int, default=1_000_000, help="how many items to make in that time, about")
+    parser.add_argument("--seed", type=int, default=None, help="seed of the faults; random by default, and printed")
+    parser.add_argument("--minutes", type=float, default=5.0, help="how long to inject faults")
+    parser.add_argument("--kills", type=int, default=0, help="continue until this many processes were killed")
+    parser.add_argument("--items", type=int, default=1_000_000, help="approximate number of items to publish")
     parser.add_argument("--pause", type=float, default=0.6, help="mean pause between two faults, in seconds")
-    parser.add_argument("--keep", type=Path, help="work in this folder, and leave it there")
-    parser.add_argument("--page", action="store_true", help=f"put the result into {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--keep", type=Path, help="work in this folder, and keep it")
+    parser.add_argument("--page", action="store_true", help=f"write the result to {PAGE.relative_to(ROOT)}")
     return parser.parse_args()
 
 
 async def disturb(world: World, report: Report, options: argparse.Namespace) -> None:
-    """Break things until the time is over and enough was killed."""
+    """Inject faults until the time is over and enough processes were killed."""
     begun = time.monotonic()
 
     async def one(fault: Fault) -> None:
@@ -62,7 +62,7 @@ async def disturb(world: World, report: Report, options: argparse.Namespace) -> 
             elapsed = time.monotonic() - begun
             if elapsed >= options.minutes * 60 and report.kills >= options.kills:
                 break
-            # Only a run that goes on for the sake of its kills has faults that last longer.
+            # Faults end with the run, unless it continues for more kills.
             left = options.minutes * 60 - elapsed
             lasting = replace(fault, seconds=min(fault.seconds, left)) if left > 0 else fault
             report.log.append(lasting.record(time.time()))
@@ -71,7 +71,7 @@ async def disturb(world: World, report: Report, options: argparse.Namespace) -> 
 
 
 async def run(report: Report, options: argparse.Namespace, folder: Path) -> None:
-    """Build the pipeline, break it, let it heal, and judge."""
+    """Start the pipeline, inject faults, let it recover, and check the results."""
     rate = options.items / len(SOURCES) / (options.minutes * 60)
     world = World(folder, rate, report.seed)
     try:
@@ -93,7 +93,7 @@ async def run(report: Report, options: argparse.Namespace, folder: Path) -> None
 
 
 def main() -> None:
-    """Run, print the verdict, and exit with 1 where the promise was broken."""
+    """Run, print the report, and exit with 1 if a guarantee was violated."""
     options = arguments()
     revision = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     seed = random.randrange(1_000_000) if options.seed is None else options.seed
@@ -101,20 +101,20 @@ def main() -> None:
     folder = options.keep or Path(tempfile.mkdtemp(prefix="chaos-"))
     folder.mkdir(parents=True, exist_ok=True)
     print(f"chaos: seed {seed}, in {folder}", flush=True)
-    # Whoever ends this program must end its processes with it. In the background of a shell SIGINT is ignored,
-    # which its processes would inherit.
+    # A signal that ends this program must end its processes, too. A shell ignores SIGINT for programs in the
+    # background, and child processes would inherit that.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     asyncio.run(run(report, options, folder))
     report.write(folder / "report.json")
     if not report.sound:
-        # First: the last lines of a log are what people see of it.
+        # Printed before the table, because people read the last lines of a log.
         print(*postmortem(report, folder), sep="\n")
     print(report.table())
     if options.page:
         insert(PAGE, report.table())
     if not report.sound:
-        sys.exit(f"chaos: the promise was broken with seed {seed}; everything is in {folder}")
+        sys.exit(f"chaos: a guarantee was violated with seed {seed}; all files are in {folder}")
     if options.keep is None:
         shutil.rmtree(folder)
 

@@ -1,7 +1,7 @@
-"""Why gaps may be there: the deaths that cost items, and the faults that may.
+"""Decides which gaps are explained by the death of a process or by another fault.
 
-A run's number tells which process of the publisher began it. So no clock is needed to tell which gaps are due to the
-death of a publisher: as many as processes of it lie between the items before and the items after.
+The number of a run identifies the publisher process that started it. Gaps caused by the death of a publisher therefore
+need no clock: their number is that of the publisher processes between the items before and after them.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from .sources import Source
 __all__ = ["Facts", "unexplained"]
 
 EXPLAINS_FOR: Final = 180.0
-"""Seconds for which a fault may be the cause of a gap: as long as all that follows may take on a starved machine."""
+"""Seconds after a fault in which it may cause a gap, on a loaded machine."""
 AWAY: Final = ("outage", "long outage", "stall", "black hole", "kill proxy", "starve")
-"""Faults that keep a link away for a while, as all pauses do."""
+"""Faults that interrupt a link for some time, as all pauses do."""
 WEARY: Final = 30.0
-"""Seconds without a link that may be too many for a session, once what follows is added."""
+"""Seconds without a link after which a session may be lost."""
 BREATH: Final = 2.0
-"""Seconds between two such faults that are too few for a link."""
+"""Seconds between two such faults that are too short to restore a link."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a source apart from its rows.
+    """Facts about a source other than its rows.
 
     Attributes:
-        log: The faults, of all sources.
-        ends: Of all processes.
-        begun: Runs that began.
-        ended: How many items each run made that came to its end.
+        log: The faults of all sources.
+        ends: The ends of all processes.
+        begun: The runs that started.
+        ended: The number of items of each run that completed.
 
     """
 
@@ -50,13 +50,13 @@ class Facts:
 
 
 def unexplained(source: Source, runs: np.ndarray, gaps: list[Gap], facts: Facts) -> list[str]:
-    """Return what is wrong with the gaps that have no cause, a sentence each.
+    """Return a message for each gap without a cause.
 
     Args:
-        source: Which it is.
-        runs: Of its rows, in order.
-        gaps: As they were recorded.
-        facts: What else is known.
+        source: The source.
+        runs: The runs of its rows, in order.
+        gaps: The recorded gaps.
+        facts: The other facts.
 
     """
     faults = [fault for fault in facts.log if fault.get("target", source.name) in ("", source.name)]
@@ -78,19 +78,19 @@ def unexplained(source: Source, runs: np.ndarray, gaps: list[Gap], facts: Facts)
             else (after or 0) // RUN_STEP - (before or 0) // RUN_STEP
         )
         if before == after:
-            found.append(f"the gap at {gap.position} is within run {before}: nothing is missing there")
+            found.append(f"the gap at {gap.position} is within run {before}, where nothing is missing")
         elif counts[gap.position] > allowed and not _worn_out(gap, faults):
-            text = f"the gap at {gap.position}, between the runs {before} and {after} of a publisher that lived"
-            found.append(f"{text}, has no cause: {gap.reason}")
+            text = f"the gap at {gap.position}, between runs {before} and {after} of a publisher that was not killed,"
+            found.append(f"{text} has no cause: {gap.reason}")
     return found
 
 
 def _unmatched(gaps: list[Gap], faults: list[dict[str, Any]], deaths: list[float]) -> list[str]:
-    """Return the gaps that are more than the causes: each touch of a link or a process may cost items once."""
+    """Return a message for each gap in excess of the causes: each fault or death may lose items once."""
     causes = [(fault["at"] - 1.0, fault["at"] + fault.get("seconds", 0.0) + EXPLAINS_FOR) for fault in faults]
     causes += [(at - 1.0, at + EXPLAINS_FOR) for at in deaths]
     found = []
-    # The cause that expires first is used up first: so as many gaps as can be have one.
+    # Matching the cause that expires first explains as many gaps as possible.
     free = sorted(causes, key=lambda cause: cause[1])
     for gap in sorted(gaps, key=lambda gap: gap.time):
         at = gap.time.timestamp()
@@ -103,7 +103,7 @@ def _unmatched(gaps: list[Gap], faults: list[dict[str, Any]], deaths: list[float
 
 
 def _worn_out(gap: Gap, faults: list[dict[str, Any]]) -> bool:
-    """Return whether there was no link for longer than a session may live, because of one fault or several in a row."""
+    """Return True if one or several successive faults kept the link away for longer than a session lives."""
     at = gap.time.timestamp()
     away = [
         (fault["at"], fault["at"] + fault.get("seconds", 0.0))

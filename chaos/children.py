@@ -1,4 +1,4 @@
-"""Child processes that are started again whenever they end, until they are told to stay down."""
+"""Child processes that are restarted whenever they end."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["ROOT", "Child", "End", "group_of", "listen"]
 
 ROOT: Final = Path(__file__).parent.parent
 HELD: Final = {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2}
-"""What a process that listens hears only when it is ready: Python's imports may make anything of an interruption."""
+"""Signals that are blocked until a process is ready: an interrupted import may fail in any way."""
 PAUSE: Final = 0.05
-"""Seconds before a process that has ended is started again."""
+"""Seconds before a process is restarted."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class End:
     """How a process ended.
 
     Attributes:
-        name: What it was called.
-        at: When, in seconds since 1970.
-        code: Its exit code; negative: the signal that killed it.
-        sent: The signals that it was sent before.
+        name: Its name.
+        at: The time, in seconds since 1970.
+        code: Its exit code, or the negative number of the signal that killed it.
+        sent: The signals sent to it before.
 
     """
 
@@ -42,19 +42,19 @@ class End:
 
 
 class Child:
-    """A process, and those that come after it.
+    """A process and its restarts.
 
     Args:
-        name: What it is called in logs.
+        name: Its name in logs.
         command: Returns the arguments of the next process, after the interpreter's.
-        log: Where its output goes.
-        piped: It is spoken to.
+        log: The file for its output.
+        piped: Its standard input and output are pipes.
         listens: It calls `listen` when it is ready for signals.
 
     Attributes:
-        starts: Processes so far.
-        done: The newest one ended with 0, and there will be no other.
-        ends: Of those that have ended.
+        starts: The number of processes so far.
+        done: Set when the process has ended with 0 and is not restarted.
+        ends: How each process ended.
 
     """
 
@@ -83,14 +83,14 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs at the moment."""
+        """Whether the process is running."""
         return self._process is not None and self._process.returncode is None
 
     async def run(self, *, ends: bool = False) -> None:
-        """Start it, and start it again whenever it has ended; return when the first process is there.
+        """Start the process, and restart it whenever it ends. Return when the first process has started.
 
         Args:
-            ends: It is done when a process ends with 0.
+            ends: Do not restart it after an exit code of 0.
 
         """
         self._task = asyncio.create_task(self._keep(ends))
@@ -108,7 +108,7 @@ class Child:
 
     @property
     def _stopped(self) -> bool:
-        """Whether the newest process was asked to end: with 0 it says that it has, and not that all is done."""
+        """Whether the process was asked to end. If so, an exit code of 0 does not mean that its work is done."""
         return bool({signal.SIGTERM, signal.SIGINT} & set(self._sent))
 
     async def _start(self) -> None:
@@ -128,18 +128,18 @@ class Child:
         self._started.set()
 
     def signal(self, number: int) -> bool:
-        """Send a signal to the newest process; return whether it was there."""
+        """Send a signal to the process, and return True if it was running."""
         if not self.alive:
             return False
         with suppress(ProcessLookupError):
-            # The method of the process would look first whether it has ended, and take its exit code from who waits.
+            # Process.send_signal() would poll first, and take the exit code from the task that waits.
             os.kill(self.process.pid, number)
             self._sent.append(number)
             return True
         return False
 
     async def end(self) -> None:
-        """End it, and whatever its processes have started."""
+        """Kill the process and all processes that it has started."""
         if self._task is not None:
             self._task.cancel()
         for group in self._groups:
@@ -156,15 +156,15 @@ def _hold() -> None:
 
 
 def listen() -> None:
-    """Hear the signals that were sent to this process while it began."""
+    """Unblock the signals that were blocked while this process started."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
 
 
 def group_of(session: int) -> dict[int, str]:
-    """Return the processes of a session that was started here, by id, each with its command line."""
+    """Return the command lines of the processes in a session, by process id."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
-        # A process may end while it is looked at.
+        # A process may end while it is read.
         with suppress(OSError):
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
             if int(fields[3]) == session:

@@ -1,6 +1,6 @@
-"""``penstock collect`` on a late machine and a disk that fills: ``python -m chaos.collector LATE DOOM ARGUMENTS``.
+"""``penstock collect`` with delays and a full disk: ``python -m chaos.collector LATE DOOM ARGUMENTS``.
 
-LATE is what `chaos.lateness` knows, DOOM what `chaos.doom` knows. SIGUSR1 fills the disk, SIGUSR2 frees it.
+LATE is described in `chaos.lateness`, DOOM in `chaos.doom`. SIGUSR1 fills the disk, SIGUSR2 frees it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RUN = loop.run
 
 
 def fill(number: int, frame: FrameType | None) -> None:
-    """Refuse what is written to the disk from now on, after some of it was written."""
+    """Make each write to the disk fail after half of its data."""
 
     def refuse(descriptor: int, data: Buffer, offset: int) -> int:
         half = memoryview(data)
@@ -42,12 +42,12 @@ def fill(number: int, frame: FrameType | None) -> None:
 
 
 def free(number: int, frame: FrameType | None) -> None:
-    """Take what is written again."""
+    """Let writes succeed again."""
     os.pwrite = WRITE
 
 
 def run_late(late: str, main: Coroutine[Any, Any, T]) -> T:
-    """Run `main` as `penstock collect` does, on a late loop."""
+    """Run `main` as `penstock collect` does, on a delayed loop."""
     return RUN(late_main(late, main))
 
 

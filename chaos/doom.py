@@ -1,8 +1,8 @@
-"""A process that is killed at a moment that nobody hits from outside: ``MOMENT:SECONDS``, so long after it; or ``no``.
+"""Kills a process at a moment that is hard to hit from outside: ``MOMENT:SECONDS`` (a delay after it), or ``no``.
 
-``secret``: the collector's state is beside its log for the first time. ``kept``: so is its first checkpoint.
-``opened``: the log is open. ``connected``: there is a link. ``appended``: some items are on the disk, and their
-publisher does not know.
+``secret``: the collector's state was first written next to its log. ``kept``: its first checkpoint was written.
+``opened``: the log is open. ``connected``: there is a link. ``appended``: some items are on the disk, but not yet
+acknowledged to their publisher.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ MOMENTS: Final[dict[str, tuple[type, str]]] = {
     "connected": (Dialer, "open"),
     "appended": (JournalWriter, "append"),
 }
-"""What has happened then for the first time in this process."""
+"""The method after whose first call in this process each moment occurs."""
 
 
 def be_doomed(doom: str) -> None:
-    """Have this process killed where `doom` says so."""
+    """Kill this process at the moment that `doom` describes."""
     moment, _, seconds = doom.partition(":")
     if moment == "no":
         return
@@ -40,7 +40,7 @@ def be_doomed(doom: str) -> None:
 
 
 def _last(work: Callable[..., Any], seconds: float) -> Callable[..., Any]:
-    """Return what does `work`, after which the process does not live for long."""
+    """Wrap `work` to kill the process this many seconds after its first call."""
 
     def die() -> None:
         if seconds:

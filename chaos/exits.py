@@ -1,4 +1,4 @@
-"""How processes may end. One that ends in another way has a defect, though it is started again."""
+"""The expected ends of processes. Any other end is a defect, even if the process is restarted."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ __all__ = ["unexpected"]
 
 SPARK: Final = ("executor", "python", "driver")
 RECOVERS_FOR: Final = 180.0
-"""Seconds for which the death of one of Spark's processes may be why its query fails."""
+"""Seconds after the death of a Spark process in which the query may fail because of it."""
 STOPS: Final = (signal.SIGTERM, signal.SIGINT)
 HANDLED: Final = (*STOPS, signal.SIGUSR1, signal.SIGUSR2)
-"""What may also kill a process that does not see to them yet, or no longer."""
+"""Signals that may kill a process before it handles them, or while it ends."""
 
 
 def unexpected(ends: Sequence[End], log: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the ends that nothing explains, a sentence each.
+    """Return a message for each unexpected end.
 
     Args:
-        ends: Of all processes.
+        ends: The ends of all processes.
         log: The faults.
 
     """
-    return [_told(end) for end in ends if not _is_fine(end, log)]
+    return [_message(end) for end in ends if not _is_fine(end, log)]
 
 
-def _told(end: End) -> str:
-    sent = ", ".join(signal.Signals(number).name for number in end.sent) or "nothing"
-    return f"{end.name} ended with {end.code} after it was sent {sent}"
+def _message(end: End) -> str:
+    sent = ", ".join(signal.Signals(number).name for number in end.sent) or "no signal"
+    return f"{end.name} ended with {end.code} after {sent}"
 
 
 def _is_fine(end: End, log: Sequence[dict[str, Any]]) -> bool:
@@ -43,7 +43,7 @@ def _is_fine(end: End, log: Sequence[dict[str, Any]]) -> bool:
         times = [fault["at"] for fault in log if any(word in fault["kind"] for word in SPARK)]
         return end.code == OK or any(at <= end.at <= at + RECOVERS_FOR for at in times)
     if end.name.startswith("collector"):
-        # A first try may find nobody; later on a collector waits.
+        # The first attempt to connect may fail; later a collector waits for its publisher.
         stopped = end.code == CANCELED and signal.SIGINT in end.sent
         return end.code in (OK, NO_CONNECTION) or stopped
     return end.code == OK and bool(set(STOPS) & set(end.sent))

@@ -1,4 +1,4 @@
-"""How each fault is done to the pipeline, and undone."""
+"""Injects each fault into the pipeline, and undoes it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .world import EXECUTOR, JVM, PYTHON_WORKER, World
 __all__ = ["happen"]
 
 START: Final = 5.0
-"""Seconds within which a process that has ended is started again."""
+"""Seconds within which a process must be restarted."""
 STOP: Final = 60.0
-"""Seconds within which a process that is asked to must have ended, whatever else is done to it meanwhile."""
+"""Seconds within which a process must end after a signal, even with other faults in between."""
 MOMENT: Final = 0.005
-"""Seconds between looks at whether a process is there again."""
+"""Seconds between checks whether a process was restarted."""
 HOGS: Final = 2 * (os.cpu_count() or 2)
-"""Processes that want a core each while the machine starves."""
+"""Processes that each occupy a core during the fault `starve`."""
 
 
 async def happen(fault: Fault, world: World) -> int:
-    """Do `fault` to the pipeline, undo it when its time is over, and return how many processes it killed."""
+    """Inject `fault`, undo it when its time is over, and return the number of processes killed."""
     verb, _, whom = fault.kind.partition(" ")
     if fault.kind == "kill collector twice":
         return await _kill_twice(world.collectors[fault.target], fault.seconds)
@@ -80,7 +80,7 @@ def _kill(whom: str, target: str, world: World) -> int:
 
 
 async def _kill_twice(child: Child, seconds: float) -> int:
-    """Kill a process, and the next one so soon after its start."""
+    """Kill a process, and kill it again this many seconds after its restart."""
     starts = child.starts
     killed = int(child.signal(signal.SIGKILL))
     with suppress(TimeoutError):
@@ -92,7 +92,7 @@ async def _kill_twice(child: Child, seconds: float) -> int:
 
 
 async def _stop(whom: str, fault: Fault, world: World) -> int:
-    """Ask a process to end; kill it while it does, if the fault says so."""
+    """Ask a process to end. If the fault has a duration, kill the process after it."""
     child = _child(whom.removeprefix("and kill "), fault.target, world)
     process = child.process
     if not child.signal(signal.Signals[fault.how]):
@@ -104,7 +104,7 @@ async def _stop(whom: str, fault: Fault, world: World) -> int:
         async with asyncio.timeout(STOP):
             await process.wait()
     except TimeoutError:
-        world.complaints.append(f"{child.name} has not ended within {STOP:g} s of {fault.how}")
+        world.complaints.append(f"{child.name} did not end within {STOP:g} s after {fault.how}")
     return 0
 
 

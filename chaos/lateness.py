@@ -1,8 +1,8 @@
-"""What a busy machine does to a process: it is late after it has connected, at any await, or altogether.
+"""Simulates the delays of a busy machine in a process.
 
-``no``: it is not. ``waits:SECONDS``: what follows a connection comes late, and the event loop goes on with everything
-else. ``blocks:SECONDS``: nothing runs after a connection. ``tasks:SECONDS``: now and then a task goes on late after
-what it has waited for, and all others do not. ``loop:SECONDS``: now and then nothing runs, at any moment.
+``no``: no delays. ``waits:SECONDS``: the task that connects is delayed after connecting, while the event loop runs.
+``blocks:SECONDS``: the event loop is blocked after connecting. ``tasks:SECONDS``: single tasks are sometimes delayed
+after an await. ``loop:SECONDS``: the event loop is sometimes blocked.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ LATE: Final = (
     "loop:0.3",
 )
 OFTEN: Final = 0.02
-"""Of the times that a late task goes on."""
+"""The probability of a delay after each await of a delayed task."""
 SELDOM: Final = 1.0
-"""Seconds between two moments at which a late loop stands still, on average."""
+"""Mean seconds between two times that a delayed loop is blocked."""
 
 
 def be_late(late: str) -> None:
-    """Have all that follows a connection come late, where `late` says so."""
+    """Delay what follows a connection, if `late` says so."""
     how, _, seconds = late.partition(":")
     if how not in ("waits", "blocks"):
         return
@@ -56,7 +56,7 @@ def be_late(late: str) -> None:
 
 
 async def late_main(late: str, main: Coroutine[Any, Any, T]) -> T:
-    """Return what `main` returns, on an event loop that is as late as `late` says from its first step on."""
+    """Run `main` with the delays of `late` from its first step, and return its result."""
     how, _, seconds = late.partition(":")
     loop = asyncio.get_running_loop()
     if how == "loop":
@@ -67,7 +67,7 @@ async def late_main(late: str, main: Coroutine[Any, Any, T]) -> T:
 
 
 def _block_again(longest: float) -> None:
-    """Have nothing run for a while, again and again."""
+    """Block the event loop repeatedly."""
 
     def block() -> None:
         time.sleep(random.uniform(0, longest))
@@ -82,7 +82,7 @@ def _late_task(longest: float, loop: asyncio.AbstractEventLoop, work: Any, **opt
 
 
 class LateWork(Coroutine[Any, Any, Any]):
-    """Awaits `work`, but goes on late now and then after what it awaits. Being canceled is not late."""
+    """Runs `work` with occasional delays after its awaits. Cancellation is not delayed."""
 
     def __init__(self, work: Coroutine[Any, Any, Any], longest: float) -> None:
         self._work = work
@@ -94,16 +94,16 @@ class LateWork(Coroutine[Any, Any, Any]):
         return self._steps
 
     def send(self, value: Any) -> Any:
-        """Go on."""
+        """Resume."""
         self._begun = True
         return self._steps.send(value)
 
     def throw(self, *error: Any) -> Any:
-        """Go on with an error."""
+        """Resume with an error."""
         return (self._steps if self._begun else self._work).throw(*error)
 
     def close(self) -> None:
-        """Give it up."""
+        """Close the coroutine."""
         self._steps.close()
         self._work.close()
 

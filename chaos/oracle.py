@@ -1,8 +1,8 @@
-"""The oracle: reads the table, the logs and the gaps, and says what was lost, doubled, out of order or unexplained.
+"""The oracle: finds lost, duplicated, disordered and unexplained items in the table, the logs and the gaps.
 
-It knows nothing of how the pipeline works. Three facts are all that it uses. Each run of a publisher's handler makes
-the items 0, 1, 2, and so on, each once, and each run has a higher number than those before it. What is missing must
-lie where a gap says so. A gap must have a cause; see `chaos.causes`.
+It does not depend on how the pipeline works, only on three facts. Each run of a publisher's handler publishes the items
+0, 1, 2, and so on, each once, and runs have increasing numbers. Missing items must be recorded as a gap. A gap must
+have a cause; see `chaos.causes`.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ __all__ = ["Verdict", "committed_files", "judge", "judge_source"]
 
 @dataclass
 class Verdict:
-    """What became of one source.
+    """The result for one source.
 
     Attributes:
         source: Its name.
-        rows: In the table.
-        runs: Of the publisher's handler that have rows.
-        gaps: That were recorded.
-        lost: Items that are missing where no gap says so.
-        doubled: Items that are there more than once.
-        disordered: Items that stand behind a later one of their run, or of a later run.
+        rows: The number of rows in the table.
+        runs: The number of runs with rows.
+        gaps: The number of recorded gaps.
+        lost: Missing items that are not recorded as a gap.
+        doubled: Duplicate items.
+        disordered: Items after a later item of the same run, or after a later run.
         unexplained: Gaps without a cause.
-        problems: Everything else that is wrong, a sentence each.
+        problems: Messages for these and for all other problems.
 
     """
 
@@ -55,15 +55,15 @@ class Verdict:
 
     @property
     def sound(self) -> bool:
-        """Whether the promise was kept."""
+        """Whether all guarantees were kept."""
         return not (self.lost or self.doubled or self.disordered or self.unexplained or self.problems)
 
 
 def judge(folder: Path, facts: Facts) -> list[Verdict]:
-    """Judge a run that has come to its end; one that has not gets what can be said of it.
+    """Check the results of a run, as far as they exist.
 
     Args:
-        folder: Of the run.
+        folder: The folder of the run.
         facts: The faults, and how processes ended.
 
     """
@@ -71,7 +71,7 @@ def judge(folder: Path, facts: Facts) -> list[Verdict]:
         table = pq.read_table(committed_files(folder / "parquet"), columns=["source", "position", "data"])
         shown = json.loads((folder / "gaps.json").read_text())
     except OSError as error:
-        return [Verdict(source.name, problems=[f"the query left nothing to judge: {error}"]) for source in SOURCES]
+        return [Verdict(source.name, problems=[f"the query left no results: {error}"]) for source in SOURCES]
     return [_judge(source, folder, table, shown, facts) for source in SOURCES]
 
 
@@ -96,29 +96,29 @@ def _judge(source: Source, folder: Path, table: pa.Table, shown: list[tuple[str,
         verdict.problems.append("the table and the log differ")
     recorded = sorted([source.name, gap.position, gap.reason] for gap in gaps)
     if recorded != [row for row in map(list, shown) if row[0] == source.name]:
-        verdict.problems.append("the gaps that Spark shows are not those of the log")
+        verdict.problems.append("the gaps in Spark differ from those of the log")
     return verdict
 
 
 def judge_source(
     source: Source, positions: np.ndarray, data: pa.ChunkedArray, gaps: list[Gap], facts: Facts
 ) -> Verdict:
-    """Judge the rows of one source.
+    """Check the rows of one source.
 
     Args:
-        source: Which it is.
-        positions: Of its rows, in order.
-        data: Their items.
-        gaps: As they were recorded.
-        facts: What else is known.
+        source: The source.
+        positions: The positions of its rows, in order.
+        data: The items of its rows.
+        gaps: The recorded gaps.
+        facts: The other facts.
 
     """
     verdict = Verdict(source.name, rows=len(positions), gaps=len(gaps))
     if not len(positions):
-        verdict.problems.append("there are no rows: the run proves nothing")
+        verdict.problems.append("there are no rows to check")
         return verdict
     if (positions != np.arange(len(positions))).any():
-        verdict.problems.append("positions are missing or come twice")
+        verdict.problems.append("positions are missing or duplicated")
     runs, numbers = runs_and_numbers(data)
     keys = runs * 10**11 + numbers
     verdict.doubled = len(keys) - len(np.unique(keys))
@@ -137,22 +137,22 @@ def judge_source(
 def _look_for_losses(
     verdict: Verdict, runs: np.ndarray, numbers: np.ndarray, begins: np.ndarray, gaps: set[int]
 ) -> None:
-    """Count what is missing. Only where one run gives way to another may anything be missing, and then behind a gap."""
+    """Count lost items. Items may be missing only between two runs, and only with a gap."""
     ends = [*begins[1:], len(runs)]
     for begin, end in zip(begins, ends, strict=True):
         mine = numbers[begin:end]
-        # A run begins with 0. What it lacks at its beginning or within, no gap between runs can explain.
+        # A run starts at 0. A gap between runs does not explain items missing at the start of a run or within it.
         verdict.lost += int(mine[0]) + int((np.diff(mine) - 1).clip(0).sum())
         if end < len(runs) and end not in gaps:
             verdict.lost += 1
-            verdict.problems.append(f"run {runs[begin]} gives way to run {runs[end]} at {end} without a gap")
+            verdict.problems.append(f"run {runs[begin]} is followed by run {runs[end]} at {end} without a gap")
 
 
 def _look_at_the_ends(verdict: Verdict, runs: np.ndarray, numbers: np.ndarray, gaps: set[int], facts: Facts) -> None:
-    """Count what is missing before the first row and after the last one."""
+    """Count lost items before the first row and after the last one."""
     if min(facts.begun, default=runs[0]) < runs[0] and 0 not in gaps:
         verdict.lost += 1
-        verdict.problems.append(f"run {min(facts.begun)} left nothing, and there is no gap before run {runs[0]}")
+        verdict.problems.append(f"run {min(facts.begun)} has no rows, and there is no gap before run {runs[0]}")
     last, final = int(runs[-1]), max(facts.ended, default=-1)
     made = facts.ended.get(final, 0)
     if final < last:
@@ -160,15 +160,15 @@ def _look_at_the_ends(verdict: Verdict, runs: np.ndarray, numbers: np.ndarray, g
     elif final == last:
         verdict.lost += made - 1 - int(numbers[-1])
     else:
-        # The run that ended left no row.
+        # The last run has no rows.
         verdict.lost += made
         if len(runs) not in gaps:
             verdict.lost += 1
-            verdict.problems.append(f"run {last} gives way to run {final} at the end without a gap")
+            verdict.problems.append(f"run {last} is followed by run {final} at the end without a gap")
 
 
 def committed_files(folder: Path) -> list[Path]:
-    """Return the files of a table that Spark has committed, as its own log in the folder tells."""
+    """Return the files of a table that Spark has committed, according to its log in the folder."""
     log = folder / "_spark_metadata"
     batches = {int(path.name.removesuffix(".compact")): path for path in log.iterdir() if path.name[0].isdigit()}
     compacted = max((number for number, path in batches.items() if path.suffix == ".compact"), default=-1)

@@ -1,4 +1,4 @@
-"""What breaks, and when: a sequence of faults that follows from a seed."""
+"""Draws a sequence of faults from a seed."""
 
 from __future__ import annotations
 
@@ -44,31 +44,31 @@ KINDS: Final[dict[str, float]] = {
     "starve": 3,
     "fill disk": 3,
 }
-"""How often each fault comes, in proportion. Spark is hit seldom, because it takes many seconds to come back. An
-outage is longer than River's retry budget of five tries, a long one longer than any session lives without a link. A
-long pause, and many a black hole, is longer than any peer's silence is endured."""
+"""The weight of each fault. Faults of Spark are rare, because it recovers slowly. An outage is longer than River's
+retry budget of five attempts, a long one longer than any session lives without a link. A long pause, and most black
+holes, are longer than the keepalive timeouts."""
 
 LONG_OUTAGE: Final = 60.0
 BURST: Final = 0.04
-"""How often a fault brings others along."""
+"""The probability that a fault starts a burst."""
 BURST_SIZES: Final = range(2, 7)
 AT_ONCE: Final = 0.02
-"""Seconds within which the faults of a burst come."""
+"""The maximum pause between the faults of a burst, in seconds."""
 STOPS: Final = (signal.SIGTERM, signal.SIGINT)
 WAYS: Final = ("there", "back", "both")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that breaks.
+    """One fault.
 
     Attributes:
-        pause: Seconds after the one before it.
+        pause: Seconds after the previous fault.
         kind: One of `KINDS`.
-        target: The source that it hits; empty: all of them, or Spark.
-        seconds: How long it lasts; 0: it is over at once.
-        after: For a cut, how many bytes still pass.
-        how: Which signal stops a process, or which way a black hole swallows.
+        target: The name of the source; empty for all sources, or Spark.
+        seconds: The duration; 0 for an immediate fault.
+        after: For a cut, the number of bytes that still pass.
+        how: The signal that stops a process, or the direction of a black hole.
 
     """
 
@@ -80,7 +80,7 @@ class Fault:
     how: str = ""
 
     def record(self, at: float) -> dict[str, Any]:
-        """Return what the log keeps of it."""
+        """Return the fault as a record for the log."""
         return {"at": round(at, 3)} | {name: value for name, value in asdict(self).items() if value}
 
 
@@ -89,7 +89,7 @@ def faults(seed: int, mean_pause: float) -> Iterator[Fault]:
 
     Args:
         seed: The same seed yields the same faults.
-        mean_pause: Seconds between two of them, on average.
+        mean_pause: Mean seconds between two faults.
 
     """
     rng = random.Random(seed)
@@ -117,9 +117,9 @@ def _how(rng: random.Random, kind: str) -> str:
 
 
 def _seconds(rng: random.Random, kind: str) -> float:
-    """Return how long a fault lasts; where there are two signals, the time between them."""
+    """Return the duration of a fault, or the time between its two signals."""
     if kind == "kill collector twice":
-        # From the first import to the first items.
+        # Anywhere between the first import and the first items.
         return rng.uniform(0.001, 1.5)
     if kind.startswith("stop and kill"):
         return rng.choice((0.001, 0.01, 0.1)) * rng.uniform(0.1, 1.0)

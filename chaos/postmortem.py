@@ -1,4 +1,4 @@
-"""What one needs to know of a run that broke the promise, for logs that outlive the machine."""
+"""Summarizes a failed run, for logs that are kept longer than its files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .report import Report
 __all__ = ["postmortem"]
 
 LINES: Final = 40
-"""Of a log, at most."""
+"""Maximum lines of a log."""
 WIDTH: Final = 400
-"""Of a line of it."""
+"""Maximum characters of a line."""
 
 
 def postmortem(report: Report, folder: Path) -> Iterator[str]:
@@ -23,7 +23,7 @@ def postmortem(report: Report, folder: Path) -> Iterator[str]:
     names = [verdict.source for verdict in report.verdicts if not verdict.sound or f" {verdict.source} " in troubles]
     for name in names:
         yield f"== {name}: faults, in seconds after the first one, and ends"
-        happened = [(fault["at"], _told(fault)) for fault in report.log if fault.get("target", name) in ("", name)]
+        happened = [(fault["at"], _text(fault)) for fault in report.log if fault.get("target", name) in ("", name)]
         happened += [
             (end.at, f"{end.name} ended with {end.code}") for end in report.ends if end.name.endswith(f" {name}")
         ]
@@ -36,6 +36,6 @@ def postmortem(report: Report, folder: Path) -> Iterator[str]:
             yield from (line[:WIDTH] for line in log.read_text(errors="replace").splitlines()[-LINES:])
 
 
-def _told(fault: dict[str, Any]) -> str:
+def _text(fault: dict[str, Any]) -> str:
     more = " ".join(f"{name}={fault[name]}" for name in ("seconds", "after", "how") if name in fault)
     return f"{fault['kind']} {more}".rstrip()

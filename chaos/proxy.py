@@ -1,7 +1,7 @@
-"""The links of all sources, in one process: ``python -m chaos.proxy FOLDER NAME=PORT ...``; port 0: any.
+"""A proxy for the links of all sources: ``python -m chaos.proxy FOLDER NAME=PORT ...``, with 0 for any free port.
 
-It prints the ports as one JSON object, then takes orders from standard input, a JSON object a line:
-``{"link": NAME, "do": MODE}``, one of `MODES`, or ``{"link": NAME, "cut": BYTES}``.
+It prints the ports as a JSON object. Then it reads commands from standard input, one JSON object per line:
+``{"link": NAME, "do": MODE}``, with one of `MODES`, or ``{"link": NAME, "cut": BYTES}``.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Final
 
 MODES: Final = ("pass", "trickle", "stall", "swallow there", "swallow back", "swallow both", "refuse")
-"""What links do: the worst is the last. What is swallowed never comes, and neither side hears that the link is dead."""
+"""What links do, in order of severity. Swallowed data is lost, and neither side notices that the link is dead."""
 READ: Final = 64 * 1024
 PORTS: Final = range(16_384, 32_768)
 TRICKLE: Final = 256
-"""Bytes that a trickling link carries one by one before it takes a breath."""
+"""Bytes that a trickling link forwards one by one before it pauses."""
 BREATH: Final = 0.01
 
 
@@ -41,14 +41,14 @@ class LinkProxy:
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._links: set[StreamWriter] = set()
-        # Links of which something is missing.
+        # Links that have lost data.
         self._holed: set[StreamWriter] = set()
         self._cut_after: int | None = None
 
     async def listen(self, port: int) -> None:
-        """Listen on `port` of this machine; 0: on any that is free."""
+        """Listen on `port` of this machine, or on any free port if it is 0."""
         while not self.port:
-            # The system gives nobody one of these, so that it is still free when the next proxy wants it.
+            # The system does not assign ports in this range, so it stays free for the next proxy.
             self.port = port or random.choice(PORTS)
             try:
                 await asyncio.start_server(self._serve, "127.0.0.1", self.port, limit=READ)
@@ -58,14 +58,14 @@ class LinkProxy:
                 self.port = 0
 
     def cut(self, after: int) -> None:
-        """Break the links: at once, or after so many bytes of what comes next."""
+        """Break the links, after this many more bytes."""
         if after:
             self._cut_after = after
         else:
             self._abort()
 
     def obey(self, do: str) -> None:
-        """Treat the links so from now on."""
+        """Switch the links to another mode."""
         self._mode = do
         if do == "stall":
             self._flowing.clear()
@@ -74,7 +74,7 @@ class LinkProxy:
         if do == "refuse":
             self._abort()
         elif not do.startswith("swallow"):
-            # They are dead; the network says so when it is there again.
+            # These links are dead, which a restored network reports.
             for writer in self._holed:
                 writer.transport.abort()
 
@@ -102,7 +102,7 @@ class LinkProxy:
                 ],
                 return_when=asyncio.FIRST_COMPLETED,
             )
-            # Nor does one side hear that the other has gone.
+            # Nor does one side notice that the other has closed.
             while self._mode.startswith("swallow"):  # noqa: ASYNC110
                 await asyncio.sleep(BREATH)
         finally:
@@ -146,7 +146,7 @@ class LinkProxy:
 
 
 async def main(folder: str, *places: str) -> None:
-    """Carry until standard input ends."""
+    """Forward data until standard input ends."""
     proxies: dict[str, LinkProxy] = {}
     for place in places:
         name, _, port = place.rpartition("=")

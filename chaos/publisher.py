@@ -1,8 +1,7 @@
-"""A publisher that makes each item once: ``python -m chaos.publisher LATE SOURCE FOLDER FIRST_RUN RATE``.
+"""A publisher that publishes each item once: ``python -m chaos.publisher LATE SOURCE FOLDER FIRST_RUN RATE``.
 
-Every request begins another run, numbered from 0. What a run has made is in the memory of this process, and, where
-the source is stored, in its resume store; nobody can ask for it again. LATE is what
-`chaos.lateness` knows.
+Each request starts a new run, whose items are numbered from 0. They exist only in the memory of this process and, if
+the source is stored, in its resume store. They cannot be requested again. LATE is described in `chaos.lateness`.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from .sources import SOURCES, Source
 ROUTE: Final = "chaos.items"
 TICK: Final = 0.02
 GRACE: Final = 45.0
-"""Seconds that a session waits for a link: longer than any outage that is no outage "beyond all grace"."""
+"""Seconds that a session waits for a link: longer than any fault except a long outage."""
 KEEPALIVE_LIFETIME: Final = 8.0
-"""Seconds of silence that RSocket endures: less than a long pause."""
+"""RSocket's keepalive timeout in seconds: less than a long pause."""
 BURSTS: Final = (0, 0, 1, 1, 1, 1, 4)
-"""How the items of a tick vary: times the rate."""
+"""Factors by which the number of items per tick varies."""
 ITEMS: Final = pa.schema([("data", pa.binary()), ("metadata", pa.binary())])
 
 
@@ -41,10 +40,10 @@ class Publisher:
     """The runs of one process.
 
     Args:
-        source: Which it is.
-        folder: Where the laboratory keeps its files.
+        source: The source.
+        folder: The folder of the whole run of chaos.
         first_run: The number of its first run.
-        rate: Items a second, on average.
+        rate: Mean number of items per second.
 
     """
 
@@ -60,7 +59,7 @@ class Publisher:
         self._ended = folder / f"{source.name}.ended"
 
     async def items(self, request: Payload) -> AsyncIterator[bytes | pa.RecordBatch]:
-        """Yield one run, until the laboratory says that it is to finish."""
+        """Yield the items of one run, until the file `finish` exists."""
         run, made = next(self._runs), 0
         with self._begun.open("a") as file:
             file.write(f"{run}\n")
@@ -81,7 +80,7 @@ class Publisher:
 
 
 async def main(name: str, folder: str, first_run: str, rate: str) -> None:
-    """Serve until the process is ended."""
+    """Serve until SIGTERM or SIGINT."""
     source = next(source for source in SOURCES if source.name == name)
     here = Path(folder)
     stored = str(here / f"{name}.sessions") if source.stored else ""
@@ -89,7 +88,7 @@ async def main(name: str, folder: str, first_run: str, rate: str) -> None:
         resume_timeout=GRACE, session_grace=GRACE, keepalive_lifetime=KEEPALIVE_LIFETIME, resume_store=stored
     )
     socket = here / f"{name}.sock"
-    # One that was killed has left it behind.
+    # A killed publisher leaves its socket.
     socket.unlink(missing_ok=True)
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

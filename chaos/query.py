@@ -1,7 +1,7 @@
 """The Spark query: ``python -m chaos.query FOLDER EXECUTORS``.
 
-It copies the journal to Parquet until the file `drain` is there. Then it reads what is left, writes down the gaps that
-Spark shows, and ends.
+It copies the journal to Parquet until the file `drain` exists. Then it copies the remaining rows, writes the gaps as
+seen by Spark to a file, and ends.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from penstock.spark.local import session
 
 READER: Final = "chaos"
 PATIENCE: Final = 1
-"""Seconds between looks for the file."""
+"""Seconds between checks for the file."""
 
 
 def begin(spark: SparkSession, folder: Path, once: bool) -> StreamingQuery:
@@ -32,21 +32,21 @@ def begin(spark: SparkSession, folder: Path, once: bool) -> StreamingQuery:
 
 
 def write_gaps(spark: SparkSession, folder: Path) -> None:
-    """Write down the gaps that Spark shows."""
+    """Write the gaps as seen by Spark to a file."""
     gaps = spark.read.format("penstock").option("journal", str(folder / "journal")).option("rows", "gaps").load()
     shown = sorted((row["source"], row["position"], row["reason"]) for row in gaps.collect())
     (folder / "gaps.json").write_text(json.dumps(shown))
 
 
 def main(folder: Path, executors: int) -> None:
-    """Run the query, on executors in processes of their own, each with Python workers of its own."""
+    """Run the query on executors in separate processes, each with its own Python workers."""
     spark = session(
         "chaos",
         master=f"local-cluster[{executors},1,1024]",
         spark__driver__memory="1g",
         spark__executor__memory="1g",
         spark__task__maxFailures="8",
-        # Else the application ends with the tenth executor that is killed.
+        # By default the application ends with the tenth executor that is killed.
         spark__deploy__maxExecutorRetries="-1",
         # Executors import what the driver imports.
         spark__executorEnv__PYTHONPATH=os.environ.get("PYTHONPATH", ""),

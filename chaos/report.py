@@ -1,4 +1,4 @@
-"""What a run was, as JSON for programs and as a table for people."""
+"""The report of a run, as JSON and as a Markdown table."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Report:
     """A run and its verdicts.
 
     Attributes:
-        seed: What its faults follow from.
-        seconds: How long faults were done.
-        revision: Of the sources.
-        kills: Processes that were killed with SIGKILL.
+        seed: The seed of its faults.
+        seconds: How long faults were injected.
+        revision: The revision of the sources.
+        kills: The number of processes killed with SIGKILL.
         starts: How often each process was started.
         log: The faults.
-        verdicts: Of each source.
-        stuck: Who did not come to an end after everything had healed.
+        verdicts: The result for each source.
+        stuck: The processes that did not finish after the last fault.
         ends: How processes ended.
-        complaints: What else is wrong, a sentence each.
+        complaints: Messages for other problems.
 
     """
 
@@ -48,7 +48,7 @@ class Report:
 
     @property
     def sound(self) -> bool:
-        """Whether the promise was kept."""
+        """Whether all guarantees were kept."""
         fine = not (self.stuck or self.complaints)
         return fine and bool(self.verdicts) and all(verdict.sound for verdict in self.verdicts)
 
@@ -73,7 +73,7 @@ class Report:
             *(f"| {kind} | {times:,} |" for kind, times in faults.most_common()),
         ]
         problems = [f"* {verdict.source}: {text}" for verdict in self.verdicts for text in verdict.problems]
-        problems += [f"* {name} came to no end" for name in self.stuck]
+        problems += [f"* {name} did not finish" for name in self.stuck]
         problems += [f"* {text}" for text in self.complaints]
         return "\n".join(lines + (["", *problems] if problems else [])) + "\n"
 
@@ -92,7 +92,7 @@ def _row(verdict: Verdict) -> str:
 
 
 def insert(page: Path, table: str) -> None:
-    """Put a run's table into a page, in place of the one before."""
+    """Replace the table of the previous run in a page."""
     before, _, rest = page.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
     page.write_text(f"{before}{BEGIN}\n\n{table}\n{END}{after}")

@@ -10,15 +10,15 @@ __all__ = ["SOURCES", "Source"]
 
 @dataclass(frozen=True)
 class Source:
-    """A publisher, the link to it, its collector and its log, which all have one name.
+    """A publisher, the link to it, its collector and its log, which share a name.
 
     Attributes:
-        name: What they are called.
-        protocol: As in a URL.
-        options: Of the URL.
-        resumes: A session outlives its links and its collector: neither may cost an item.
-        stored: The publisher keeps its sessions on disk.
-        prefix: What goes before each item, so that the codec carries it as a string.
+        name: The name.
+        protocol: The protocol in the URL.
+        options: The options of the URL.
+        resumes: A session outlives its links and its collector, so that no item is lost with them.
+        stored: The publisher stores its sessions on disk.
+        prefix: A prefix of each item, which makes it a string in the codec.
 
     """
 

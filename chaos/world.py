@@ -1,4 +1,4 @@
-"""All processes of a run: publishers, links, collectors and the Spark query, in one folder."""
+"""All processes of a run: publishers, proxy, collectors and the Spark query, in one folder."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ COLLECTORS: Final = (
     f"keepalive_interval={KEEPALIVE_LIFETIME / 4:g}",
     f"keepalive_lifetime={KEEPALIVE_LIFETIME:g}",
 )
-"""Settings of theirs that must be those of the publishers, or fit them."""
+"""Settings of collectors that must match those of the publishers."""
 DOOMED: Final = 0.15
-"""How many collectors are killed from within."""
+"""The probability that a collector is killed by `chaos.doom`."""
 EXECUTORS: Final = (1, 2, 2)
-"""How many each process of the query has."""
+"""The numbers of executors to choose from for each process of the query."""
 LOOK: Final = 0.05
-"""Seconds between looks at whether something is there."""
+"""Seconds between checks whether something exists."""
 EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 PYTHON_WORKER: Final = "pyspark.daemon"
 JVM: Final = "SparkSubmit"
@@ -44,12 +44,12 @@ class World:
     """The pipeline, from six publishers to one table.
 
     Args:
-        folder: Where everything of it is; empty.
-        rate: Items a second of each source.
-        seed: Of how late processes are, and how many executors there are.
+        folder: An empty folder for all files.
+        rate: Items per second of each source.
+        seed: The seed for delays of processes and numbers of executors.
 
     Attributes:
-        complaints: What is wrong with processes, a sentence each.
+        complaints: Messages for problems with processes.
 
     """
 
@@ -92,7 +92,7 @@ class World:
         return Child(f"collector {source.name}", command, self._log(f"{source.name}.collector"), listens=True)
 
     def _doom(self) -> str:
-        """Return when the next collector is killed from within, if it is."""
+        """Return the moment at which the next collector kills itself, for `chaos.doom`."""
         if self._healing or self._rng.random() >= DOOMED:
             return "no"
         return f"{self._rng.choice(list(MOMENTS))}:{self._rng.choice((0.0, 0.01, 0.1)) * self._rng.random():.4f}"
@@ -102,14 +102,14 @@ class World:
 
     @property
     def children(self) -> list[Child]:
-        """All processes that are started again when they end."""
+        """All processes that are restarted when they end."""
         return [*self.collectors.values(), self.query, *self.publishers.values(), self.proxy]
 
     async def start(self) -> None:
         """Start everything."""
         for name, publisher in self.publishers.items():
             await publisher.run()
-            # Nothing is broken before everything is there.
+            # Faults start only after everything listens.
             while not (self.folder / f"{name}.sock").exists():  # noqa: ASYNC110
                 await asyncio.sleep(LOOK)
         await self.proxy.run()
@@ -121,7 +121,7 @@ class World:
 
     @contextmanager
     def links(self, target: str, mode: str) -> Iterator[None]:
-        """Have the links of a source treated so for the time of a block; other faults of theirs go on meanwhile."""
+        """Switch the links of a source to a mode while the block lasts. The most severe of several modes applies."""
         modes = self._modes[target]
         modes.append(mode)
         self.order(target, do=self._worst(target))
@@ -135,24 +135,24 @@ class World:
         return max(self._modes[target], key=MODES.index, default="pass")
 
     def order(self, link: str, **what: Any) -> None:
-        """Have the links of a source, or of all, treated so."""
+        """Send a command for the links of a source, or of all sources, to the proxy."""
         stdin = self.proxy.process.stdin
         if self.proxy.alive and stdin is not None and not stdin.is_closing():
             for name in [link] if link else NAMES:
                 stdin.write(json.dumps({"link": name, **what}).encode() + b"\n")
 
     def spark_processes(self, what: str) -> list[int]:
-        """Return the ids of Spark's processes of that kind, of the newest driver."""
+        """Return the ids of the current driver's processes whose command lines contain `what`."""
         if not self.query.alive:
             return []
         found = group_of(self.query.process.pid)
         return [pid for pid, line in found.items() if what in line]
 
     async def finish(self, seconds: float) -> None:
-        """Let everything heal, every run end, and the query read what is left.
+        """Let the pipeline recover, finish all runs, and let the query read the remaining rows.
 
         Raises:
-            TimeoutError: It takes longer than that: something is stuck.
+            TimeoutError: The time limit was exceeded, because something is stuck.
 
         """
         for child in [*self.publishers.values(), *self.collectors.values(), self.proxy]:
@@ -169,7 +169,7 @@ class World:
             await self.query.done.wait()
 
     def stuck(self) -> list[str]:
-        """Return who has not come to an end."""
+        """Return the names of the processes that have not finished."""
         return [child.name for child in [*self.collectors.values(), self.query] if not child.done.is_set()]
 
     async def end(self) -> None:

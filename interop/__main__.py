@@ -1,4 +1,4 @@
-"""Runs every peer against us in both roles: ``python -m interop``, or a part of it with the options."""
+"""Tests Penstock against every peer in both roles: ``python -m interop``, or a part of it with the options."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from .throttling import throttling
 
 PAGE = ROOT / "docs" / "interop.md"
 MIN_CUTS = 2
-"""How often a session must have been resumed."""
+"""The minimum number of times that a session must have been resumed."""
 ROLES = ("client", "server")
-# Leases, and slow links, are the same whatever carries them.
+# Leases and slow links do not depend on the transport.
 SPECIAL = {LEASE: ("tcp", ["--lease"]), SLOW: ("river-msgpack", ["--slow"])}
-"""Steps that are not named after what carries them: that, and what their programs are told."""
+"""The transport and the options of steps that are not named after a transport."""
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m interop", description=__doc__)
-    parser.add_argument("--peer", action="append", choices=[*PEERS, OURS.name], help="this peer, not all; repeatable")
-    parser.add_argument("--only", choices=ROLES, help="this role of the peer, not both")
-    parser.add_argument("--step", choices=STEPS, help="this step, not all")
-    parser.add_argument("--versus", choices=[*PEERS, OURS.name], default=OURS.name, help="the other side, if not ours")
+    parser.add_argument("--peer", action="append", choices=[*PEERS, OURS.name], help="only this peer; repeatable")
+    parser.add_argument("--only", choices=ROLES, help="only this role of the peer")
+    parser.add_argument("--step", choices=STEPS, help="only this step")
+    parser.add_argument("--versus", choices=[*PEERS, OURS.name], default=OURS.name, help="the other side, not Penstock")
     return parser.parse_args()
 
 
 async def meet(peer: Peer, role: str, step: str, other: Peer) -> Outcome:
-    """Run one pairing: `peer` in `role`, `other` in the other one."""
+    """Run one pairing: `peer` in `role`, `other` in the other role."""
     outcome = Outcome(peer, role, step)
     transport, options = SPECIAL.get(step, (step, []))
     try:
@@ -48,7 +48,7 @@ async def meet(peer: Peer, role: str, step: str, other: Peer) -> Outcome:
         async with serving(server, transport, *options) as served, cutting(served.port) as cutter:
             outcome.results = await run_client(client, transport, served.port, cutter.port, *options)
         if outcome.results.get("resume") == "ok" and cutter.cuts < MIN_CUTS:
-            outcome.results["resume"] = f"only {cutter.cuts} connections were cut: this proves nothing"
+            outcome.results["resume"] = f"only {cutter.cuts} connections were cut, which is not enough for this check"
     except PeerAbsent as error:
         outcome.absent = str(error)
     except (PeerMissing, ProcessFailed) as error:
@@ -57,7 +57,7 @@ async def meet(peer: Peer, role: str, step: str, other: Peer) -> Outcome:
 
 
 async def meet_draft() -> Outcome:
-    """Have the client of a draft call on us: we hang up, and our log says in one line why."""
+    """Run the client of a draft against our server, which must close the connection and log the reason in one line."""
     outcome = Outcome(DRAFT, "client", "draft")
     try:
         await asyncio.to_thread(DRAFT.install)
@@ -73,7 +73,7 @@ async def meet_draft() -> Outcome:
 
 
 async def outcomes_of(steps: list[str], peers: list[Peer], roles: list[str], other: Peer) -> AsyncIterator[Outcome]:
-    """Yield the outcome of each pairing, one after another."""
+    """Run all pairings, and yield the outcome of each."""
     for step in steps:
         if step == "draft":
             yield await meet_draft()
@@ -100,7 +100,7 @@ async def main(options: argparse.Namespace) -> int:
     chosen = [others[name] for name in options.peer] if options.peer else list(PEERS.values())
     roles = [options.only] if options.only else list(ROLES)
     part = options.peer or options.only or options.versus != OURS.name
-    # The step of the draft has a peer of its own.
+    # The step `draft` has its own peer.
     steps = [options.step] if options.step else [step for step in STEPS if not (part and step == "draft")]
     outcomes = []
     async for outcome in outcomes_of(steps, chosen, roles, others[options.versus]):

@@ -1,4 +1,4 @@
-"""A relay that cuts every connection a moment after it was made: who resumes gets through all the same."""
+"""A relay that cuts every connection shortly after it is made. Sessions that resume continue anyway."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 __all__ = ["Cutter", "cutting"]
 
 CONNECTION_SECONDS = 0.3
-"""How long a connection lasts: long enough for a JVM to resume and move some items."""
+"""The lifetime of a connection: long enough for a JVM to resume and send some items."""
 CHUNK_BYTES = 64 * 1024
 
 
@@ -18,8 +18,8 @@ class Cutter:
     """The relay.
 
     Attributes:
-        port: Where it listens on 127.0.0.1.
-        cuts: How many connections it has cut.
+        port: The port on 127.0.0.1 on which it listens.
+        cuts: The number of connections that it has cut.
 
     """
 
@@ -41,13 +41,13 @@ class Cutter:
         await asyncio.gather(*directions, return_exceptions=True)
 
     def accept(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """Take a connection."""
+        """Relay a new connection."""
         task = asyncio.create_task(self._relay(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def end(self) -> None:
-        """Cut what is left."""
+        """Cut the remaining connections."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

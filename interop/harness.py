@@ -1,4 +1,4 @@
-"""What the Python clients share: a register of checks, and the run that prints one JSON object."""
+"""Shared code of the Python clients: registers checks, runs them, and prints one JSON object."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ __all__ = [
 ]
 
 MEGABYTES_20 = 20 * 1024 * 1024
-"""More than one frame can hold, so that it must travel in fragments."""
+"""More than fits into one frame, so that it must be fragmented."""
 ANSWER_TIMEOUT = 10.0
-"""Seconds in which a small answer must come."""
+"""Time limit of a small response, in seconds."""
 CHECK_TIMEOUT = 30.0
-"""Seconds that a whole check may take."""
+"""Time limit of a check, in seconds."""
 LEASE = "lease"
+"""The check that needs a server that grants leases; it runs separately."""
 SLOW = "river-slow"
-"""The check that needs a server that grants leases, and is made alone."""
 LEASE_REQUESTS = 4
-"""How many requests a server that grants leases gives leave for, every `LEASE_INTERVAL` seconds anew."""
+"""The number of requests in each lease, which the server grants every `LEASE_INTERVAL` seconds."""
 LEASE_INTERVAL = 1.0
 LEASE_CALLS = 10
-"""How many calls a client makes under leases: three leases' worth."""
+"""The number of calls that a client makes under leases, which needs three leases."""
 LEASE_SECONDS = 1.8
-"""How long these must take: two intervals, less what clocks and timers are apart."""
+"""The minimum duration of these calls: two intervals, less the inaccuracy of clocks and timers."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a server listens.
+    """The address of a server.
 
     Args:
         transport: "tcp" or "ws".
-        host: Its address.
+        host: Its host.
         port: Its port.
-        cut_port: The port at which connections to it do not last.
+        cut_port: The port of a relay that cuts connections to it.
 
     """
 
@@ -62,7 +62,7 @@ class Place:
     cut_port: int
 
     def cut(self) -> Place:
-        """Return the same server where connections do not last."""
+        """Return the address of the relay that cuts connections to this server."""
         return replace(self, port=self.cut_port)
 
 
@@ -72,7 +72,7 @@ _checks: dict[str, Check] = {}
 
 
 def check(name: str) -> Callable[[Check], Check]:
-    """Register a check: it is told where the server is, and raises when something is not as it must be."""
+    """Register a check: a coroutine function that takes a `Place`, and raises an exception if it fails."""
 
     def register(function: Check) -> Check:
         _checks[name] = function
@@ -82,13 +82,13 @@ def check(name: str) -> Callable[[Check], Check]:
 
 
 def expect(found: object, wanted: object, what: str) -> None:
-    """Raise AssertionError, which tells both, where `found` is not `wanted`."""
+    """Raise AssertionError with both values if `found` is not `wanted`."""
     if found != wanted:
         raise AssertionError(f"{what}: {str(found)[:80]} instead of {str(wanted)[:80]}")
 
 
 def numbers(start: int, stop: int) -> list[bytes]:
-    """Return the ASCII integers from `start` up to but without `stop`."""
+    """Return the ASCII integers from `start` to `stop` - 1."""
     return [b"%d" % number for number in range(start, stop)]
 
 
@@ -103,12 +103,12 @@ async def _result_of(run: Check, place: Place) -> str:
 
 
 async def run_all(peer: str) -> int:
-    """Run the checks, one after another, against the place that the command line names; print the JSON object.
+    """Run the checks one after another against the server on the command line, and print the JSON object.
 
-    With ``--lease`` that is the one check of leases, else all others.
+    With ``--lease`` only the check of leases runs, otherwise all others.
 
     Returns:
-        The exit code: 0 when all are ok, else 1.
+        The exit code: 0 if all checks are ok, otherwise 1.
 
     """
     transport, host, port, cut_port, *options = sys.argv[1:]

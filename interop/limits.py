@@ -1,4 +1,4 @@
-"""Known limits of each peer, with the reason: a run expects exactly these instead of "ok"."""
+"""Known limits of each peer and their reasons. A run expects exactly these instead of "ok"."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["LIMITS", "Limit"]
 
 @dataclass(frozen=True)
 class Limit:
-    """One thing that a peer cannot do.
+    """A known limit of a peer.
 
     Args:
         peer: The peer's name.
-        role: Which side it plays.
-        checks: What fails for this reason.
-        seen: A pattern that the check's result must match, whole.
-        reason: Why, for people.
-        steps: In which steps of a run it is so; by default in any.
-        by_chance: Whether it shows only now and then, so that "ok" is no surprise.
+        role: The peer's role.
+        checks: The checks that fail because of it.
+        seen: A pattern that the whole result of the check must match.
+        reason: An explanation for the page.
+        steps: The steps of a run in which it occurs; by default in all.
+        by_chance: It does not always occur, so that "ok" is also expected.
 
     """
 

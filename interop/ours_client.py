@@ -1,7 +1,7 @@
 """The interop checks on Penstock: ``python -m interop.ours_client TRANSPORT HOST PORT CUT_PORT``.
 
-It prints one JSON object, and exits 0 when all are ok. What each check demands is told in ``interop/README.md``.
-Every check has a connection of its own.
+It prints one JSON object, and exits with 0 if all checks are ok. ``interop/README.md`` describes the checks. Each check
+uses its own connection.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def url_of(place: Place) -> str:
 
 
 def connected(name: str, settings: Settings = SETTINGS) -> Callable[[Run], Run]:
-    """Register a check that gets a connection."""
+    """Register a check that takes a connected peer."""
 
     def register(function: Run) -> Run:
         @check(name)
@@ -117,7 +117,7 @@ async def count_none(peer: Peer) -> None:
 
 @connected("count-window")
 async def count_window(peer: Peer) -> None:
-    # That never more comes than was asked for is the session's to see: it fails such a stream.
+    # The session fails a stream that sends more items than requested.
     expect(await collect(peer.stream("count", b"100", credit=7)), numbers(0, 100), "items")
 
 
@@ -251,7 +251,7 @@ async def lease(place: Place) -> None:
     started = time.monotonic()
     async with penstock.connect(url_of(place), settings=Settings(lease=True)) as peer:
         for number in numbers(0, LEASE_CALLS):
-            # A call waits for its lease by itself.
+            # Each call waits for a lease.
             expect((await answered(peer.call("echo", number))).data, number, "data")
     took = time.monotonic() - started
     expect(took >= LEASE_SECONDS, True, f"the calls took {took:.1f} s, as long as the leases demand")

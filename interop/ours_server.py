@@ -1,8 +1,8 @@
 """The interop service on Penstock: ``python -m interop.ours_server TRANSPORT [--lease]``.
 
-It prints where it listens, as ``penstock serve`` does, and serves until it is killed. With ``--lease`` it grants
-leases, as ``interop/README.md`` tells. Where TRANSPORT is ``river-json`` or ``river-msgpack``, it speaks River over
-WebSocket, also to clients of v1.1.
+It prints its address, as ``penstock serve`` does, and serves until it is killed. With ``--lease`` it grants leases, as
+described in ``interop/README.md``. If TRANSPORT is ``river-json`` or ``river-msgpack``, it speaks River over WebSocket,
+also to clients of v1.1.
 """
 
 from __future__ import annotations

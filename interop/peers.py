@@ -1,4 +1,4 @@
-"""The peers: how each is installed, started as a server, and run as a client."""
+"""The peers: how to install each, start it as a server, and run it as a client."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ __all__ = [
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 TRANSPORTS = {"tcp": "TCP", "ws": "WebSocket"}
-"""What carries the frames, as the programs call it, and as the report does."""
+"""The transports: their names in programs and in the report."""
 RIVER = {"river-json": "JSON", "river-msgpack": "MessagePack"}
 """River over WebSocket, with each of its codecs."""
 RSOCKET = (*TRANSPORTS, LEASE)
 INSTALL_TIMEOUT = 600.0
-"""Seconds for npm, Maven or Cargo: the first run fetches everything."""
+"""Time limit for npm, Maven or Cargo in seconds; the first run downloads everything."""
 
 NPM = "npm ci --omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund --loglevel=error".split()
 CARGO = "cargo build --quiet".split()
@@ -45,11 +45,11 @@ JAVA = "java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp java/target/c
 
 
 class PeerMissing(Exception):
-    """A peer cannot be installed here."""
+    """A peer cannot be installed on this machine."""
 
 
 class PeerAbsent(Exception):
-    """Nothing here can run a peer, and no package that we could fetch would change that."""
+    """A peer cannot run on this machine, and installing packages would not change that."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ class Peer:
     """One implementation.
 
     Args:
-        name: What ``--peer`` calls it.
-        title: What the report calls it.
-        server: The command that takes a transport and prints where it listens, ending with the port; empty: it is a
-            client alone.
-        client: The command that takes a transport, a host and two ports and prints the checks.
-        folder: Where both run.
-        version: Returns which version it is.
-        install: Makes it ready; raises PeerMissing when that fails, and PeerAbsent where it cannot be had.
+        name: Its name for ``--peer``.
+        title: Its name in the report.
+        server: The command that takes a transport and prints its address, which ends with the port. Empty if the peer
+            is only a client.
+        client: The command that takes a transport, a host and two ports, and prints the results of the checks.
+        folder: The working folder of both.
+        version: Returns its version.
+        install: Installs it. Raises PeerMissing if that fails, and PeerAbsent if it cannot run on this machine.
         steps: The steps of a run in which it takes part.
 
     """
@@ -80,7 +80,7 @@ class Peer:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """What it can be."""
+        """The roles that it supports."""
         return ("client", "server") if self.server else ("client",)
 
 
@@ -92,8 +92,8 @@ def _run_installer(command: list[str], folder: Path) -> None:
     except subprocess.TimeoutExpired:
         raise PeerMissing(f"{' '.join(command)} took longer than {INSTALL_TIMEOUT:.0f} s") from None
     if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()[0]
-        raise PeerMissing(f"{' '.join(command)} failed: {said}")
+        output = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[0]
+        raise PeerMissing(f"{' '.join(command)} failed: {output}")
 
 
 def _is_newer(made: Path, sources: list[Path]) -> bool:
@@ -167,7 +167,7 @@ def _python(name: str, title: str, distribution: str, server: str, client: str) 
         try:
             installed()
         except importlib.metadata.PackageNotFoundError:
-            raise PeerMissing(f"{distribution} is not installed: run make install") from None
+            raise PeerMissing(f"{distribution} is not installed; run make install") from None
 
     run = [sys.executable, "-m"]
     return Peer(name, title, [*run, server], [*run, client], ROOT, installed, install)
@@ -176,15 +176,15 @@ def _python(name: str, title: str, distribution: str, server: str, client: str) 
 def _apart(
     name: str, title: str, step: str, place: str = "", least: tuple[int, int] = (3, 11), arguments: tuple[str, ...] = ()
 ) -> Peer:
-    """Return a client in Python that has an environment of its own, and no server here.
+    """Return a Python client with a separate environment, and without a server.
 
     Args:
-        name: As of `Peer`.
-        title: Likewise.
+        name: As for `Peer`.
+        title: As for `Peer`.
         step: The step in which it takes part.
-        place: Its folder's name, where that is another.
+        place: The name of its folder, if it differs from `name`.
         least: The version of Python that its package needs.
-        arguments: What its program is told first.
+        arguments: The first arguments of its program.
 
     """
     folder = HERE / (place or name)
@@ -210,12 +210,12 @@ def _apart(
 
 
 def runtime_version(*command: str) -> str:
-    """Return the version number that `command` tells first, or "none" where it is not installed."""
+    """Return the first version number in the output of `command`, or "none" if it is not installed."""
     try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     except FileNotFoundError:
         return "none"
-    found = re.search(r"\d+(\.\d+)+", said.stdout + said.stderr)
+    found = re.search(r"\d+(\.\d+)+", done.stdout + done.stderr)
     return found.group() if found else "unknown"
 
 
@@ -229,7 +229,7 @@ PEERS = {
         _javascript("js-1.0", "rsocket-js 1.0", "rsocket-core"),
         _java(),
         _rust(),
-        # Their servers speak v1.1 alone, and our client v2.0.
+        # Their servers speak only v1.1, and our client only v2.0.
         _javascript("river-js", "@replit/river", "@replit/river", "", (*RIVER, SLOW)),
         _apart("river-py", "replit-river", "river-msgpack", least=(3, 12), arguments=("v2.0",)),
         _apart("river-py-1.1", "replit-river 1.1", "river-msgpack", "river-py", (3, 12), ("v1.1",)),

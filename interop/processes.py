@@ -1,4 +1,4 @@
-"""Servers and clients as processes of their own, bounded in time and ended by their ids."""
+"""Runs servers and clients as processes with time limits."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .peers import Peer
 __all__ = ["ProcessFailed", "Serving", "run_client", "serving"]
 
 START_TIMEOUT = 30.0
-"""Seconds until a server must listen; a JVM on a busy machine takes some."""
+"""Seconds within which a server must listen; a JVM starts slowly on a busy machine."""
 CLIENT_TIMEOUT = 300.0
-"""Seconds for all checks of a client."""
+"""Time limit for all checks of a client, in seconds."""
 END_TIMEOUT = 5.0
-"""Seconds that a process has to end when it is asked to."""
+"""Seconds between SIGTERM and SIGKILL."""
 LISTENING = re.compile(rb"listening .*?(\d+)/?(\?.*)?$", re.IGNORECASE)
 NAMES_ERROR = re.compile(r"^Error|\w(Error|Exception)\b")
 
@@ -35,11 +35,11 @@ class ProcessFailed(Exception):
 
 @dataclass(frozen=True)
 class Serving:
-    """A server that runs.
+    """A running server.
 
     Args:
-        port: Where it listens on 127.0.0.1.
-        errors: Its standard error.
+        port: Its port on 127.0.0.1.
+        errors: The file with its standard error.
 
     """
 
@@ -47,7 +47,7 @@ class Serving:
     errors: IO[str]
 
     def log(self) -> list[str]:
-        """Return the lines of its standard error so far."""
+        """Return the lines that it has written to standard error so far."""
         self.errors.seek(0)
         return self.errors.read().splitlines()
 
@@ -65,7 +65,7 @@ async def _end(process: Process) -> None:
 
 @asynccontextmanager
 async def _started(command: list[str], folder: Path) -> AsyncIterator[tuple[Process, IO[str]]]:
-    """Run `command` while the block lasts; its standard error goes to the file that comes with the process."""
+    """Run `command` while the block lasts. Yield the process and the file with its standard error."""
     with tempfile.TemporaryFile("w+") as errors:
         try:
             process = await asyncio.create_subprocess_exec(
@@ -80,9 +80,9 @@ async def _started(command: list[str], folder: Path) -> AsyncIterator[tuple[Proc
 
 
 def _complaint(errors: IO[str]) -> str:
-    """Return the line of its standard error that tells most of why a process ended."""
+    """Return the line of standard error that best explains why a process ended."""
     errors.seek(0)
-    lines = errors.read().strip().splitlines() or ["it said nothing"]
+    lines = errors.read().strip().splitlines() or ["no output"]
     return next((line.strip() for line in reversed(lines) if NAMES_ERROR.search(line)), lines[-1])
 
 
@@ -100,7 +100,7 @@ async def serving(peer: Peer, transport: str, *options: str) -> AsyncIterator[Se
     """Run a peer's server over `transport`, with `options`, while the block lasts.
 
     Raises:
-        ProcessFailed: It did not tell a port in time.
+        ProcessFailed: It did not print a port in time.
 
     """
     async with _started([*peer.server, transport, *options], peer.folder) as (process, errors):
@@ -109,18 +109,18 @@ async def serving(peer: Peer, transport: str, *options: str) -> AsyncIterator[Se
         except TimeoutError:
             port = None
         if port is None:
-            raise ProcessFailed(f"the server of {peer.title} does not listen: {_complaint(errors)}")
+            raise ProcessFailed(f"the server of {peer.title} did not start listening: {_complaint(errors)}")
         yield Serving(port, errors)
 
 
 async def run_client(peer: Peer, transport: str, port: int, cut_port: int, *options: str) -> dict[str, str]:
-    """Run a peer's checks against the server on `port` of 127.0.0.1; connections to `cut_port` do not last.
+    """Run a peer's checks against the server on `port` of 127.0.0.1, with a relay on `cut_port`.
 
     Returns:
-        The result of each check: "ok", or why not.
+        The result of each check: "ok", or the reason of its failure.
 
     Raises:
-        ProcessFailed: It ended without results, or took too long.
+        ProcessFailed: The client ended without results, or exceeded its time limit.
 
     """
     command = [*peer.client, transport, "127.0.0.1", str(port), str(cut_port), *options]
@@ -128,7 +128,7 @@ async def run_client(peer: Peer, transport: str, port: int, cut_port: int, *opti
         try:
             output, _ = await asyncio.wait_for(process.communicate(), CLIENT_TIMEOUT)
         except TimeoutError:
-            raise ProcessFailed(f"the client of {peer.title} is not done within {CLIENT_TIMEOUT:.0f} s") from None
+            raise ProcessFailed(f"the client of {peer.title} did not finish within {CLIENT_TIMEOUT:.0f} s") from None
         for line in reversed(output.decode().splitlines()):
             if line.startswith('{"peer"'):
                 return dict(json.loads(line)["checks"])

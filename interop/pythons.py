@@ -1,4 +1,4 @@
-"""Other versions of Python, for peers that this one is too old for."""
+"""Finds other versions of Python, for peers that need a newer one."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from pathlib import Path
 __all__ = ["PythonMissing", "python_of"]
 
 NEWEST = 20
-"""The last minor version that is looked for."""
+"""The last minor version to look for."""
 START_TIMEOUT = 30.0
-"""Seconds in which an interpreter must tell its version."""
+"""Time limit for an interpreter to print its version, in seconds."""
 ASK = "import sys, venv, ensurepip; print(*sys.version_info[:2])"
 
 
 class PythonMissing(Exception):
-    """There is no such Python here."""
+    """No suitable Python is installed."""
 
 
 def python_of(least: tuple[int, int]) -> str:
-    """Return an interpreter of version `least` or newer that can make environments: this one, where it will do.
+    """Return an interpreter of version `least` or newer that can create environments, preferably this one.
 
-    Others are looked for on PATH, and among those that pyenv has.
+    Others are looked up on PATH and in pyenv.
 
     Raises:
-        PythonMissing: There is none.
+        PythonMissing: No such interpreter was found.
 
     """
     for candidate in _candidates(least):
         if _version(candidate) >= least:
             return candidate
     wanted = ".".join(str(part) for part in least)
-    raise PythonMissing(f"it needs Python {wanted} or newer, and none is on PATH or among pyenv's; this is {_this()}")
+    raise PythonMissing(f"Python {wanted} or newer is needed, and was not found on PATH or in pyenv; this is {_this()}")
 
 
 def _candidates(least: tuple[int, int]) -> Iterator[str]:
@@ -49,12 +49,12 @@ def _candidates(least: tuple[int, int]) -> Iterator[str]:
 
 
 def _version(python: str) -> tuple[int, ...]:
-    """Return the version of an interpreter; (0,) where it does not run, or makes no environments."""
+    """Return the version of an interpreter, or (0,) if it does not run or cannot create environments."""
     try:
-        said = subprocess.run([python, "-c", ASK], capture_output=True, text=True, timeout=START_TIMEOUT, check=True)
+        done = subprocess.run([python, "-c", ASK], capture_output=True, text=True, timeout=START_TIMEOUT, check=True)
     except (OSError, subprocess.SubprocessError):
         return (0,)
-    return tuple(int(part) for part in said.stdout.split())
+    return tuple(int(part) for part in done.stdout.split())
 
 
 def _this() -> str:

@@ -1,4 +1,4 @@
-"""The results of a run, as a table for people."""
+"""The results of a run, as a page of the documentation."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ STEPS = {
     **{step: f"by River, in {title}" for step, title in RIVER.items()},
     SLOW: "by River, over a slow link",
 }
-"""The steps of a run, and what is said of a pairing in each."""
+"""The steps of a run, and their descriptions."""
 
 
 @dataclass
 class Outcome:
-    """What came of one pairing: a peer in one role, we in the other.
+    """The outcome of one pairing: a peer in one role, and Penstock in the other.
 
     Args:
         peer: The peer.
-        role: Which side it played, "client" or "server".
-        step: In which step of the run, one of `STEPS`.
-        results: Each check's result, as the client told it; empty when the run failed as a whole.
-        failed: Why it failed as a whole; empty when it did not.
-        absent: Why there is no such peer here; empty when there is.
+        role: The peer's role, "client" or "server".
+        step: The step of the run, one of `STEPS`.
+        results: The result of each check, as reported by the client; empty if the pairing failed as a whole.
+        failed: The reason why it failed as a whole; otherwise empty.
+        absent: The reason why the peer cannot run on this machine; otherwise empty.
 
     """
 
@@ -47,7 +47,7 @@ class Outcome:
         return f"{self.peer.title} as {self.role} {STEPS[self.step]}"
 
     def limit(self, check: str) -> Limit | None:
-        """Return the known limit that concerns `check` here."""
+        """Return the known limit for `check`, or None."""
         for limit in LIMITS:
             same = (limit.peer, limit.role) == (self.peer.name, self.role)
             if same and self.step in limit.steps and check in limit.checks:
@@ -55,7 +55,7 @@ class Outcome:
         return None
 
     def verdict(self, check: str) -> str:
-        """Return "ok", "limit", or why the check failed."""
+        """Return "ok", "limit", or the reason why the check failed."""
         if self.failed:
             return self.failed
         result = self.results.get(check, "the client did not check it")
@@ -63,7 +63,7 @@ class Outcome:
         if limit is None:
             return result
         if result == "ok" and not limit.by_chance:
-            return f"ok, where this was a known limit: {limit.reason}"
+            return f"ok, but listed as a known limit: {limit.reason}"
         return "limit" if result == "ok" or limit.seen.fullmatch(result) else result
 
 
@@ -75,7 +75,7 @@ def _checks(outcomes: list[Outcome]) -> list[str]:
 
 
 def failures(outcomes: list[Outcome]) -> list[str]:
-    """Return a line for each thing that is neither ok nor exactly a known limit."""
+    """Return a line for each result that is neither ok nor exactly a known limit."""
     lines = [f"{outcome}: {outcome.failed}" for outcome in outcomes if outcome.failed]
     for outcome in outcomes:
         together = [other for other in outcomes if other.step == outcome.step]
@@ -87,11 +87,11 @@ def failures(outcomes: list[Outcome]) -> list[str]:
 
 
 def summary(outcome: Outcome) -> str:
-    """Return one line about one pairing."""
+    """Return one line about a pairing."""
     if outcome.failed:
         return f"{outcome}: FAILED: {outcome.failed}"
     if outcome.absent:
-        return f"{outcome}: ABSENT, and not checked: {outcome.absent}"
+        return f"{outcome}: ABSENT, not checked: {outcome.absent}"
     verdicts = [outcome.verdict(check) for check in outcome.results]
     ok, limits = verdicts.count("ok"), verdicts.count("limit")
     wrong = len(verdicts) - ok - limits
@@ -100,7 +100,7 @@ def summary(outcome: Outcome) -> str:
 
 
 def _table(outcomes: list[Outcome], notes: dict[Limit, str]) -> Iterator[str]:
-    """Yield the lines of the table; `notes` gets a text for each limit that was seen, in order."""
+    """Yield the lines of the table, and add a text to `notes` for each limit that occurred, in order."""
     yield "| check | " + " | ".join(f"{outcome.peer.title} {outcome.role}" for outcome in outcomes) + " |"
     yield "|---" * (len(outcomes) + 1) + "|"
     for check in _checks(outcomes):
@@ -116,7 +116,7 @@ def _table(outcomes: list[Outcome], notes: dict[Limit, str]) -> Iterator[str]:
 
 
 def page(outcomes: list[Outcome], versions: dict[str, str]) -> str:
-    """Return the page of the documentation that tells a whole run."""
+    """Return the page of the documentation for a whole run."""
     notes: dict[Limit, str] = {}
     lines = [
         "# Interoperability",

@@ -1,4 +1,4 @@
-"""A slow relay: a message that is larger than a second's worth takes longer than heartbeats are waited for."""
+"""A slow relay, on which a large message takes longer than the timeout for heartbeats."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def _copy(source: StreamReader, sink: StreamWriter) -> None:
 
 @asynccontextmanager
 async def throttling(target: int) -> AsyncIterator[int]:
-    """Relay to port `target` of 127.0.0.1 while the block lasts, from the port that it yields."""
+    """Relay to port `target` of 127.0.0.1 while the block lasts, and yield the relay's port."""
 
     async def accept(reader: StreamReader, writer: StreamWriter) -> None:
         there, back = await asyncio.open_connection("127.0.0.1", target)

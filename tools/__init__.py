@@ -1,1 +1,1 @@
-"""Small programs for those who work on Penstock."""
+"""Small programs for the development of Penstock."""

@@ -1,7 +1,7 @@
-"""``python -m tools.states``: write docs/explanation/states.md from the tables of transitions in the sources.
+"""``python -m tools.states``: writes docs/explanation/states.md from the tables of transitions in the sources.
 
-A machine is an `IntEnum`. A module of `MODULES` holds one table, `TRANSITIONS`, for one machine or several: a state and
-a cause lead to the next state.
+A state machine is an `IntEnum`. Each module of `MODULES` has a table `TRANSITIONS` for one or several machines, which
+maps a state and a cause to the next state.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MODULES = (
     ("reactive-streams-io", "penstock.reactivestreams.lifecycle"),
     ("River", "penstock.river.states"),
 )
-"""The protocol family, and a module that holds its tables."""
+"""The protocol family, and a module with its tables."""
 PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "states.md"
 HEAD = """\
 # States of sessions and links
@@ -36,7 +36,7 @@ def machines(module: str) -> Iterator[tuple[type[IntEnum], dict[tuple[IntEnum, s
 
 
 def diagram(machine: type[IntEnum], table: dict[tuple[IntEnum, str], IntEnum]) -> Iterator[str]:
-    """Yield the lines of a machine's diagram. A state that nothing leaves is an end."""
+    """Yield the lines of a machine's diagram. A state without transitions to others is final."""
     yield "```mermaid"
     yield "stateDiagram-v2"
     yield f"    [*] --> {next(iter(machine)).name}"

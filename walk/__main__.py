@@ -1,4 +1,4 @@
-"""``python -m walk``: measure, print each number next to its limit, and fail when one has grown."""
+"""``python -m walk``: prints each metric with its limit, and fails if one exceeds its limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .rows import Row, measure
 
 
 def table(rows: Iterable[Row], limits: Limits, verbose: bool) -> str:
-    """Return the rows as a table, with what each is made of where that is asked for."""
+    """Return the rows as a table, with their items if `verbose`."""
     lines = [f"{'':46}{'now':>8}{'limit':>8}{'goal':>8}"]
     for row in rows:
         limit, goal = (str(numbers.get(row.name, "")) for numbers in (limits.limits, limits.goals))
@@ -22,10 +22,10 @@ def table(rows: Iterable[Row], limits: Limits, verbose: bool) -> str:
 
 
 def main() -> int:
-    """Do what the command line says; return 1 when a number has grown."""
+    """Run the command, and return 1 if a metric exceeds its limit."""
     parser = argparse.ArgumentParser(prog="python -m walk", description=__doc__)
-    parser.add_argument("--verbose", action="store_true", help="list what each number is made of")
-    parser.add_argument("--update", action="store_true", help="lower the limits to what is measured; none is raised")
+    parser.add_argument("--verbose", action="store_true", help="list the items of each metric")
+    parser.add_argument("--update", action="store_true", help="lower the limits to the measured values")
     options = parser.parse_args()
     limits = load()
     rows = measure()
@@ -35,7 +35,7 @@ def main() -> int:
     print(table(rows, limits, options.verbose))
     lower = slack(rows, limits)
     if lower:
-        print(f"\nless than the limit; run python -m walk --update: {', '.join(lower)}")
+        print(f"\nbelow the limit; run python -m walk --update: {', '.join(lower)}")
     wrong = excesses(rows, limits)
     if wrong:
         print("\n" + "\n".join(wrong), file=sys.stderr)

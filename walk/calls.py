@@ -1,6 +1,6 @@
-"""Traces one warm call of each protocol and prints what it counted, as JSON: ``python -m walk.calls``.
+"""Traces one warm call of each protocol and prints the counts as JSON: ``python -m walk.calls``.
 
-Both sides live in this process, on a link in memory, and on the plain build.
+Both sides run in this process, over the memory transport and on the plain build.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ PACKAGE: Final = str(Path(inspect.getfile(penstock)).parent) + "/"
 TRANSPORT: Final = inspect.getfile(MemoryLink)
 PROTOCOLS: Final = {"RSocket": "rsocket", "River": "river", "reactive-streams": "reactive-streams"}
 WARM_UP: Final = 8
-"""Calls before those that are traced; the first ones meet windows, tables and imports that later ones find."""
+"""Calls before those that are traced; the first calls import modules and fill tables."""
 TRACED: Final = 3
-"""The shortest of so many counts: a timer that is due on a busy machine runs in one of them."""
+"""Calls to trace. The shortest counts, because a timer may run during one of them."""
 SETTLE_TURNS: Final = 16
 """Turns of the event loop between two traced calls."""
 DATA: Final = b"{}"
@@ -39,7 +39,7 @@ service = Service()
 
 @service.call("walk.echo")
 def echo(request: Payload) -> Payload:
-    """Answer."""
+    """Return the request."""
     return request
 
 
@@ -51,7 +51,7 @@ class OneMethod(Tap):
 
 
 class Recorder:
-    """Records the steps of the interpreter while it is installed as a profile function."""
+    """A profile function that records the steps of the interpreter."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
@@ -67,7 +67,7 @@ class Recorder:
 
 
 def _shown(file: str) -> str | None:
-    """Return the name of a file of ours, or of the user's; None for those of others."""
+    """Return the name of a file of Penstock or of the user; None for others."""
     if file == __file__:
         return "the user's"
     return file.removeprefix(PACKAGE) if file.startswith(PACKAGE) else None
@@ -79,7 +79,7 @@ def _mark(frame: FrameType) -> str:
         return "handler"
     if code is MemoryLink.write.__code__:
         return "departure"
-    # The event loop calls the transport: bytes have arrived.
+    # A call of the transport by the event loop means that bytes have arrived.
     is_from_outside = frame.f_back is None or _shown(frame.f_back.f_code.co_filename) is None
     return "arrival" if code.co_filename == TRANSPORT and is_from_outside else ""
 
@@ -106,7 +106,7 @@ async def walk(protocol: str, taps: Iterable[Tap] = ()) -> Walk:
         gc.disable()
         walks = []
         for _ in range(TRACED):
-            # What the last call has left to do, such as to grant credit, is no part of this one.
+            # Remaining work of the previous call, such as granting credit, must not count for this one.
             for _ in range(SETTLE_TURNS):
                 await asyncio.sleep(0)
             walks.append(await _traced(peer))
@@ -115,15 +115,15 @@ async def walk(protocol: str, taps: Iterable[Tap] = ()) -> Walk:
 
 
 def walks() -> dict[str, Walk]:
-    """Return a walk for each protocol, and one with a tap."""
+    """Return the walk of a call for each protocol, and one with a tap."""
     done = {title: asyncio.run(walk(protocol)) for title, protocol in PROTOCOLS.items()}
     return done | {"RSocket, tapped": asyncio.run(walk("rsocket", [OneMethod()]))}
 
 
 def main() -> None:
-    """Print everything."""
+    """Print all walks as JSON."""
     if penstock.ACCELERATED:
-        raise SystemExit("walk: compiled functions leave no trace; set PENSTOCK_PURE=1")
+        raise SystemExit("walk: compiled functions cannot be traced; set PENSTOCK_PURE=1")
     json.dump({title: asdict(one) for title, one in walks().items()}, sys.stdout)
 
 

@@ -1,4 +1,4 @@
-"""Which modules import each other in circles."""
+"""Finds import circles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["circles", "graph"]
 
 
 def graph(sources: Iterable[Source]) -> dict[str, set[str]]:
-    """Return the modules that each module imports, those by functions and for type checkers included."""
+    """Return the modules that each module imports, including imports in functions and for type checkers."""
     sources = list(sources)
     modules = {source.module for source in sources}
     edges: dict[str, set[str]] = {module: set() for module in modules}

@@ -1,4 +1,4 @@
-"""The limits that the numbers must keep, in `limits.toml`; they are lowered as the numbers shrink."""
+"""The limits of the metrics, in `limits.toml`. They are lowered when the metrics improve."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ HEAD: Final = """\
 # Raise one by hand, and say in the commit why. Goals are those of the redesign; no goal: only less.
 """
 ROUNDED: Final = {"lines in src": 500}
-"""Limits that are a multiple of this, so that not every commit meets them."""
+"""Limits that are rounded up to a multiple, so that not every commit reaches them."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What each row may reach, and where it should get, both by the row's name."""
+    """The limit and the goal of each row, by its name."""
 
     limits: Mapping[str, int]
     goals: Mapping[str, int]
@@ -36,17 +36,17 @@ def load(path: Path = LIMITS) -> Limits:
 
 
 def excesses(rows: Iterable[Row], limits: Limits) -> list[str]:
-    """Return a sentence for each row that exceeds its limit or has none, and for each limit that has no row."""
+    """Return a message for each row that exceeds its limit or has none, and for each limit without a row."""
     rows = list(rows)
     told = []
     for row in rows:
         limit = limits.limits.get(row.name)
         if limit is None:
-            told.append(f"{row.name}: {row.number}, and no limit; run python -m walk --update")
+            told.append(f"{row.name}: {row.number}, without a limit; run python -m walk --update")
         elif row.number > limit:
             told.append(f"{row.name}: {row.number}, more than the limit of {limit}")
     gone = set(limits.limits) - {row.name for row in rows}
-    return told + [f"{name}: is not measured any more; run python -m walk --update" for name in sorted(gone)]
+    return told + [f"{name}: no longer measured; run python -m walk --update" for name in sorted(gone)]
 
 
 def slack(rows: Iterable[Row], limits: Limits) -> list[str]:
@@ -61,7 +61,7 @@ def lowered(rows: Iterable[Row], limits: Limits) -> Limits:
 
 
 def text_of(limits: Limits) -> str:
-    """Return what the file says of these limits."""
+    """Return the content of the file for these limits."""
     tables = {"limits": limits.limits, "goals": limits.goals}
     parts = [
         "\n".join([f"[{name}]", *(f'"{row}" = {n}' for row, n in table.items())]) for name, table in tables.items()
@@ -70,6 +70,6 @@ def text_of(limits: Limits) -> str:
 
 
 def _limit_of(row: Row) -> int:
-    """Return the limit that a row's number makes."""
+    """Return the limit for a row's current number."""
     step = ROUNDED.get(row.name, 1)
     return -(-row.number // step) * step

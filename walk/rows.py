@@ -1,4 +1,4 @@
-"""What is measured: a number for each row, and what it is made of."""
+"""The metrics: a number for each row, and its items."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ ROOT: Final = Path(__file__).parent.parent
 SRC: Final = ROOT / "src"
 TRACE_SECONDS: Final = 120.0
 TAPPED: Final = "RSocket, tapped"
-"""The walk of RSocket with a tap on both sides."""
+"""The name of RSocket's walk with a tap on both sides."""
 NAMES: Final = ("Connection", "Inbound", "Acceptor")
 """Names that should have one meaning each."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A number that must not grow.
+    """A metric, which must not grow.
 
     Attributes:
-        name: What is counted.
-        number: How many there are.
-        items: Which, for those who want to lower it.
+        name: Its name.
+        number: Its value.
+        items: The items that it counts, if they are known.
 
     """
 
@@ -43,7 +43,7 @@ class Row:
 
 
 def measure() -> list[Row]:
-    """Measure everything.
+    """Measure all rows.
 
     Raises:
         RuntimeError: A call could not be traced.
@@ -53,7 +53,7 @@ def measure() -> list[Row]:
 
 
 def trip_rows(walks: dict[str, Any]) -> list[Row]:
-    """Return the rows of the traced calls, by what `trace` returned."""
+    """Return the rows of traced calls from the result of `trace`."""
     walks = dict(walks)
     tapped = walks.pop(TAPPED)
     rows = [
@@ -67,7 +67,7 @@ def trip_rows(walks: dict[str, Any]) -> list[Row]:
 
 
 def code_rows(sources: list[Source]) -> list[Row]:
-    """Return the rows that follow from the sources alone."""
+    """Return the rows that are computed only from the sources."""
     python = [source for source in sources if source.is_python]
     found = circles(graph(sources))
     chain = chains(sources)[0]
@@ -92,10 +92,10 @@ def _listed(name: str, items: list[str]) -> Row:
 
 
 def trace(src: Path) -> dict[str, Any]:
-    """Trace the calls of the package in `src`, in a process of their own, on the plain build.
+    """Trace calls of the package in `src`, in a separate process on the plain build.
 
     Raises:
-        RuntimeError: They could not be traced.
+        RuntimeError: The calls could not be traced.
 
     """
     path = os.pathsep.join([str(src), str(ROOT)])

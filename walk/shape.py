@@ -1,4 +1,4 @@
-"""Counts of the sources: classes, functions, lines, and what works around types."""
+"""Counts classes, functions, lines, and code that bypasses types."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = [
 ]
 
 FUNCTION_LINES = 40
-"""Without the docstring, comments and empty lines."""
+"""Maximum lines, without the docstring, comments and empty lines."""
 FILE_LINES = 400
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def chains(sources: Iterable[Source]) -> list[list[str]]:
-    """Return for each class its longest chain of classes of ours, itself first, as `module:Class`; longest first.
+    """Return the longest chain of our base classes for each class, as `module:Class`. The longest chain comes first.
 
-    Interfaces, which derive from Protocol, and errors are left out.
+    Each chain starts with the class itself. Interfaces, which derive from Protocol, and errors are omitted.
     """
     bases: dict[str, list[str]] = {}
     for source in sources:
@@ -42,7 +42,7 @@ def chains(sources: Iterable[Source]) -> list[list[str]]:
 
 
 def _bases(source: Source) -> dict[str, list[str]]:
-    """Return the bases of each class of a source; interfaces are left out."""
+    """Return the bases of each class in a source, without interfaces."""
     places = {
         alias.asname or alias.name: f"{module}:{alias.name}" for module, node in source.froms() for alias in node.names
     }
@@ -55,12 +55,12 @@ def _bases(source: Source) -> dict[str, list[str]]:
 
 
 def _name(base: ast.expr) -> str:
-    """Return the name of a base: of `Sessions[River]` it is `Sessions`."""
+    """Return the name of a base, such as `Sessions` for `Sessions[River]`."""
     return ast.unparse(base.value if isinstance(base, ast.Subscript) else base)
 
 
 def named(sources: Iterable[Source], names: Iterable[str]) -> dict[str, list[str]]:
-    """Return for each of these names the places of the classes and types that have it."""
+    """Return the places of the classes and types with each of these names."""
     places: dict[str, list[str]] = {name: [] for name in names}
     for source in sources:
         for name, line in _types(source):
@@ -70,7 +70,7 @@ def named(sources: Iterable[Source], names: Iterable[str]) -> dict[str, list[str
 
 
 def _types(source: Source) -> Iterator[tuple[str, int]]:
-    """Yield the names of all classes, and of what a module assigns, with their lines."""
+    """Yield the names and lines of all classes and module-level assignments."""
     yield from ((node.name, node.lineno) for node in _classes(source))
     for node in source.tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
@@ -82,21 +82,21 @@ def _classes(source: Source) -> Iterator[ast.ClassDef]:
 
 
 def driver_casts(source: Source) -> Iterator[str]:
-    """Yield where something is cast to a Driver."""
+    """Yield the places of casts to Driver."""
     for node in source.nodes:
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "cast" and "Driver" in ast.unparse(node.args[0]):
             yield f"{source.path}:{node.lineno}"
 
 
 def raised_hooks(source: Source) -> Iterator[str]:
-    """Yield where NotImplementedError is raised."""
+    """Yield the places that raise NotImplementedError."""
     for node in source.nodes:
         if isinstance(node, ast.Raise) and node.exc is not None and "NotImplementedError" in ast.unparse(node.exc):
             yield f"{source.path}:{node.lineno}"
 
 
 def sniffed_sessions(source: Source) -> Iterator[str]:
-    """Yield where a session is asked what it has or is: what a name tells is all that this can see."""
+    """Yield the places that inspect the type or attributes of a session. Sessions are recognized only by name."""
     for node in source.nodes:
         if not (isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr", "isinstance")):
             continue
@@ -113,7 +113,7 @@ def long_functions(source: Source) -> Iterator[str]:
 
 
 def _code_lines(node: ast.FunctionDef | ast.AsyncFunctionDef, source: Source) -> int:
-    """Count the lines of a function, without its docstring, comments and empty lines."""
+    """Return the number of lines of a function, without its docstring, comments and empty lines."""
     assert node.end_lineno is not None
     skipped = 0
     if ast.get_docstring(node) is not None:

@@ -1,4 +1,4 @@
-"""The sources of the package, parsed."""
+"""Parses the sources of the package."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Source:
     """A file of the package.
 
     Attributes:
-        path: Relative to the package: `aio/driver.py`.
-        text: What it says.
+        path: Its path relative to the package, such as `aio/driver.py`.
+        text: Its content.
 
     """
 
@@ -29,23 +29,23 @@ class Source:
 
     @property
     def module(self) -> str:
-        """The dotted name below the package: `aio.driver`; that of a folder is the folder's."""
+        """The dotted name below the package, such as `aio.driver`; for `__init__.py` that of the folder."""
         parts = self.path.rpartition(".")[0].split("/")
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
     @property
     def is_python(self) -> bool:
-        """Whether it is Python, and not Cython."""
+        """Whether the file is Python rather than Cython."""
         return self.path.endswith(".py")
 
     @cached_property
     def lines(self) -> list[str]:
-        """Its lines."""
+        """The lines of the file."""
         return self.text.splitlines()
 
     @cached_property
     def tree(self) -> ast.Module:
-        """The syntax tree. Of Cython the imports alone are there."""
+        """The syntax tree; for Cython only of the imports."""
         return ast.parse(self.text if self.is_python else "\n".join(_cimports(self.text)))
 
     @cached_property
@@ -54,9 +54,9 @@ class Source:
         return list(ast.walk(self.tree))
 
     def imports(self) -> Iterator[tuple[str, str]]:
-        """Yield what is imported from the package, by functions and for type checkers included: module and name.
+        """Yield the module and the name of each import from the package, including those in functions.
 
-        The name is empty where a module alone is imported.
+        The name is empty if only a module is imported.
         """
         for node in self.nodes:
             if isinstance(node, ast.Import):
@@ -67,7 +67,7 @@ class Source:
             yield from ((module, alias.name) for alias in node.names)
 
     def froms(self) -> Iterator[tuple[str, ast.ImportFrom]]:
-        """Yield all `from module import names` of modules of the package, each with the module."""
+        """Yield the module and the node of each `from module import names` of the package."""
         package = self.module.split(".")
         if not self.path.endswith("__init__.py"):
             package.pop()
@@ -76,7 +76,7 @@ class Source:
                 yield module, node
 
     def _base(self, package: list[str], node: ast.ImportFrom) -> str | None:
-        """Return the module below the package that names are imported from; None for those of others."""
+        """Return the module below the package that is imported from; None for other packages."""
         if node.level:
             parts = package[: len(package) + 1 - node.level]
             return ".".join(parts + ([node.module] if node.module else []))
@@ -85,13 +85,13 @@ class Source:
 
 
 def read(folder: Path) -> list[Source]:
-    """Return the sources in the package's folder, in order of their paths; C that was generated is none."""
+    """Return the Python and Cython sources in the package's folder, in order of their paths."""
     paths = sorted(path for path in folder.rglob("*.p*") if path.suffix in {".py", ".pyx", ".pxd"})
     return [Source(path.relative_to(folder).as_posix(), path.read_text()) for path in paths]
 
 
 def _cimports(text: str) -> Iterator[str]:
-    """Yield the imports of Cython as Python writes them."""
+    """Yield the imports of Cython in Python's syntax."""
     for line in text.splitlines():
         match = re.match(r"(from\s+[\w.]+\s+|)c?(import\s[\w., ]+?)(\s+as\s+\w+)?$", line)
         if match:

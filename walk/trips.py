@@ -1,4 +1,4 @@
-"""A trace of one call, cut into its four trips between a caller, two sockets and a handler."""
+"""Divides the trace of a call into four trips between a caller, two sockets and a handler."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ __all__ = ["TRIPS", "Step", "Walk", "measure"]
 
 TRIPS = ("call -> socket", "socket -> handler", "handler -> socket", "socket -> caller")
 UNCOUNTED = frozenset({"<dictcomp>", "<genexpr>", "<listcomp>", "<setcomp>"})
-"""No functions of their own, and how often they are entered depends on the version of Python."""
+"""Code objects that are not functions; how often they are entered depends on the version of Python."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A function was entered, or left for its caller.
+    """The call of a function, or the return to its caller.
 
     Attributes:
-        file: Where the interpreter goes on: the file of the function that was entered, or of the caller. None where
-            that is neither ours nor the user's.
-        entered: The name of the function that was entered; None where one was left.
-        mark: What the function is to the call: "arrival" at a socket, "handler", "departure"; else empty.
-        user: The file is the caller's or the handler's.
+        file: The file in which the interpreter continues, of the function or the caller. None if it belongs neither to
+            Penstock nor to the user.
+        entered: The name of the called function; None for a return.
+        mark: The function's role in the call: "arrival" at a socket, "handler", "departure", or empty.
+        user: The file is that of the caller or the handler.
 
     """
 
@@ -33,19 +33,19 @@ class Step:
 
     @property
     def counts(self) -> bool:
-        """Whether it enters a function, and no part of one."""
+        """Whether the step calls a function, rather than a part of one."""
         return self.entered is not None and self.entered not in UNCOUNTED
 
 
 @dataclass(frozen=True)
 class Walk:
-    """What one call costs.
+    """The counts of one call.
 
     Attributes:
-        files: The files that each of the four trips enters, by the trip's name. The files of the handler and of the
-            caller count where a trip ends or begins; the transport's counts where bytes arrive.
-        changes: How often the whole call goes on in another file of ours.
-        calls: How many functions of ours the whole call enters.
+        files: The files that each of the four trips enters, by the trip's name. The files of the handler and the caller
+            count if a trip starts or ends there; that of the transport counts if bytes arrive.
+        changes: The number of changes between our files in the whole call.
+        calls: The number of our functions that the whole call enters.
 
     """
 
@@ -55,10 +55,10 @@ class Walk:
 
 
 def measure(steps: Sequence[Step]) -> Walk:
-    """Cut a trace into trips and count.
+    """Divide a trace into trips, and count.
 
     Raises:
-        ValueError: The trace is not that of one call: it does not leave, arrive, reach the handler, leave and arrive.
+        ValueError: The trace is not that of one call, with departure, arrival, handler, departure and arrival.
 
     """
     cuts = _cuts(steps)
@@ -71,14 +71,14 @@ def measure(steps: Sequence[Step]) -> Walk:
 
 
 def _cuts(steps: Sequence[Step]) -> list[int]:
-    """Return where the call leaves, arrives, reaches its handler, and where the answer leaves and arrives."""
+    """Return the steps of departure, arrival, handler, and departure and arrival of the response."""
     wanted = ["departure", "arrival", "handler", "departure", "arrival"]
     cuts: list[int] = []
     for number, step in enumerate(steps):
         if len(cuts) < len(wanted) and step.mark == wanted[len(cuts)]:
             cuts.append(number)
     if len(cuts) < len(wanted):
-        raise ValueError(f"this is not the trace of a call: it has no {wanted[len(cuts)]} after {wanted[: len(cuts)]}")
+        raise ValueError(f"not the trace of a call: no {wanted[len(cuts)]} after {wanted[: len(cuts)]}")
     return cuts
 
 

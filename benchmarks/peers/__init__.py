@@ -1,13 +1,13 @@
-"""The implementations that are measured, each as an async context manager ``connected(address, tuned)``.
+"""The implementations to measure, each as an async context manager ``connected(address, tuned)``.
 
-It gives a client with an async method for each scenario that the peer can do: `calls(count, in_flight)`,
-`items(count)` and `rows(count)`; codecs have `decode(count)`, `columns(count)` and `encode(count)`. Those with a
-network have ``serving(tuned)`` as well, which listens on a free port of loopback and gives its address. `tuned` asks
-for the settings that make the peer fastest.
+It yields a client with an async method for each scenario that the peer supports: `calls(count, in_flight)`,
+`items(count)` and `rows(count)`; codecs have `decode(count)`, `columns(count)` and `encode(count)`. Peers with a
+network also have ``serving(tuned)``, which listens on a free loopback port and yields its address. `tuned` selects the
+fastest settings of the peer.
 """
 
 PAYLOAD = bytes(range(128))
-"""The data of every request, answer and item."""
+"""The data of every request, response and item."""
 BATCH_ROWS = 8192
 READ_BYTES = 65_536
-"""What a decoder gets at once."""
+"""The size of each read of a decoder."""

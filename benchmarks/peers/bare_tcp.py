@@ -1,4 +1,4 @@
-"""Bytes over asyncio's TCP and nothing else: no messages, no streams, no batches."""
+"""Only bytes over asyncio's TCP, without messages, streams or batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WRITE_BYTES = 60_000
 
 
 class Sender(asyncio.Protocol):
-    """Sends as many bytes as it is asked for, in eight bytes."""
+    """Sends the number of bytes in each request of eight bytes."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport
@@ -38,7 +38,7 @@ class Sender(asyncio.Protocol):
 
 
 class Client(asyncio.BufferedProtocol):
-    """Reads what it asked for into one buffer."""
+    """Reads the requested bytes into one buffer."""
 
     def __init__(self) -> None:
         self.buffer = memoryview(bytearray(READ_BYTES))

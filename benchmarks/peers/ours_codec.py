@@ -1,4 +1,4 @@
-"""Penstock's codec of RSocket 1.0 by itself."""
+"""Only Penstock's codec of RSocket 1.0."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Client:
         self.read = frame * self.frames
 
     async def decode(self, count: int) -> None:
-        """Cut and decode frames, an object each."""
+        """Split and decode frames, to one object each."""
         deframer = Deframer()
         for _ in range(count // self.frames + 1):
             deframer.feed(self.read)
@@ -29,7 +29,7 @@ class Client:
                 self.codec.decode(deframer.buffer, deframer.start, deframer.end)
 
     async def columns(self, count: int) -> None:
-        """Cut frames and collect their data in Arrow's buffers, without an object each."""
+        """Split frames and collect their data in Arrow buffers, without an object for each."""
         deframer = Deframer()
         builder = ColumnBuilder()
         for _ in range(count // self.frames + 1):
@@ -42,7 +42,7 @@ class Client:
                 builder.finish()
 
     async def encode(self, count: int) -> None:
-        """Make frames, with their prefixes."""
+        """Encode frames with their prefixes."""
         for _ in range(count):
             self.codec.payload_frame(1, NEXT, None, PAYLOAD)
 

@@ -1,4 +1,4 @@
-"""Penstock's collector: a stream of record batches into a journal, as far as fsync."""
+"""Penstock's collector: a stream of record batches into a journal, including fsync."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Client:
         self.address = address
 
     async def collect(self, count: int) -> None:
-        """Collect a stream of `count` rows into a fresh journal, until its last row is on the disk."""
+        """Collect a stream of `count` rows into a new journal, until its last row is on the disk."""
         with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
             collector = Collector(self.address, "rows", folder, data=b"%d" % count)
             await collector.run()

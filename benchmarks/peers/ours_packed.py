@@ -1,6 +1,6 @@
-"""Numbers of 8 bytes, packed, over reactive-streams-io: into Arrow's buffers, next to copying the bytes alone.
+"""Packed numbers of 8 bytes over reactive-streams-io, into Arrow buffers, compared with a copy of the bytes.
 
-With an address it is a client of the server that `serving` starts; without a network it feeds a session itself.
+With an address it is a client of the server that `serving` starts. Without a network it feeds a session directly.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ WIDTH = 8
 BATCH_ROWS = 65_536
 READ_BYTES = 131_072
 PACKED = 7_500
-"""Elements of one onNextPacked: what our own sender makes of them."""
+"""Elements per onNextPacked, as our own sender sends them."""
 SETTINGS = Settings(element_sizes=(("numbers", WIDTH),))
 KB = 125
-"""Elements of 1,000 bytes, which is what is counted: one element is too little for a clock."""
+"""Elements in 1,000 bytes, the unit of counts: a single element is too short to measure."""
 CREDIT = 1 << 20
 BATCH = pa.record_batch({"data": pa.array(range(BATCH_ROWS), pa.int64())})
 
@@ -39,21 +39,21 @@ def numbers(request: Payload) -> Iterator[pa.RecordBatch]:
 
 
 def reads() -> list[bytes]:
-    """Return what the network would bring, in reads of the usual size: whole messages together, cut anywhere."""
+    """Return reads of the usual size as from a network, which split messages anywhere."""
     message = encode(Message(Type.ON_NEXT_PACKED, 1, PACKED, bytes(range(250)) * (PACKED * WIDTH // 250)), WIDTH)
-    octets = message * 64
-    return [octets[at : at + READ_BYTES] for at in range(0, len(octets), READ_BYTES)]
+    data = message * 64
+    return [data[start : start + READ_BYTES] for start in range(0, len(data), READ_BYTES)]
 
 
-class Alone:
-    """A client's session that is fed without a network, and a copy of the same bytes."""
+class Offline:
+    """A client's session without a network, and a copy of the same bytes."""
 
     def __init__(self) -> None:
         self.reads = reads()
         self.rows = 64 * PACKED
 
     async def session(self, count: int) -> None:
-        """Take reads of `count` kB and more, and make record batches of them."""
+        """Convert reads of at least `count` kB to record batches."""
         wanted = count * KB
         session = ReactiveStreamsSession.client(SETTINGS, Payload())
         session.link_up(0.0)
@@ -74,7 +74,7 @@ class Alone:
         assert got >= wanted, f"{got} of {wanted} elements"
 
     async def copy(self, count: int) -> None:
-        """Copy the same reads to one place after another."""
+        """Copy the same reads, each to a new place."""
         batch = bytearray(BATCH_ROWS * WIDTH)
         for _ in range(-(-count * KB // self.rows)):
             at = 0
@@ -85,8 +85,8 @@ class Alone:
                 at += len(read)
 
 
-class Client(Alone):
-    """A client of the server, and the same copy."""
+class Client(Offline):
+    """A client of the server, and a copy of the same bytes."""
 
     def __init__(self, peer: Peer) -> None:
         super().__init__()
@@ -109,9 +109,9 @@ async def serving(tuned: bool) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def connected(address: str, tuned: bool) -> AsyncIterator[Alone]:
+async def connected(address: str, tuned: bool) -> AsyncIterator[Offline]:
     if address == "none":
-        yield Alone()
+        yield Offline()
         return
     async with connect(address, settings=SETTINGS) as peer:
         yield Client(peer)

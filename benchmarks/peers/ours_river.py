@@ -1,4 +1,4 @@
-"""Penstock by River, over WebSocket: calls by values of a type, or by bytes as they travel."""
+"""Penstock by River, over WebSocket: calls with typed values, or with encoded bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rsocket-py: unrouted calls, and a stream by the leanest publisher and subscriber that it can have."""
+"""rsocket-py: unrouted calls, and a stream with minimal publisher and subscriber."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rsocket.transports.tcp import TransportTCP
 from . import PAYLOAD
 
 READ_BYTES = {False: 1024, True: 65_536}
-"""How much is read at once: what rsocket-py does by itself, and what makes it fast."""
+"""Sizes of reads: the default of rsocket-py, and a fast one."""
 ALL = 0x7FFF_FFFF
 
 
@@ -101,7 +101,7 @@ async def serving(tuned: bool) -> AsyncIterator[str]:
 async def connected(address: str, tuned: bool) -> AsyncIterator[Client]:
     host, port = address.split(":")
     transport = TransportTCP(*await asyncio.open_connection(host, int(port)), READ_BYTES[tuned])
-    # A stream may keep the loop busy for long: no keepalive of its own must end the connection then.
+    # A stream may keep the loop busy for a long time, in which a keepalive must not end the connection.
     hour = timedelta(hours=1)
     async with RSocketClient(
         single_transport_provider(transport), keep_alive_period=hour, max_lifetime_period=hour

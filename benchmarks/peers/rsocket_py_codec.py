@@ -1,4 +1,4 @@
-"""rsocket-py's codec by itself."""
+"""Only rsocket-py's codec."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ function encode(route, note) {
   return encodeCompositeMetadata(entries);
 }
 
-// The library keeps the code in `source`; errors of the connection have none.
+// The library stores the code in `source`; errors of the connection have no code.
 function plain(error) {
   if (error.source) Object.assign(error, {code: error.source.code, text: error.source.message});
   return error;
@@ -68,7 +68,7 @@ function adapt(socket) {
   };
 }
 
-// Reconnects as soon as a connection that was there is gone.
+// Reconnects as soon as an established connection is lost.
 function resumable(source) {
   const options = {bufferSize: 1024 * 1024, resumeToken: randomBytes(16), sessionDurationSeconds: 30};
   const transport = new RSocketResumableTransport(source, options, BufferEncoders);

@@ -1,6 +1,6 @@
 // The interop service on rsocket-js 0.0.27: `node server.js TRANSPORT [--lease]` prints `LISTENING port` and serves
 // until it is killed.
-// What each procedure does is told in interop/README.md.
+// interop/README.md describes the procedures.
 'use strict';
 
 const net = require('net');
@@ -10,7 +10,7 @@ const RSocketTCPServer = require('rsocket-tcp-server').default;
 const RSocketWebSocketServer = require('rsocket-websocket-server').default;
 const WebSocket = require('ws');
 
-const WINDOW = 8; // items that a channel asks for at a time
+const WINDOW = 8; // items that a channel requests at a time
 const LEASE_REQUESTS = 4;
 const LEASE_MS = 1000;
 
@@ -29,7 +29,7 @@ function find(table, payload) {
 
 const text = (value) => Buffer.from(String(value));
 
-// A stream of `total` payloads, made one by one as they are asked for.
+// A stream of `total` payloads, created one by one as they are requested.
 function generated(total, make) {
   return new Flowable((subscriber) => {
     let at = 0;
@@ -46,7 +46,7 @@ function generated(total, make) {
   });
 }
 
-// The outgoing half of a channel: what is pushed waits until it is asked for.
+// The outbound half of a channel: pushed items wait until they are requested.
 class Outgoing {
   constructor() {
     this.items = [];
@@ -111,7 +111,7 @@ const fires = {
   log: (payload) => console.log(`LOG ${payload.data.length}`),
 };
 
-// The route is in the first payload, which the library hands out like the others.
+// The route is in the first payload, which the library delivers like the others.
 function channel(payloads) {
   const outgoing = new Outgoing();
   let incoming, handler, asked = WINDOW;
@@ -149,7 +149,7 @@ const transports = {
   ws: () => new RSocketWebSocketServer(place, BufferEncoders, (options) => telling(new WebSocket.Server(options))),
 };
 
-// Grants a lease now, and another one whenever that is over.
+// Grants a lease now, and another one whenever it expires.
 const leases = () => new Flowable((subscriber) => {
   let timer;
   subscriber.onSubscribe({

@@ -16,7 +16,7 @@ function encode(route, note) {
   return encodeCompositeMetadata(entries);
 }
 
-// The library keeps an error's code; errors of the connection have none.
+// Errors of the library have a code; errors of the connection have none.
 const plain = (error) => Object.assign(error, {text: error.message});
 
 const receiver = (collector) => ({
@@ -29,7 +29,7 @@ const receiver = (collector) => ({
   onExtension: () => {},
 });
 
-// Sends items as the other side asks for them.
+// Sends items as the other side requests them.
 function outgoing(items) {
   let at = 0;
   let over = items.length === 0;

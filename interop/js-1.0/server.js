@@ -1,6 +1,6 @@
 // The interop service on rsocket-js 1.0.0-alpha.3: `node server.js TRANSPORT` prints `LISTENING port` and serves until
 // it is killed.
-// What each procedure does is told in interop/README.md.
+// interop/README.md describes the procedures.
 'use strict';
 
 const net = require('net');
@@ -11,7 +11,7 @@ const WebSocket = require('ws');
 const {WellKnownMimeType, decodeCompositeMetadata, decodeRoutes} = require('rsocket-composite-metadata');
 
 const FRAGMENT_BYTES = 64 * 1024;
-const WINDOW = 8; // items that a channel asks for at a time
+const WINDOW = 8; // items that a channel requests at a time
 
 function routeOf(payload) {
   for (const entry of decodeCompositeMetadata(payload.metadata || Buffer.alloc(0))) {
@@ -29,7 +29,7 @@ function find(table, payload) {
 const text = (value) => Buffer.from(String(value));
 const NOTHING = {cancel: () => {}, request: () => {}, onExtension: () => {}};
 
-// Sends `total` payloads, made one by one as they are asked for.
+// Sends `total` payloads, created one by one as they are requested.
 function generated(total, make, initial, stream) {
   let at = 0;
   let over = false;
@@ -46,7 +46,7 @@ const calls = {
     stream.onNext({data: payload.data, metadata: payload.metadata}, true);
     return NOTHING;
   },
-  // The library asks `instanceof RSocketError`, which its own compiled constructor does not satisfy.
+  // The library checks `instanceof RSocketError`, which its own compiled constructor does not satisfy.
   fail: () => { throw Object.setPrototypeOf(new RSocketError(0x301, 'boom'), RSocketError.prototype); },
   slow: (payload, stream) => {
     const timer = setTimeout(() => stream.onNext({data: payload.data}, true), Number(payload.data));
@@ -70,7 +70,7 @@ const channels = {
   double: (outgoing) => ({next: (number) => outgoing.push(2 * number), end: () => outgoing.complete()}),
 };
 
-// The outgoing half of a channel: what is pushed waits until it is asked for.
+// The outbound half of a channel: pushed items wait until they are requested.
 class Outgoing {
   constructor(credit, stream) {
     Object.assign(this, {credit, stream, items: [], over: false});
@@ -100,7 +100,7 @@ class Outgoing {
 function channel(first, initial, isComplete, stream) {
   const outgoing = new Outgoing(initial, stream);
   const handler = find(channels, first)(outgoing);
-  let asked = WINDOW + 1; // the first payload comes without asking
+  let asked = WINDOW + 1; // the first payload arrives without a request
   const receive = (payload, last) => {
     if (payload.data && payload.data.length > 0) handler.next(Number(payload.data));
     if (last) handler.end();

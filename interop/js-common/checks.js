@@ -1,14 +1,14 @@
-// The interop checks, for every version of rsocket-js: what each demands is told in interop/README.md.
+// The interop checks, for every version of rsocket-js. interop/README.md describes them.
 //
-// A version gives `connect({transport, host, port, keepAlive, lifetime, mtu, resume, leases})`, a promise of an object with
+// Each version provides `connect({transport, host, port, keepAlive, lifetime, mtu, resume, leases})`, a promise of an object with
 //   call(payload)                     -> {answer: promise of a payload, cancel()}
 //   stream(payload, collector)        -> nothing; the collector gets items
-//   channel(payload, items, collector)-> nothing; `items` (an array of Buffers) goes out as the other side asks
+//   channel(payload, items, collector)-> nothing; `items` (an array of Buffers) is sent as the other side requests items
 //   fire(payload)
 //   close()
-// and which fails calls for want of a lease, where it was made with `leases`,
-// where a payload is {data, metadata}, both Buffers, null or undefined, and errors have `code` and `text`.
-// Every check has a connection of its own.
+// It fails calls that have no lease if it was created with `leases`.
+// A payload is {data, metadata}, both Buffers, null or undefined. Errors have `code` and `text`.
+// Each check uses its own connection.
 'use strict';
 
 const CHECK_TIMEOUT_MS = 30000;
@@ -16,8 +16,8 @@ const ANSWER_TIMEOUT_MS = 10000;
 const FRAGMENT_BYTES = 64 * 1024;
 const MEGABYTES_20 = 20 * 1024 * 1024;
 const UNBOUNDED = 0x7fffffff;
-const LEASE_CALLS = 10; // three leases' worth
-const LEASE_MS = 1800; // how long these must take: two intervals, less what clocks and timers are apart
+const LEASE_CALLS = 10; // which needs three leases
+const LEASE_MS = 1800; // their minimum duration: two intervals, less the inaccuracy of clocks and timers
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -34,7 +34,7 @@ function within(promise, ms, what) {
   return Promise.race([promise, limit]).finally(() => clearTimeout(timer));
 }
 
-// Collects a stream's items, asking for `window` at a time; cancels after `stop` of them.
+// Collects the items of a stream, requesting `window` at a time; cancels after `stop` items.
 class Collector {
   constructor(window, stop = Infinity) {
     this.window = window;
@@ -86,8 +86,8 @@ class Collector {
 const range = (from, to) => Array.from({length: to - from}, (_, n) => String(from + n));
 const buffers = (texts) => texts.map((text) => Buffer.from(text));
 
-// Builds the checks from `connect` and `encode(route, note)`, which makes composite metadata. The connections of
-// `cutPort` are cut again and again.
+// Builds the checks from `connect` and `encode(route, note)`, which creates composite metadata. Connections to
+// `cutPort` are cut repeatedly.
 function makeChecks(connect, encode, transport, host, port, cutPort) {
   const request = (route, data = '', note = undefined) => ({
     data: Buffer.from(data),
@@ -236,7 +236,7 @@ function makeChecks(connect, encode, transport, host, port, cutPort) {
       for (let calls = 0; calls < LEASE_CALLS;) {
         const got = await answer(peer, request('echo', String(calls))).catch((error) => error);
         if (!(got instanceof Error)) calls += 1;
-        // What has a code came from the other side: a client that honors leases sends nothing that is refused.
+        // An error with a code is from the other side, which must not reject any request of a client that honors leases.
         else if (got.code !== undefined || !/lease/i.test(got.message)) throw got;
         else await sleep(20);
       }
@@ -245,10 +245,11 @@ function makeChecks(connect, encode, transport, host, port, cutPort) {
   };
 }
 
-// Runs the checks one after another (with `--lease` the one of leases, else all others), prints the JSON object and ends the process.
+// Runs the checks one after another (with `--lease` only the check of leases, otherwise all others), prints the JSON
+// object and ends the process.
 async function main(peer, connect, encode) {
   console.warn = () => {}; // the libraries write their warnings to the console
-  // A library that drops its listeners from a socket which then breaks would take the whole process down.
+  // If a socket breaks after the library has removed its listeners, the error would end the whole process.
   let crash;
   process.on('uncaughtException', (error) => crash(error));
   const [transport, host, port, cutPort, option] = process.argv.slice(2);

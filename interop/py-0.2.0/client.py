@@ -1,7 +1,7 @@
-"""A client of 2018: ``client.py TRANSPORT HOST PORT CUT_PORT`` asks once, and prints one JSON object.
+"""A client of 2018: ``client.py TRANSPORT HOST PORT CUT_PORT`` sends one request and prints one JSON object.
 
-The library calls its protocol 0.2, and its frames have the layout of a draft before that, which is called 0.1 here.
-No server of today speaks it: the checks are that the server says nothing and hangs up.
+The library calls its protocol 0.2, but its frames have the layout of an earlier draft, which is called 0.1 here. Our
+server does not support it. The checks are that the server sends nothing and closes the connection.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ import sys
 import rsocket
 
 CLOSE_TIMEOUT = 5.0
-"""Seconds in which the server must have hung up."""
+"""Seconds within which the server must close the connection."""
 
 
 class Overheard:
-    """A reader that keeps what it read.
+    """A reader that stores what it has read.
 
     Attributes:
         heard: All bytes that came.
@@ -63,6 +63,6 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    # Its tasks may end with complaints about the closed connection.
+    # Its tasks may end with errors about the closed connection.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     sys.exit(asyncio.run(main()))

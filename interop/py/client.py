@@ -1,7 +1,7 @@
 """The interop checks on rsocket-py: ``python -m interop.py.client TRANSPORT HOST PORT CUT_PORT``.
 
-It prints one JSON object, and exits 0 when all are ok. What each check demands is told in ``interop/README.md``.
-Every check has a connection of its own.
+It prints one JSON object, and exits with 0 if all checks are ok. ``interop/README.md`` describes the checks. Each check
+uses its own connection.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ async def connection(
 
 
 class Collector(DefaultSubscriber):
-    """Collects a stream's items, asking for `window` at a time; cancels after `stop` of them."""
+    """Collects the items of a stream, requesting `window` at a time; cancels after `stop` items."""
 
     def __init__(self, window: int, stop: int | None = None) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 """The interop service on rsocket-py: ``server.py TRANSPORT [--lease]`` prints ``LISTENING port`` and serves.
 
-What each procedure does is told in ``interop/README.md``.
+``interop/README.md`` describes the procedures.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from .transports import listening
 
 FRAGMENT_BYTES = 64 * 1024
 WINDOW = 8
-"""Items that a channel asks for at a time."""
+"""Items that a channel requests at a time."""
 
 router = RequestRouter()
 Items = AsyncIterator[tuple[Payload, bool]]
 
 
 def publish(items: Callable[[], Items]) -> StreamFromAsyncGenerator:
-    """Return a publisher of `items`, an async generator function of (payload, is it the last)."""
+    """Return a publisher of `items`, an async generator function of pairs (payload, whether it is the last)."""
     return StreamFromAsyncGenerator(items)
 
 
 class Inbox(DefaultSubscriber):
-    """The incoming half of a channel, a window at a time: `get` returns a payload, or None at its end."""
+    """The inbound half of a channel, with a window of requested items: `get` returns a payload, or None at the end."""
 
     def __init__(self, first: Payload) -> None:
         super().__init__()
@@ -145,12 +145,12 @@ async def slow(payload: Payload):
         await asyncio.sleep(int(payload.data) / 1000)
         return Payload(bytes(payload.data))
 
-    # Awaiting here would hold up every other request of the connection.
+    # Awaiting here would delay every other request of the connection.
     return asyncio.ensure_future(answer())
 
 
 class Leases(LeasePublisher):
-    """Grants a lease now, and another one whenever that is over."""
+    """Grants a lease now, and another one whenever it expires."""
 
     def __init__(self) -> None:
         self._granting: asyncio.Task[None] | None = None

@@ -1,5 +1,5 @@
 // A worker of the benchmarks on River's own implementation: `node bench.js` is a server, `node bench.js ADDRESS` a
-// client. It speaks with who started it as benchmarks/worker.py does.
+// client. It answers the same requests as benchmarks/worker.py.
 import http from 'node:http';
 import readline from 'node:readline';
 import {createClient, createServer, Ok, Procedure, ServiceSchema} from '@replit/river';

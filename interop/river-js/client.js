@@ -1,6 +1,6 @@
 // The interop checks on River's own implementation, 0.17.1, which speaks v1.1:
-// `node client.js TRANSPORT HOST PORT CUT_PORT [--slow]` prints one JSON object. What each check demands is told in
-// interop/README.md. Every check has a connection of its own.
+// `node client.js TRANSPORT HOST PORT CUT_PORT [--slow]` prints one JSON object. interop/README.md describes the checks.
+// Each check uses its own connection.
 import {createClient} from '@replit/river';
 import {BinaryCodec, NaiveJsonCodec} from '@replit/river/codec';
 import {WebSocketClientTransport} from '@replit/river/transport/ws/client';
@@ -166,7 +166,7 @@ const checks = {
   }, {port: cutPort, baseIntervalMs: 10, maxJitterMs: 10, attemptBudgetCapacity: 1000}),
 };
 
-// Messages that take longer than the heartbeats that this implementation misses before it closes a connection.
+// Messages that take longer than the heartbeat timeout of this implementation.
 const slowly = {
   'slow-echo': () => connected(async (peer) => {
     const data = 'x'.repeat(200000);

@@ -24,7 +24,7 @@ CHECK_TIMEOUT = 30.0
 ANSWER_TIMEOUT = 10.0
 MEGABYTE = 1 << 20
 CLIENTS = {"v1.1": OldClient, "v2.0": NewClient}
-# Short pauses between connections, and many of them, for the check that has them cut.
+# Many attempts with short pauses, for the check whose connections are cut.
 RETRIES = ConnectionRetryOptions(base_interval_ms=10, max_jitter_ms=10, attempt_budget_capacity=1000, max_retry=1000)
 OPTIONS = TransportOptions(heartbeat_ms=1000, heartbeats_until_dead=2, session_disconnect_grace_ms=5000)
 CUT = OPTIONS.model_copy(update={"connection_retry_options": RETRIES})
@@ -34,7 +34,7 @@ version, _, host, port, cut_port = sys.argv[1:]
 
 
 class Failure(RiverError):
-    """An error with all that it came with."""
+    """An error with all its fields."""
 
     extras: object = None
 

@@ -127,7 +127,7 @@ def test_command_refuses_a_case_that_is_none(
     monkeypatch.setattr("sys.argv", ["benchmarks", "--against", "HEAD", "decode"])
     with pytest.raises(SystemExit):
         command.main()
-    assert "no such scenario: decode" in capsys.readouterr().err
+    assert "unknown scenario: decode" in capsys.readouterr().err
 
 
 def test_what_was_slower_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:

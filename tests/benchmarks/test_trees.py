@@ -45,7 +45,7 @@ def test_revision_stays_where_it_was_built(repository: Path, tmp_path: Path) -> 
 
 
 def test_revision_that_is_none_is_refused(repository: Path, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="'nowhere' is no revision"):
+    with pytest.raises(SystemExit, match="'nowhere' is not a revision"):
         revision("nowhere", tmp_path, repository)
 
 

@@ -1,4 +1,4 @@
-"""The command line, run in this process or in one of its own, and a server to talk to."""
+"""The command line, run in this process or in a separate one, and servers for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.cli.main import run
 INTEROP = Path(__file__).parents[2] / "examples" / "interop.py"
 SEEN = f"{Path(__file__).parent / 'seen.py'}:service"
 SECONDS = 60.0
-"""After so long a process hangs."""
+"""Time limit for a process, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ Penstock = Callable[..., Result]
 
 
 def command(*arguments: str) -> list[str]:
-    """Return what runs the command line in a process of its own."""
+    """Return the command that runs the command line in a separate process."""
     return [sys.executable, "-m", "penstock", *arguments]
 
 
 @contextmanager
 def serving(*arguments: str, options: Sequence[str] = ()) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """Run `penstock serve` with a URL or more; yield the process and where it listens."""
+    """Run `penstock serve` with one or more URLs; yield the process and the URLs on which it listens."""
     process = subprocess.Popen(
         command("serve", *arguments, *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
     )
@@ -67,21 +67,21 @@ def serving(*arguments: str, options: Sequence[str] = ()) -> Iterator[tuple[subp
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
-    """A server of examples/interop.py, by its URL."""
+    """The URL of a server of examples/interop.py."""
     with serving(f"{INTEROP}:service", "rsocket+tcp://127.0.0.1:0") as (_, urls):
         yield urls[0]
 
 
 @pytest.fixture(scope="session")
 def seen() -> Iterator[str]:
-    """A server of seen.py, by its URL; it grants leases to clients that ask."""
+    """The URL of a server of seen.py, which grants leases to clients that ask."""
     with serving(SEEN, "rsocket+tcp://127.0.0.1:0", options=["--lease", "1000/60"]) as (_, urls):
         yield urls[0]
 
 
 @pytest.fixture(autouse=True)
 def no_options_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Whoever runs the tests may have options of their own; they do not count here."""
+    """Ignore the options file and environment of the user who runs the tests."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-configuration"))
 
 
@@ -111,6 +111,6 @@ def penstock(
 
 
 def assert_one_line(result: Result) -> None:
-    """Check that all the user is told is one line of ours."""
+    """Check that standard error is one line of ours."""
     assert result.err.startswith("penstock: ")
     assert result.err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""A service that tells what it has seen of a request and of its connection, for `penstock serve`."""
+"""A service that returns what it received in a request and in the set-up, for `penstock serve`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ service = Service()
 
 
 def told(metadata: bytes | None) -> dict[str, Any]:
-    """Return what composite metadata says."""
+    """Return the content of composite metadata."""
     said = Metadata.decode(metadata)
     found: dict[str, Any] = {"entries": {str(mime): content.decode("latin-1") for mime, content in said.entries}}
     if said.auth is not None:

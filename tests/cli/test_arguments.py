@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.arguments import check_codec, prefix_bytes, read_bytes
+from penstock.cli.arguments import read_bytes
 from penstock.errors import LocalError
-from penstock.protocols import dump_of
 
 
-def test_value_stands_for_itself() -> None:
+def test_plain_value_is_its_own_bytes() -> None:
     assert read_bytes("grün") == "grün".encode()
-    # As Python hands over an argument that is no UTF-8.
+    # Python passes an argument that is not valid UTF-8 in this form.
     assert read_bytes("\udcff") == b"\xff"
 
 
@@ -24,19 +23,3 @@ def test_file_is_read_as_it_is(tmp_path: Path) -> None:
 def test_missing_file_is_named() -> None:
     with pytest.raises(LocalError, match=r"'/no/such/file': No such file"):
         read_bytes("@/no/such/file")
-
-
-def test_framings() -> None:
-    dump = dump_of("rsocket-1.0")
-    assert [prefix_bytes("it", dump, name) for name in ("none", "u24", "u32-inclusive")] == [0, 3, 4]
-    with pytest.raises(LocalError, match=r"u25.*u24"):
-        prefix_bytes("it", dump, "u25")
-    with pytest.raises(LocalError, match="leave --framing out"):
-        prefix_bytes("it", dump_of("reactive-streams-0"), "u24")
-
-
-def test_codecs() -> None:
-    check_codec(dump_of("rsocket-1.0"), "xml")
-    check_codec(dump_of("river-2.0"), "msgpack")
-    with pytest.raises(LocalError, match=r"xml.*json, msgpack"):
-        check_codec(dump_of("river-2.0"), "xml")

@@ -28,6 +28,6 @@ async def test_lines_are_items() -> None:
 
 
 @pytest.mark.parametrize("url", ["river+tcp://127.0.0.1:1", "rsocket+tcp://127.0.0.1:1"])
-def test_everything_else_is_as_it_is_written(url: str) -> None:
+def test_other_values_are_written_unchanged(url: str) -> None:
     bodies = bodies_of(url)
     assert bodies.outgoing(Payload(b"{")) == bodies.incoming(Payload(b"{")) == Payload(b"{")

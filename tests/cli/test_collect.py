@@ -40,8 +40,8 @@ def test_stream_is_collected_once(penstock: Penstock, server: str, tmp_path: Pat
     assert (result.code, result.err) == (0, "")
     assert result.out == b"collected 1,000 items; the journal ends at 1,000\n"
     assert rows(tmp_path, "count") == [b"%d" % number for number in range(1000)]
-    # The stream is complete: there is nothing to do, unless it is wanted anew.
-    assert penstock(*arguments).out == b"the stream is complete already, at 1,000; --again collects it once more\n"
+    # The stream is complete, so there is nothing to do without --again.
+    assert penstock(*arguments).out == b"the stream is already complete, at 1,000; use --again to collect it again\n"
     assert penstock(*arguments, "--again").out == b"collected 1,000 items; the journal ends at 2,000\n"
 
 
@@ -52,7 +52,7 @@ def test_credit_metadata_and_an_end_for_programs(penstock: Penstock, server: str
     assert penstock("collect", server, "count", "-j", str(tmp_path), "--credit", "0").code == 2
 
 
-def test_a_request_by_river_is_written_as_json_whatever_its_codec(penstock: Penstock, tmp_path: Path) -> None:
+def test_river_request_is_written_as_json_with_any_codec(penstock: Penstock, tmp_path: Path) -> None:
     with serving(f"{INTEROP}:service", "river+tcp://127.0.0.1:0?codec=msgpack") as (_, urls):
         result = penstock("collect", urls[0], "interop.count", "-d", '{"n":3}', "-j", str(tmp_path), "-q")
     assert (result.code, result.err) == (0, "")
@@ -66,7 +66,7 @@ def test_source_names_the_log(penstock: Penstock, server: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
-def test_signal_stops_it_in_order(number: signal.Signals, code: int, tmp_path: Path) -> None:
+def test_signal_stops_collecting_in_order(number: signal.Signals, code: int, tmp_path: Path) -> None:
     program = tmp_path / "endless.py"
     program.write_text(ENDLESS)
     with serving(f"{program}:service", "rsocket+tcp://127.0.0.1:0") as (server, urls):
@@ -77,7 +77,7 @@ def test_signal_stops_it_in_order(number: signal.Signals, code: int, tmp_path: P
             process.send_signal(number)
             out, err = process.communicate(timeout=SECONDS)
     assert process.returncode == code
-    assert "goes on from here" in err
+    assert "continues from here" in err
     assert "Traceback" not in err
     assert out.startswith("collected ")
 
@@ -86,7 +86,7 @@ def test_failing_publisher_is_exit_code_1(penstock: Penstock, server: str, tmp_p
     result = penstock("collect", server, "nowhere", "-j", str(tmp_path), "-q")
     assert result.code == 1
     assert "nowhere" in result.err
-    # A mistyped route makes no log.
+    # A mistyped route creates no log.
     assert list(tmp_path.glob("source=*")) == []
 
 
@@ -111,7 +111,7 @@ def test_credentials_and_traces_do_not_make_another_request(penstock: Penstock, 
     assert penstock(*arguments, "--entry", "text/plain=x").code == 2
 
 
-def test_nobody_there_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
+def test_failed_connection_is_exit_code_3(penstock: Penstock, tmp_path: Path) -> None:
     result = penstock("collect", f"rsocket+unix://{tmp_path}/nobody", "count", "-j", str(tmp_path / "journal"))
     assert result.code == 3
 
@@ -134,6 +134,6 @@ def test_sizes() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "1 MiB", "1MB", "1.5GiB", "1e6", "\N{ARABIC-INDIC DIGIT ONE}"])
-def test_what_is_no_size(text: str) -> None:
+def test_invalid_size_is_an_error(text: str) -> None:
     with pytest.raises(LocalError, match="256MiB"):
         size_of(text)

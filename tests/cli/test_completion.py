@@ -28,7 +28,7 @@ from tests.cli.conftest import SECONDS, Penstock, assert_one_line
         ("decode --dialect r", list(VERSIONS)),
         ("decode --framing u", ["u24", "u32-inclusive", "u32"]),
         ("completion ", ["bash", "zsh", "fish"]),
-        # A value that nobody knows, and arguments: the shell may offer files.
+        # Without known values or for arguments, the shell may offer files.
         ("call --cafile ", []),
         ("call ", []),
         ("call --debug ", []),
@@ -46,7 +46,7 @@ def test_all_verbs_and_options_are_offered() -> None:
 
 
 @pytest.mark.parametrize("shell", SCRIPTS)
-def test_scripts_ask_the_program(penstock: Penstock, shell: str) -> None:
+def test_scripts_call_the_program(penstock: Penstock, shell: str) -> None:
     result = penstock("completion", shell)
     assert (result.code, result.out.decode(), result.err) == (0, SCRIPTS[shell], "")
     assert "penstock completion words -- " in result.out.decode()
@@ -72,11 +72,11 @@ def test_shell_understands_its_script(shell: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-def test_bash_completes_as_its_user_types(tmp_path: Path) -> None:
+def test_bash_completes_words(tmp_path: Path) -> None:
     program = tmp_path / "penstock"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m penstock "$@"\n')
     program.chmod(0o755)
-    # What bash does when somebody presses the key: it sets these, and calls the function that it was told of.
+    # When the user presses the key, bash sets these variables and calls the registered function.
     script = """
         PATH="$1:$PATH"; eval "$(penstock completion bash)"; complete -p penstock
         press() { COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); COMPREPLY=(); _penstock; echo "${COMPREPLY[*]}"; }

@@ -18,7 +18,7 @@ def test_resuming_is_a_setting() -> None:
     assert settings == Settings(resume=True, resume_timeout=5)
 
 
-def test_set_up_says_what_is_given(penstock: Penstock, seen: str, tmp_path: Path) -> None:
+def test_set_up_contains_the_given_data(penstock: Penstock, seen: str, tmp_path: Path) -> None:
     file = tmp_path / "metadata"
     file.write_bytes(b"beside")
     options = ("--setup", "who I am", "--setup-metadata", f"@{file}", "--setup-auth", "simple:ada:lovelace")
@@ -55,7 +55,7 @@ def test_draft_cannot_resume(penstock: Penstock, seen: str) -> None:
 
 
 def cutting(listening: socket.socket, place: tuple[str, int]) -> None:
-    """Carry what comes to `place` and back, two connections long; the first one breaks amid what comes back."""
+    """Relay two connections to `place`. The first one breaks within the data from the server."""
     for most in (50_000, None):
         near, _ = listening.accept()
         with near, socket.create_connection(place) as far:
@@ -76,7 +76,7 @@ def carry(source: socket.socket, sink: socket.socket, most: int | None) -> None:
             carried += len(data)
 
 
-def test_stream_outlives_a_broken_connection(penstock: Penstock, server: str) -> None:
+def test_stream_resumes_after_a_broken_connection(penstock: Penstock, server: str) -> None:
     host, port = server.rpartition("//")[2].split(":")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=cutting, args=(listening, (host, int(port))), daemon=True)
@@ -85,7 +85,7 @@ def test_stream_outlives_a_broken_connection(penstock: Penstock, server: str) ->
         result = penstock("stream", url, "count", "-d", "20000", "--resume", "60", "--debug")
         thread.join(SECONDS)
     assert (result.code, result.lines) == (0, [b"%d" % number for number in range(20_000)])
-    # The frames of the second link are shown, too, and so is what it began with.
+    # The frames of the second link are also shown, from its start.
     assert " open over another link" in result.err
     assert re.findall(r" sent (SETUP|RESUME)\b", result.err) == ["SETUP", "RESUME"]
     assert "no frame" not in result.err and 'data="19999"' in result.err

@@ -8,7 +8,10 @@ import pytest
 import trustme
 
 from penstock import transports
+from penstock.aio.metrics import Metrics
 from penstock.aio.reconnect import Backoff
+from penstock.cli.connection import summary
+from penstock.connection import Connection
 from penstock.errors import ConnectError
 from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, command, serving
 
@@ -31,7 +34,7 @@ def test_trust(penstock: Penstock, tmp_path: Path) -> None:
     assert_one_line(refused)
 
 
-def test_retry_waits_for_a_server_that_is_late(tmp_path: Path) -> None:
+def test_retry_waits_for_a_late_server(tmp_path: Path) -> None:
     url = f"rsocket+unix://{tmp_path}/late.sock"
     arguments = command("call", url, "echo", "-d", "hi", "--retry", "1000", "--timeout", f"{SECONDS}")
     pipe = subprocess.PIPE
@@ -69,3 +72,23 @@ def test_interrupt_is_exit_code_130_and_quiet(server: str) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(SECONDS) == 130
         assert process.stderr.read() == b""
+
+
+def test_summary_shows_the_counters() -> None:
+    metrics = Metrics()
+    connection = Connection("rsocket", "", True)
+    metrics.items_received(connection, 1_000)
+    metrics.items_sent(connection, 2)
+    metrics.received(connection, b"12345")
+    expected = "0 requests; items: 1,000 received, 2 sent; bytes: 5 received, 0 sent; 2.000 s, 501 items/s"
+    assert summary(metrics.snapshot(), 2.0) == expected
+
+
+def test_stats_are_printed_after_success_and_failure(penstock: Penstock, server: str) -> None:
+    result = penstock("stream", server, "count", "-d", "3", "--stats")
+    assert result.lines == [b"0", b"1", b"2"]
+    assert result.err.startswith("1 requests; items: 3 received, 0 sent; bytes: ")
+    failed = penstock("call", server, "fail", "--stats")
+    assert failed.code == 1
+    stats, error = failed.err.splitlines()
+    assert stats.startswith("1 requests; items: 0 received") and error == "penstock: [0x301] boom"

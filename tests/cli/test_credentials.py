@@ -20,24 +20,24 @@ from penstock.errors import LocalError
         ("env:WHOLE", Simple("bob", "@no file")),
     ],
 )
-def test_ways_to_say_who_asks(text: str, expected: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forms_of_credentials(text: str, expected: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "from the environment")
     monkeypatch.setenv("WHOLE", "simple:bob:@no file")
     assert credentials(text) == expected
 
 
-def test_files_hold_all_of_it_or_the_secret(tmp_path: Path) -> None:
+def test_file_may_contain_credentials_or_only_the_secret(tmp_path: Path) -> None:
     token, whole = tmp_path / "token", tmp_path / "whole"
     token.write_text("abc\n")
     whole.write_text("bearer:env:X\n")
     assert credentials(f"bearer:@{token}") == Bearer("abc")
     assert credentials(f"simple:ada:@{token}") == Simple("ada", "abc")
-    # What a file says is no pointer to somewhere else.
+    # The content of a file is not resolved again.
     assert credentials(f"@{whole}") == Bearer("env:X")
 
 
 @pytest.mark.parametrize("text", ["", "geheim", "simple:geheim", "bearer:", "basic:ada:geheim"])
-def test_what_is_wrong_is_told_without_the_secret(text: str) -> None:
+def test_error_does_not_contain_the_secret(text: str) -> None:
     with pytest.raises(LocalError, match="simple:USER:PASSWORD") as error:
         credentials(text)
     assert "geheim" not in str(error.value)
@@ -51,5 +51,5 @@ def test_missing_file_and_variable_are_named(tmp_path: Path, monkeypatch: pytest
         credentials("bearer:@/no/such/file")
     broken = tmp_path / "broken"
     broken.write_bytes(b"bearer:\xff")
-    with pytest.raises(LocalError, match="no UTF-8"):
+    with pytest.raises(LocalError, match="not valid UTF-8"):
         credentials(f"@{broken}")

@@ -13,7 +13,7 @@ from penstock.demo.processes import DemoFailed
 
 
 class Frame:
-    """As much of a data frame as is counted."""
+    """The part of a data frame that the demo uses to count."""
 
     def __init__(self, rows: int, distinct: int) -> None:
         self.rows = rows
@@ -31,7 +31,7 @@ class Frame:
 
 
 class Pipeline:
-    """What Spark did, as a test says."""
+    """A pipeline with the results that a test chooses."""
 
     parquet = Path("parquet")
 
@@ -55,7 +55,7 @@ def finish(monkeypatch: pytest.MonkeyPatch, folder: Path, rows: int, distinct: i
     demo._finish(Pipeline(rows, distinct), "rsocket+memory://nowhere", folder)  # type: ignore[arg-type]
 
 
-def test_what_arrived_is_said_and_shown(
+def test_results_are_printed_and_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     finish(monkeypatch, tmp_path, FLIGHTS_COUNT, FLIGHTS_COUNT, 1)
@@ -66,21 +66,19 @@ def test_what_arrived_is_said_and_shown(
 
 
 @pytest.mark.parametrize("off", [-1, 1])
-def test_a_flight_that_is_missing_or_there_twice_fails_the_demo(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: int
-) -> None:
+def test_missing_or_duplicate_flight_fails_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: int) -> None:
     with pytest.raises(DemoFailed, match=f"{FLIGHTS_COUNT + off:,} arrived"):
         finish(monkeypatch, tmp_path, FLIGHTS_COUNT + off, FLIGHTS_COUNT, 1)
-    with pytest.raises(DemoFailed, match="of them different"):
+    with pytest.raises(DemoFailed, match="of them distinct"):
         finish(monkeypatch, tmp_path, FLIGHTS_COUNT, FLIGHTS_COUNT - 1, 1)
 
 
-def test_a_delay_that_did_not_come_back_fails_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DemoFailed, match="1 delays were published back; 0 arrived"):
+def test_missing_delay_fails_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DemoFailed, match="published 1 delays back; 0 arrived"):
         finish(monkeypatch, tmp_path, FLIGHTS_COUNT, FLIGHTS_COUNT, 0)
 
 
-def test_only_what_a_demo_left_is_removed(tmp_path: Path) -> None:
+def test_only_output_of_a_demo_is_removed(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "demo"
     demo._empty(folder)
     (folder / "journal").mkdir()
@@ -91,7 +89,7 @@ def test_only_what_a_demo_left_is_removed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_the_demo_runs_and_leaves_what_it_says(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_demo_runs_and_writes_its_output(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         run(["demo", "--dir", str(tmp_path)])
     said = capfd.readouterr().out

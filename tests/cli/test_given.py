@@ -42,6 +42,6 @@ def test_lists_have_commas() -> None:
         ("element_size=a:8", "did you mean 'element_sizes'"),
     ],
 )
-def test_what_is_no_setting_is_told(pair: str, part: str) -> None:
+def test_invalid_setting_is_an_error(pair: str, part: str) -> None:
     with pytest.raises(LocalError, match=part):
         given_settings([pair])

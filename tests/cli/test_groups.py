@@ -37,7 +37,7 @@ def test_fields_become_parameters_and_come_back_as_a_group() -> None:
     assert called == [("there", Derived(many=["a"], needed=1, other="o"), 4)]
 
 
-def test_what_is_missing_is_an_error() -> None:
+def test_missing_field_is_an_error() -> None:
     @grouped
     def verb(group: Derived) -> None:
         raise AssertionError

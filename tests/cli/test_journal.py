@@ -16,14 +16,14 @@ from tests.cli.conftest import Penstock, assert_one_line
 
 
 def fill(journal: Path, source: str, rows: int) -> None:
-    """Write a log whose rows tell their positions."""
+    """Write a log whose rows contain their positions."""
     data = pa.array([b"%d" % position for position in range(rows)], pa.binary())
     batch = pa.RecordBatch.from_arrays([data, pa.nulls(rows, pa.binary())], schema=ITEMS)
     with JournalWriter.open(journal, source, fsync=False) as writer:
         writer.append(batch, "flights")
 
 
-def test_ls_tells_every_log(penstock: Penstock, tmp_path: Path) -> None:
+def test_ls_lists_every_log(penstock: Penstock, tmp_path: Path) -> None:
     fill(tmp_path, "a", 3)
     fill(tmp_path, "b", 2000)
     first, second = penstock("journal", "ls", str(tmp_path)).out.decode().splitlines()
@@ -51,7 +51,7 @@ def test_tail_needs_one_log(penstock: Penstock, tmp_path: Path) -> None:
     assert penstock("journal", "tail", str(tmp_path), "--source", "b").lines == [b"0", b"1"]
 
 
-def test_verify_counts_what_is_sound(penstock: Penstock, tmp_path: Path) -> None:
+def test_verify_counts_valid_rows(penstock: Penstock, tmp_path: Path) -> None:
     fill(tmp_path, "a", 3)
     result = penstock("journal", "verify", str(tmp_path))
     assert result.code == 0
@@ -89,7 +89,7 @@ def test_no_such_log_is_wrong_use(penstock: Penstock, verb: list[str], tmp_path:
 
 
 def spoil(journal: Path) -> None:
-    """Make three logs, the second one junk, and the third one cut."""
+    """Create three logs, of which the second is garbage and the third is truncated."""
     for source in "abc":
         fill(journal, source, 3)
         fill(journal, source, 2)
@@ -112,7 +112,7 @@ def test_one_bad_log_leaves_the_others_listed(penstock: Penstock, tmp_path: Path
     assert second.startswith("penstock: b: ")
     assert fourth.startswith("penstock: c: rows are damaged")
     assert penstock("journal", "ls", str(tmp_path), "--source", "a").code == 0
-    # Damage alone is bad enough.
+    # Damage is an error even without --against.
     assert penstock("journal", "ls", str(tmp_path), "--source", "c").code == 1
     one, two, three = penstock("journal", "ls", str(tmp_path), "--json").objects
     assert (one["source"], one["end"], one["damaged"]) == ("a", 5, [])
@@ -120,7 +120,7 @@ def test_one_bad_log_leaves_the_others_listed(penstock: Penstock, tmp_path: Path
     assert three["damaged"] == [[3, 5]]
 
 
-def test_verify_goes_on_behind_a_bad_log(penstock: Penstock, tmp_path: Path) -> None:
+def test_verify_continues_after_a_damaged_log(penstock: Penstock, tmp_path: Path) -> None:
     spoil(tmp_path)
     result = penstock("journal", "verify", str(tmp_path))
     assert result.code == 1
@@ -131,7 +131,7 @@ def test_verify_goes_on_behind_a_bad_log(penstock: Penstock, tmp_path: Path) -> 
     assert sounds == [True, False, False]
 
 
-def test_a_log_of_which_nothing_has_come_is_no_damage(penstock: Penstock, tmp_path: Path) -> None:
+def test_log_without_rows_is_not_damaged(penstock: Penstock, tmp_path: Path) -> None:
     fill(tmp_path, "a", 3)
     folder = log_folder(tmp_path, "b")
     folder.mkdir()
@@ -141,7 +141,7 @@ def test_a_log_of_which_nothing_has_come_is_no_damage(penstock: Penstock, tmp_pa
         result = penstock("journal", verb, str(tmp_path))
         assert result.code == 0
         assert result.err == ""
-        assert result.out.decode().splitlines()[1] == "b: nothing has been collected yet"
+        assert result.out.decode().splitlines()[1] == "b: nothing collected yet"
         assert penstock("journal", verb, str(tmp_path), "--json").objects[1]["uuid"] == ""
     result = penstock("journal", "repair", str(tmp_path), "b")
     assert (result.code, result.out) == (0, b"b: nothing to do\n")
@@ -160,14 +160,14 @@ def test_verify_compares_two_copies(penstock: Penstock, tmp_path: Path) -> None:
     assert "parts from this copy at position 3" in result.err
 
 
-def test_repair_shows_what_it_would_do_and_does_it(penstock: Penstock, tmp_path: Path) -> None:
+def test_repair_shows_its_actions_and_applies_them(penstock: Penstock, tmp_path: Path) -> None:
     spoil(tmp_path)
     result = penstock("journal", "repair", str(tmp_path))
     assert result.code == 1
     lines = result.out.decode().splitlines()
     assert lines[0] == "a: nothing to do"
     assert lines[1].startswith("c: record positions 3 to 4 as lost")
-    assert lines[-1].startswith("c: nothing of this was done, because rows or records are lost")
+    assert lines[-1].startswith("c: not repaired: rows or records are lost")
     assert "b: " in result.err
     assert penstock("journal", "repair", str(tmp_path), "c", "--apply").code == 1
     (done,) = penstock("journal", "repair", str(tmp_path), "c", "--apply", "--accept-loss", "--json").objects
@@ -178,7 +178,7 @@ def test_repair_shows_what_it_would_do_and_does_it(penstock: Penstock, tmp_path:
 
 @pytest.fixture
 def read_journal(tmp_path: Path) -> Path:
-    """Return a journal of the logs a and b, which `spark` reads, and of c, which nobody reads."""
+    """Return a journal with the logs a and b, which `spark` reads, and c, which has no reader."""
     for source in "abc":
         fill(tmp_path, source, 2_000)
     for cursor, position in (("spark@0", 1_500), ("spark@1", 1_200), ("report", 3)):
@@ -187,25 +187,25 @@ def read_journal(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_forget_drops_a_reader_in_every_log(penstock: Penstock, read_journal: Path) -> None:
+def test_forget_removes_a_reader_from_every_log(penstock: Penstock, read_journal: Path) -> None:
     result = penstock("journal", "forget", str(read_journal), "spark")
     assert result.code == 0
     assert result.out.decode().splitlines() == [
-        "a: dropped reader spark, which had committed position 1,200",
-        "b: dropped reader spark, which had committed position 7",
+        "a: removed reader spark, which had committed position 1,200",
+        "b: removed reader spark, which had committed position 7",
     ]
     journal = Journal(read_journal)
     assert [journal.readers(source) for source in "abc"] == [["report"], [], []]
 
 
-def test_forget_drops_a_reader_in_one_log(penstock: Penstock, read_journal: Path) -> None:
+def test_forget_removes_a_reader_from_one_log(penstock: Penstock, read_journal: Path) -> None:
     result = penstock("journal", "forget", str(read_journal), "spark", "--source", "a", "--json")
     assert result.objects == [{"source": "a", "reader": "spark", "position": 1_200, "cursors": ["spark@0", "spark@1"]}]
     journal = Journal(read_journal)
     assert [journal.readers(source) for source in "abc"] == [["report"], ["spark"], []]
 
 
-def test_forget_lists_the_readers_where_there_is_no_such_one(penstock: Penstock, read_journal: Path) -> None:
+def test_forget_lists_readers_when_the_name_is_unknown(penstock: Penstock, read_journal: Path) -> None:
     result = penstock("journal", "forget", str(read_journal), "nobody")
     assert result.code == 2
     assert "has no reader 'nobody'; its readers are a: report, spark; b: spark; c: none" in result.err
@@ -216,8 +216,8 @@ def test_forget_lists_the_readers_where_there_is_no_such_one(penstock: Penstock,
     assert Journal(read_journal).readers("a") == ["report", "spark"]
 
 
-def test_forget_drops_a_reader_whose_position_is_damaged(penstock: Penstock, read_journal: Path) -> None:
+def test_forget_removes_a_reader_with_a_damaged_position(penstock: Penstock, read_journal: Path) -> None:
     (log_folder(read_journal, "b") / COMMITTED / "spark").write_bytes(b"junk")
     result = penstock("journal", "forget", str(read_journal), "spark", "--source", "b")
-    assert result.out == b"b: dropped reader spark, whose position was damaged\n"
+    assert result.out == b"b: removed reader spark, whose position was damaged\n"
     assert Journal(read_journal).readers("b") == []

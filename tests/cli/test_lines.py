@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 import subprocess
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from penstock.cli.lines import lines_of, payload_of
+from penstock.cli.lines import lines_of, paced, payload_of
 from penstock.errors import LocalError
 from penstock.payload import Payload
 from tests.cli.conftest import SECONDS, Penstock, assert_one_line, command
@@ -22,21 +24,21 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
         lines_of(f"@{tmp_path}/missing")
 
 
-def test_standard_input_travels_line_by_line_while_it_is_open(server: str) -> None:
+def test_lines_of_open_standard_input_are_sent_as_they_arrive(server: str) -> None:
     arguments = command("channel", server, "double", "-")
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
         assert process.stdin is not None and process.stdout is not None
         for number in range(3):
             process.stdin.write(b"%d\n" % number)
             assert process.stdout.readline() == b"%d\n" % (2 * number)
-        # The last line needs no end.
+        # The last line needs no line break.
         process.stdin.write(b"21")
         process.stdin.close()
         assert process.stdout.readline() == b"42\n"
         assert process.wait(SECONDS) == 0
 
 
-def test_open_standard_input_does_not_hold_up_the_end(server: str) -> None:
+def test_open_standard_input_does_not_delay_the_end(server: str) -> None:
     arguments = command("channel", server, "double", "-", "--take", "1")
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
         assert process.stdin is not None and process.stdout is not None
@@ -54,19 +56,19 @@ def test_open_standard_input_does_not_hold_up_the_end(server: str) -> None:
         (b"{}", Payload()),
     ],
 )
-def test_item_as_json_prints_it(line: bytes, expected: Payload) -> None:
+def test_item_is_read_as_printed_by_json(line: bytes, expected: Payload) -> None:
     assert payload_of(line) == expected
 
 
 @pytest.mark.parametrize(
     "line", [b"", b"no JSON", b"[1]", b'{"data": 1}', b'{"data_hex": "f"}', b'{"metadata_hex": 1}']
 )
-def test_what_is_no_item_is_told(line: bytes) -> None:
+def test_invalid_item_is_an_error(line: bytes) -> None:
     with pytest.raises(LocalError, match="an item"):
         payload_of(line)
 
 
-def test_what_one_prints_the_other_sends(penstock: Penstock, seen: str) -> None:
+def test_output_of_one_verb_is_input_of_another(penstock: Penstock, seen: str) -> None:
     given = b'{"data": "a", "metadata": "m"}\n{"data": null, "metadata": null, "data_hex": "ff"}\n'
     printed = penstock("channel", seen, "items", "-", "--json-items", "--json", stdin=given)
     again = penstock("channel", seen, "items", "-", "--json-items", "--json", "--delay", "0.01", stdin=printed.out)
@@ -79,5 +81,23 @@ def test_broken_item_is_wrong_use(penstock: Penstock, server: str, verb: str) ->
     route = {"upload": "sum", "channel": "double"}[verb]
     result = penstock(verb, server, route, "no JSON", "--json-items")
     assert result.code == 2
-    assert "no JSON" in result.err
+    assert "not valid JSON" in result.err
     assert_one_line(result)
+
+
+async def letters() -> AsyncIterator[str]:
+    for letter in "abc":
+        yield letter
+
+
+async def test_paced_waits_only_between_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    assert [letter async for letter in paced(letters(), 0.25)] == ["a", "b", "c"]
+    assert waited == [0.25, 0.25]
+    assert [number async for number in paced(range(3), 0)] == [0, 1, 2]
+    assert waited == [0.25, 0.25]

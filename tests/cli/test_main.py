@@ -21,7 +21,7 @@ def failing(error: BaseException) -> object:
 @pytest.mark.parametrize(
     ("package", "extra"), [("pyarrow", "arrow"), ("pyspark.sql", "spark"), ("matplotlib", "demo"), ("flights", "demo")]
 )
-def test_missing_package_is_told_with_its_extra(
+def test_missing_package_is_reported_with_its_extra(
     penstock: Penstock, monkeypatch: pytest.MonkeyPatch, package: str, extra: str
 ) -> None:
     error = ModuleNotFoundError(f"No module named {package!r}", name=package)
@@ -47,14 +47,14 @@ def test_interrupt_is_130(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -
     assert (result.code, result.err) == (130, "")
 
 
-def test_what_nobody_foresaw_is_not_hidden(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_error_is_not_hidden(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser, "invoke", failing(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         run(["doctor"])
 
 
 def test_closed_pipe_is_quiet_at_exit_too() -> None:
-    # Little output stays in the buffer until the end: then the reader is gone.
+    # Short output stays in the buffer until the end, when the reader has closed the pipe.
     code = "import sys; sys.stdin.read(); from penstock.cli.main import run; run(['decode', '000000012400'])"
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe) as process:

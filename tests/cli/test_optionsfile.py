@@ -10,14 +10,14 @@ from tests.cli.conftest import Penstock, assert_one_line
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's own file of options; it is not there yet."""
+    """The path of the user's options file, which does not exist yet."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     path = tmp_path / "penstock" / "options.toml"
     path.parent.mkdir()
     return path
 
 
-def test_place_of_the_users_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_of_the_users_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert user_file() == home
     monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
     assert user_file() == Path.home() / ".config" / "penstock" / "options.toml"
@@ -35,21 +35,21 @@ def test_options_of_all_verbs_and_of_one(penstock: Penstock, seen: str, server: 
     assert said["entries"]["my/own"] == "1" and said["entries"]["my/other"] == "2"
     stream = penstock("stream", server, "count", "-d", "9", "--options", str(file))
     assert [item["data"] for item in stream.objects] == ["0", "1"]
-    # What is said on the command line wins, wherever it stands.
+    # The command line takes precedence, in any order.
     assert len(penstock("stream", "--take", "3", server, "count", "-d", "9", "--options", str(file)).lines) == 3
 
 
 def test_users_own_file(penstock: Penstock, server: str, home: Path, tmp_path: Path) -> None:
     home.write_text("take = 1\n")
     assert len(penstock("stream", server, "count", "-d", "9").lines) == 1
-    # One that is named is read instead, and an empty name is none.
+    # A named file is read instead, and an empty name means no file.
     (tmp_path / "other.toml").write_text("credit = 3\n")
     for other in (str(tmp_path / "other.toml"), ""):
         assert len(penstock("stream", server, "count", "-d", "9", "--options", other).lines) == 9
     assert penstock("stream", "--help").code == 0
 
 
-def test_environment_wins_over_a_file(
+def test_environment_takes_precedence_over_a_file(
     penstock: Penstock, seen: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.write_text('auth = "bearer:file"\n')
@@ -63,17 +63,17 @@ def test_environment_wins_over_a_file(
     [
         ("credti = 1\n", "did you mean 'credit'?"),
         ("[stream]\nrepeat = 1\n", "stream does not have"),
-        ("[streem]\ntake = 1\n", "no such verb"),
-        ("[decode]\ndialect = 'rsocket-1.0'\n", "no such verb"),
+        ("[streem]\ntake = 1\n", "no verb of that name"),
+        ("[decode]\ndialect = 'rsocket-1.0'\n", "no verb of that name"),
         ("take = [1]\n", "take must be one value"),
         ("entry = 'a/b=1'\n", "entry must be a list"),
         ("take = 'many'\n", "--take"),
         ("take = 0\n", "--take"),
-        ("take", "no TOML"),
+        ("take", "not valid TOML"),
         ("options = 'other.toml'\n", "no verb has"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told(penstock: Penstock, server: str, home: Path, text: str, part: str) -> None:
+def test_invalid_file_is_an_error(penstock: Penstock, server: str, home: Path, text: str, part: str) -> None:
     home.write_text(text)
     result = penstock("stream", server, "count", "-d", "9")
     assert result.code == 2

@@ -17,7 +17,7 @@ class Terminal(io.TextIOWrapper):
 
 
 def printed(payload: Payload, format: str = "text", terminal: bool = False) -> bytes:
-    """Return what is written for one item."""
+    """Return the output for one item."""
     raw = io.BytesIO()
     out = Terminal(raw) if terminal else io.TextIOWrapper(raw)
     with pytest.MonkeyPatch.context() as patch:
@@ -43,7 +43,7 @@ def test_terminal_shows_text() -> None:
     assert printed(Payload("grün\t1\nzwei"), terminal=True) == "grün\t1\nzwei\n".encode()
 
 
-def test_json_tells_text_bytes_and_absence_apart() -> None:
+def test_json_distinguishes_text_bytes_and_absence() -> None:
     assert json.loads(printed(Payload(b"a", None), "json")) == {"data": "a", "metadata": None}
     assert json.loads(printed(Payload(b"", b""), "json")) == {"data": "", "metadata": ""}
     assert json.loads(printed(Payload(b"\xff", b"\xfe"), "json")) == {
@@ -54,7 +54,7 @@ def test_json_tells_text_bytes_and_absence_apart() -> None:
     }
 
 
-def test_json_is_one_line_that_moves_no_cursor() -> None:
+def test_json_is_one_line_without_control_characters() -> None:
     text = "".join(map(chr, range(0x20))) + "\x7f\x9bgrün"
     out = printed(Payload(text), "json")
     assert json.loads(out)["data"] == text

@@ -28,12 +28,12 @@ def test_help_of_every_verb_shows_an_example(penstock: Penstock, command: tuple[
     assert f"penstock {' '.join(command)}" in example.partition("─")[0]
 
 
-def test_reference_tells_every_verb() -> None:
+def test_reference_describes_every_verb() -> None:
     text = REFERENCE.read_text()
     assert [verb for verb in VERBS if f"`{verb}`" not in text] == []
 
 
-def test_reference_tells_every_option() -> None:
+def test_reference_describes_every_option() -> None:
     text = REFERENCE.read_text()
     for verb, options in long_options().items():
         assert [(verb, option) for option in sorted(options - {"help"}) if f"`--{option}" not in text] == []
@@ -53,7 +53,7 @@ def test_version(penstock: Penstock) -> None:
         (("journal", "ls"), "see penstock journal ls --help"),
     ],
 )
-def test_wrong_use_is_one_line_that_says_where_to_read_on(
+def test_usage_error_is_one_line_with_a_pointer_to_help(
     penstock: Penstock, arguments: tuple[str, ...], part: str
 ) -> None:
     result = penstock(*arguments)

@@ -12,7 +12,7 @@ from tests.cli.conftest import Penstock, assert_one_line
 URL = "rsocket+tcp://127.0.0.1:7878"
 
 
-def test_plain_request_leaves_the_route_to_the_protocol() -> None:
+def test_plain_request_has_no_route_in_its_metadata() -> None:
     assert RequestOptions(data="data").request(URL, "route", Settings()) == ("route", Payload("data"))
     request = RequestOptions(data="data", metadata="").request(URL, "route", Settings())
     assert request == ("route", Payload("data", b""))
@@ -40,12 +40,12 @@ def test_credentials_from_a_file_and_from_the_environment(
     assert penstock("call", seen, "seen", "--auth", f"bearer:@{token}").objects[0]["auth"] == ["Bearer", "", "abc"]
     monkeypatch.setenv("PENSTOCK_AUTH", "bearer:of the environment")
     assert penstock("call", seen, "seen").objects[0]["auth"] == ["Bearer", "", "of the environment"]
-    # What is said on the command line wins.
+    # The command line takes precedence.
     assert penstock("call", seen, "seen", "--auth", "bearer:ghi").objects[0]["auth"][2] == "ghi"
     assert "of the environment" not in penstock("call", "--help").out.decode()
 
 
-def test_new_trace_is_told_so_that_it_can_be_found(penstock: Penstock, seen: str) -> None:
+def test_new_trace_is_printed(penstock: Penstock, seen: str) -> None:
     result = penstock("call", seen, "seen", "--trace", "sampled")
     trace, span, sampled, debug = result.objects[0]["trace"]
     assert result.err == f"trace {trace:032x}-{span:016x}-1\n"
@@ -67,7 +67,7 @@ def test_malformed_options_are_wrong_use(penstock: Penstock, seen: str, argument
     assert_one_line(result)
 
 
-def test_drafts_have_room_for_the_route_alone(penstock: Penstock, seen: str) -> None:
+def test_drafts_support_only_the_route_as_metadata(penstock: Penstock, seen: str) -> None:
     result = penstock("call", seen.replace("rsocket+", "reactivesocket-0.2+"), "seen", "--auth", "bearer:geheim")
     assert result.code == 2
     assert "composite" in result.err and "geheim" not in result.err

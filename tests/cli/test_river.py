@@ -40,7 +40,7 @@ def test_the_reference_is_read(penstock: Penstock) -> None:
     assert b"class Demo:" in penstock("river", "codegen", str(REFERENCE)).out
 
 
-def test_what_is_no_schema_and_what_is_no_service_is_one_line(penstock: Penstock, tmp_path: Path) -> None:
+def test_invalid_schema_and_service_are_one_line(penstock: Penstock, tmp_path: Path) -> None:
     (tmp_path / "wrong.json").write_text("[]")
     for arguments in (
         ("codegen", str(tmp_path / "wrong.json")),
@@ -55,7 +55,7 @@ def test_what_is_no_schema_and_what_is_no_service_is_one_line(penstock: Penstock
 
 @pytest.fixture(scope="module")
 def places() -> Iterator[dict[str, str]]:
-    """Where a server of examples/interop.py is reached, by transport; it stays up for the module."""
+    """The URLs of a server of examples/interop.py by transport; it runs for the whole module."""
     urls = ("river+tcp://127.0.0.1:0?codec=msgpack", "river+ws://127.0.0.1:0/")
     with serving(f"{INTEROP}:service", *urls) as (_, listening):
         yield dict(zip(("tcp", "ws"), listening, strict=True))
@@ -90,7 +90,7 @@ def test_every_verb_speaks_it(penstock: Penstock, places: dict[str, str], transp
         (("push", "x"), 2, "River has no way to push"),
     ],
 )
-def test_what_goes_wrong_is_one_line(
+def test_errors_are_one_line(
     penstock: Penstock, places: dict[str, str], arguments: tuple[str, ...], code: int, told: str
 ) -> None:
     result = penstock(arguments[0], places["ws"], *arguments[1:])
@@ -98,12 +98,12 @@ def test_what_goes_wrong_is_one_line(
     assert_one_line(result)
 
 
-def test_another_codec_is_guessed_at(penstock: Penstock, places: dict[str, str]) -> None:
+def test_wrong_codec_is_refused(penstock: Penstock, places: dict[str, str]) -> None:
     result = penstock("call", places["tcp"].partition("?")[0], "interop.echo")
     assert result.code == 3 and "both sides must have one codec, ours is json" in result.err
     assert_one_line(result)
 
 
-def test_it_goes_over_a_socket_file(penstock: Penstock, tmp_path: Path) -> None:
+def test_generated_client_works_over_a_unix_socket(penstock: Penstock, tmp_path: Path) -> None:
     with serving(f"{INTEROP}:service", f"river+unix://{tmp_path}/river.socket") as (_, urls):
         assert penstock("call", urls[0], "interop.echo", "-d", '{"data":1}').lines == [b'{"data":1}']

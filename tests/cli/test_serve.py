@@ -18,7 +18,7 @@ INTEROP_SERVICE = f"{INTEROP}:service"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signal_stops_it_once_what_is_in_flight_has_ended(number: signal.Signals, tmp_path: Path) -> None:
+def test_signal_stops_after_requests_in_flight(number: signal.Signals, tmp_path: Path) -> None:
     program = tmp_path / "slow.py"
     program.write_text(
         "import asyncio\nfrom penstock import Payload, Service\nservice = Service()\n"
@@ -37,7 +37,7 @@ def test_signal_stops_it_once_what_is_in_flight_has_ended(number: signal.Signals
         assert process.wait(SECONDS) == 0
 
 
-def test_every_url_is_served_and_told_with_its_real_port(penstock: Penstock, tmp_path: Path) -> None:
+def test_every_url_is_served_and_printed_with_its_port(penstock: Penstock, tmp_path: Path) -> None:
     places = (f"rsocket+unix://{tmp_path}/socket", "rsocket+tcp://127.0.0.1:0")
     with serving(INTEROP_SERVICE, *places) as (_, urls):
         assert urls[0] == places[0]
@@ -66,7 +66,7 @@ def test_module_is_found_in_the_working_directory(tmp_path: Path, monkeypatch: p
     assert isinstance(load_service("served_by_a_test:mine"), Service)
 
 
-def test_file_may_import_what_lies_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_may_import_modules_of_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "beside_a_served_file.py").write_text("from penstock import Service\nservice = Service()\n")
     (tmp_path / "served_file.py").write_text("from beside_a_served_file import service\n")
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -79,13 +79,13 @@ def test_file_may_import_what_lies_beside_it(tmp_path: Path, monkeypatch: pytest
         ("nothing", "MODULE:NAME"),
         ("no_such_module:service", "no_such_module"),
         ("missing.py:service", "no file 'missing.py'"),
-        (f"{INTEROP}:servise", "nothing called .servise.; its services are: service"),
-        (f"{INTEROP}:echo", "a function called .echo."),
+        (f"{INTEROP}:servise", "has no .servise.; its services are: service"),
+        (f"{INTEROP}:echo", "has .echo., but as a function"),
         ("broken.py:service", r"ZeroDivisionError.*broken\.py, line 2"),
         ("torn.py:service", "SyntaxError"),
     ],
 )
-def test_what_is_no_service_is_told(name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_service_is_an_error(name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken.py").write_text("\n1 / 0\n")
     (tmp_path / "torn.py").write_text("def\n")
     monkeypatch.chdir(tmp_path)

@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from penstock import IntervalLease, Settings
-from penstock.cli.serve_options import ServeOptions
+from penstock.cli.serve import ServeOptions
 from penstock.errors import LocalError
 from tests.cli.conftest import INTEROP, SECONDS, Penstock, serving
 
@@ -19,7 +19,7 @@ def test_options_become_settings() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "100", "100/", "/1", "a/1", "100/-1", "0/1"])
-def test_what_is_no_lease_is_told(text: str) -> None:
+def test_invalid_lease_is_an_error(text: str) -> None:
     with pytest.raises(LocalError, match="lease"):
         ServeOptions(lease=text).settings()
 
@@ -35,7 +35,7 @@ def test_leases_are_granted_and_waited_for(penstock: Penstock) -> None:
         assert "6 requests; items: 0 received, 6 sent" in process.communicate(timeout=SECONDS)[1]
 
 
-def test_server_that_resumes_nothing(penstock: Penstock) -> None:
+def test_server_without_resumption(penstock: Penstock) -> None:
     with serving(f"{INTEROP}:service", "rsocket+tcp://127.0.0.1:0", options=["--resume", "0"]) as (_, urls):
         result = penstock("call", urls[0], "echo", "--resume", "60")
         assert result.code == 1

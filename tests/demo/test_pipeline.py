@@ -13,7 +13,7 @@ from penstock.payload import Payload
 
 
 class Query:
-    """A streaming query whose batches a test brings about."""
+    """A streaming query whose batches a test creates."""
 
     def __init__(self) -> None:
         self.recentProgress: list[Any] = []
@@ -33,7 +33,7 @@ class Query:
 
 @pytest.fixture
 def followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Query, list[int]]:
-    """A query that was followed to its end, and the rows that were reported."""
+    """A query after its end, and the reported rows."""
     monkeypatch.setattr(pipeline, "POLL_SECONDS", 0.0)
     query, reports = Query(), []
     batches = [100, 0, 20]
@@ -56,7 +56,7 @@ def test_every_batch_is_reported_once(followed: tuple[Query, list[int]]) -> None
     assert followed[1] == [100, 120, 127]
 
 
-def test_what_is_left_when_the_collector_ends_is_processed_before_the_query_stops(
+def test_query_processes_remaining_rows_before_it_stops(
     followed: tuple[Query, list[int]],
 ) -> None:
     assert (followed[0].drained, followed[0].stopped) == (1, 1)

@@ -11,30 +11,30 @@ from penstock.demo.processes import DemoFailed, collector, publisher
 
 @pytest.fixture
 def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What is run in place of Python: a script that tests write."""
+    """The path of a script that runs instead of Python, and that tests write."""
     script = tmp_path / "python"
     script.touch(mode=0o755)
     monkeypatch.setattr(sys, "executable", str(script))
     return script
 
 
-def test_the_publisher_is_gone_when_the_demo_is_done() -> None:
+def test_publisher_ends_with_the_demo() -> None:
     with publisher() as url:
         assert url.startswith("rsocket+tcp://127.0.0.1:")
         assert not url.endswith(":0")
-    # It has been waited for: its port can be bound again.
+    # The process has ended, so its port can be bound again.
     with publisher() as other:
         assert other
 
 
-def test_a_publisher_that_does_not_start_is_an_error_with_its_last_words(python: Path) -> None:
+def test_publisher_that_fails_to_start_is_an_error(python: Path) -> None:
     python.write_text("#!/bin/sh\necho 'no such module'\n")
-    with pytest.raises(DemoFailed, match="the publisher did not start; it said 'no such module'"):
+    with pytest.raises(DemoFailed, match="the publisher did not start; its output is 'no such module'"):
         with publisher():
             pass
 
 
-def test_the_collector_is_told_what_to_do_and_its_end_is_seen(python: Path, tmp_path: Path) -> None:
+def test_collector_runs_and_its_end_is_detected(python: Path, tmp_path: Path) -> None:
     python.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/arguments\n')
     with collector("rsocket+tcp://127.0.0.1:7", "flights", tmp_path / "journal") as process:
         assert process.wait(60) == 0
@@ -45,9 +45,7 @@ def test_the_collector_is_told_what_to_do_and_its_end_is_seen(python: Path, tmp_
 
 
 @pytest.mark.parametrize("ears", ["", "trap '' TERM\n"], ids=["told", "killed"])
-def test_a_process_that_goes_on_is_stopped(
-    python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ears: str
-) -> None:
+def test_running_process_is_stopped(python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ears: str) -> None:
     monkeypatch.setattr(processes, "STOP_SECONDS", 0.0 if ears else 60.0)
     python.write_text(f"#!/bin/sh\n{ears}echo > {tmp_path}/begun\nwhile :; do sleep 0.01; done\n")
     with collector("rsocket+tcp://127.0.0.1:7", "flights", tmp_path / "journal") as process:

@@ -17,7 +17,7 @@ def arrived(metadata: bytes | None, mime: str = COMPOSITE) -> Request:
     return Request(Kind.CALL, "r", Payload(b"", metadata), Connection("rsocket", "", False, metadata_mime=mime))
 
 
-def test_other_protocols_are_left_to_their_own_carrier() -> None:
+def test_carrier_ignores_other_protocols() -> None:
     asked = request("r", None)
     RiverCarrier().write(asked, TRACE)
     assert asked.payload.metadata is None

@@ -36,7 +36,7 @@ class Traced:
     service: Service
 
     async def spans(self, count: int = 2) -> list[ReadableSpan]:
-        """Wait for so many spans, and return them: those of the client first."""
+        """Wait for this many spans, and return them, those of the client first."""
         await until(lambda: len(self.exporter.get_finished_spans()) >= count)
         return sorted(self.exporter.get_finished_spans(), key=lambda span: span.kind != SpanKind.CLIENT)
 
@@ -108,7 +108,7 @@ async def test_every_kind_is_traced(kind: str) -> None:
         assert attributes(client)["penstock.items"] == attributes(server)["penstock.items"] == items
 
 
-async def test_what_handlers_trace_lies_within_their_span() -> None:
+async def test_spans_of_handlers_are_children_of_the_request() -> None:
     async with tracing() as traced:
         tracer = traced.provider.get_tracer("test")
 
@@ -126,7 +126,7 @@ async def test_what_handlers_trace_lies_within_their_span() -> None:
 
         await traced.peer.call("inner")
         async for _ in traced.peer.stream("inner"):
-            # What is done with an item is not what the stream does.
+            # The span of a stream is not current while an item is used.
             assert not trace.get_current_span().get_span_context().is_valid
         spans = await traced.spans(7)
     servers = {span.context.span_id: span for span in spans if span.kind == SpanKind.SERVER and span.context}
@@ -135,7 +135,7 @@ async def test_what_handlers_trace_lies_within_their_span() -> None:
     assert set(parents) == set(servers)
 
 
-async def test_errors_are_told_on_both_sides() -> None:
+async def test_errors_are_recorded_on_both_sides() -> None:
     async with tracing() as traced:
         with pytest.raises(ApplicationError):
             await traced.peer.call("fail")
@@ -153,7 +153,7 @@ async def test_errors_are_told_on_both_sides() -> None:
         assert {attributes(span)["error.type"] for span in (client, server)} == {"Rejected"}
 
 
-async def test_a_bug_in_a_handler_is_recorded_on_the_server_alone(caplog: pytest.LogCaptureFixture) -> None:
+async def test_handler_bug_is_recorded_only_on_the_server(caplog: pytest.LogCaptureFixture) -> None:
     async with tracing() as traced:
         with pytest.raises(ApplicationError):
             await traced.peer.call("bug")
@@ -163,7 +163,7 @@ async def test_a_bug_in_a_handler_is_recorded_on_the_server_alone(caplog: pytest
     assert list(client.events) == []
 
 
-async def test_what_is_canceled_ends_without_an_error() -> None:
+async def test_canceled_request_ends_without_an_error() -> None:
     reached, seen = asyncio.Event(), []
     async with tracing(seen, reached) as traced:
         call = asyncio.create_task(traced.peer.call("never"))
@@ -184,7 +184,7 @@ async def test_what_is_canceled_ends_without_an_error() -> None:
     assert [len(span.events) for span in spans] == [1] * 5
 
 
-async def test_a_stream_dropped_unread_by_another_interceptor_ends_its_span() -> None:
+async def test_span_ends_when_an_interceptor_drops_the_stream() -> None:
     exporter, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
 
@@ -258,7 +258,7 @@ async def test_counters_are_observed() -> None:
     provider.shutdown()
 
 
-def test_without_the_package_the_extra_is_named() -> None:
+def test_missing_package_error_names_the_extra() -> None:
     code = "import sys; sys.modules['opentelemetry'] = None; import penstock.observe.opentelemetry"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "ModuleNotFoundError: OpenTelemetry needs the package opentelemetry-api" in result.stderr

@@ -12,7 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import penstock
 from penstock import ConnectError, Metrics, Rejected
-from penstock.observe.prometheus import COUNTERS, MetricsCollector, export, listening
+from penstock.observe import COUNTERS
+from penstock.observe.prometheus import MetricsCollector, export, listening
 from tests.aio.serving import make_service
 from tests.waiting import until
 
@@ -38,7 +39,7 @@ async def traffic(metrics: Metrics) -> None:
         await until(lambda: server.connections == 0)
 
 
-async def test_what_is_scraped_is_what_was_counted() -> None:
+async def test_scraped_values_equal_the_counters() -> None:
     metrics, registry = Metrics(), CollectorRegistry()
     export(metrics, registry)
     before = values(generate_latest(registry).decode())
@@ -57,8 +58,8 @@ async def test_what_is_scraped_is_what_was_counted() -> None:
     assert after["penstock_streams_ended_total", "stream", "remote", "completed"] == 1
     assert after["penstock_streams", "call", "remote"] == 0
     assert sum(value for name, value in after.items() if name[0] == "penstock_streams_ended_total") == 3
-    for name, field, _ in COUNTERS:
-        assert after[f"{name}_total",] == getattr(snapshot, field)
+    for field, _, _ in COUNTERS:
+        assert after[f"penstock_{field}_total",] == getattr(snapshot, field)
 
 
 def test_one_registry_shows_one_metrics() -> None:
@@ -97,7 +98,7 @@ def test_scrapes_are_answered_over_http() -> None:
             pass
 
 
-def test_without_the_package_the_extra_is_named() -> None:
+def test_missing_package_error_names_the_extra() -> None:
     code = "import sys; sys.modules['prometheus_client'] = None; import penstock.observe.prometheus"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "ModuleNotFoundError: Prometheus needs the package prometheus-client" in result.stderr

@@ -1,4 +1,4 @@
-"""A service whose schema says all that one can say."""
+"""A service whose schema uses every supported feature."""
 
 from __future__ import annotations
 

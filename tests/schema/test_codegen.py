@@ -32,7 +32,7 @@ def source_of(schema: dict[str, Any]) -> str:
 
 
 def hostile() -> dict[str, Any]:
-    """Return a schema by somebody who means no good."""
+    """Return a hostile schema."""
     fields: dict[str, Any] = {
         "__proto__": {"type": "string"},
         "class": {"type": "integer"},
@@ -62,7 +62,7 @@ def source(request: pytest.FixtureRequest) -> str:
 
 
 def loaded(source: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Return generated code as a module, whose annotations can be looked up."""
+    """Return generated code as a module whose annotations can be resolved."""
     path = folder / "generated_client.py"
     path.write_text(source)
     spec = importlib.util.spec_from_file_location("generated_client", path)
@@ -73,7 +73,9 @@ def loaded(source: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Module
     return module
 
 
-def test_it_runs_and_every_type_can_be_decoded(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generated_source_runs_and_decodes_every_type(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Hostile code would end this process here.
     module = loaded(source, tmp_path, monkeypatch)
     for value in vars(module).values():
@@ -83,7 +85,7 @@ def test_it_runs_and_every_type_can_be_decoded(source: str, tmp_path: Path, monk
             assert value.extras_type() is not None
 
 
-def test_it_is_formatted_and_sound(source: str, tmp_path: Path) -> None:
+def test_generated_source_is_formatted_and_typed(source: str, tmp_path: Path) -> None:
     path = tmp_path / "client.py"
     path.write_text(source)
     ruff = [sys.executable, "-m", "ruff"]
@@ -113,7 +115,9 @@ def test_our_own_schema_gives_the_client_of_the_reference() -> None:
 
 
 @pytest.mark.parametrize("mime", ["application/json", "application/msgpack"])
-async def test_a_served_service_is_asked_through_it(mime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_generated_client_calls_a_served_service(
+    mime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = loaded(source_of(json.loads(REFERENCE.read_bytes())), tmp_path, monkeypatch)
     url = "rsocket+memory://generated"
     async with penstock.serve(served(client), url):
@@ -136,7 +140,7 @@ async def test_a_served_service_is_asked_through_it(mime: str, tmp_path: Path, m
 
 
 def served(client: Any) -> Service:
-    """Return a service that answers as the reference's does."""
+    """Return a service that responds like that of the reference."""
     service = Service()
 
     @service.call("demo.add", init=client.DemoAddInit, response=client.DemoAddOutput)
@@ -165,7 +169,7 @@ def served(client: Any) -> Service:
     return service
 
 
-def test_reserved_errors_get_no_class_of_their_own() -> None:
+def test_reserved_errors_get_no_class() -> None:
     source = source_of(json.loads(REFERENCE.read_bytes()))
     assert source.count("(TypedError, code=") == 1
 
@@ -179,12 +183,12 @@ def test_reserved_errors_get_no_class_of_their_own() -> None:
         (b'{"services":' + b"[" * 100_000, "nests deeper"),
     ],
 )
-def test_what_is_no_schema_is_told(data: bytes, message: str) -> None:
+def test_invalid_schema_is_an_error(data: bytes, message: str) -> None:
     with pytest.raises(LocalError, match=message):
         read_schema(data)
 
 
-def test_a_service_without_procedures_is_a_class_all_the_same() -> None:
+def test_service_without_procedures_is_a_class() -> None:
     assert "class Empty:" in source_of({"services": {"empty": {"procedures": {}}}})
     compile(source_of({"services": {}}), "client.py", "exec")
 
@@ -242,7 +246,7 @@ def test_any_schema_makes_types_that_can_be_decoded(schema: Any) -> None:
     sys.modules[module.__name__] = module
     try:
         with suppress(LocalError):
-            # Where references multiply.
+            # References that multiply.
             exec(client_source(export), vars(module))
         types = [value for name, value in vars(module).items() if name.startswith("Shop") and name != "Shop"]
         assert all(msgspec.json.Decoder(each) for each in types)
@@ -250,7 +254,7 @@ def test_any_schema_makes_types_that_can_be_decoded(schema: Any) -> None:
         del sys.modules[module.__name__]
 
 
-def test_what_is_defined_in_many_schemas_is_declared_once() -> None:
+def test_definition_in_many_schemas_is_declared_once() -> None:
     tree = {"type": "object", "required": ["in"], "properties": {"in": {"$ref": "#/$defs/tree"}, "n": {}}}
     schema = {"$ref": "#/$defs/tree", "$defs": {"tree": tree}}
     other = {"$ref": "#/$defs/tree", "$defs": {"tree": tree | {"required": []}}}
@@ -263,5 +267,5 @@ def test_what_is_defined_in_many_schemas_is_declared_once() -> None:
     source = source_of({"services": {"shop": {"procedures": procedures}}})
     assert "async def a(self, init: ShopTree) -> ShopTree:" in source
     assert "async def b(self, init: ShopTree_2 | None = None) -> ShopTree:" in source
-    # These refer to what is around them, which differs.
+    # These refer to their surroundings, which differ.
     assert "async def c(self, init: ShopTree_3 | None = None) -> ShopTree_4:" in source

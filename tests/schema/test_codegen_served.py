@@ -45,7 +45,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def everything(client: ModuleType, text: str) -> Any:
-    """Return a value that has all that there is."""
+    """Return a value with every feature."""
     leaf = client.ShopTree(value=2, parent=None)
     return client.ShopSameInit(
         data=b"\xff\x00",
@@ -65,7 +65,7 @@ def everything(client: ModuleType, text: str) -> Any:
 
 
 @pytest.mark.parametrize("url", [*RIVER, "rsocket+memory://shop"])
-async def test_all_that_a_schema_can_say_travels(client: ModuleType, url: str) -> None:
+async def test_every_schema_feature_is_carried(client: ModuleType, url: str) -> None:
     settings = JSON if url.startswith("rsocket") else Settings()
     async with penstock.serve(service, url) as server, penstock.connect(server.urls[0], settings=settings) as peer:
         shop = client.Shop(peer)
@@ -117,7 +117,7 @@ async def test_the_client_of_the_reference_s_schema_works_over_river(
 
 
 @pytest.mark.slow
-def test_type_checkers_follow_who_uses_it(tmp_path: Path) -> None:
+def test_type_checkers_check_users_of_a_client(tmp_path: Path) -> None:
     (tmp_path / "shop_client.py").write_text(source_of(service.schema()))
     (tmp_path / "user.py").write_text(USER)
     check_types(tmp_path / "user.py", tmp_path / "shop_client.py")

@@ -22,7 +22,7 @@ class Order(msgspec.Struct):
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_values_come_back(form: Format) -> None:
+def test_values_round_trip(form: Format) -> None:
     converter = Converter(Order)
     order = Order("a", [Line(1)], {"x": Line(2)})
     assert converter.decode(form, converter.encode(form, order)) == order
@@ -40,7 +40,7 @@ def test_values_come_back(form: Format) -> None:
         ([], "", "Expected `object`"),
     ],
 )
-def test_problems_say_where_and_what(form: Format, value: Any, path: str, message: str) -> None:
+def test_problems_have_locations_and_descriptions(form: Format, value: Any, path: str, message: str) -> None:
     with pytest.raises(Mismatch) as error:
         Converter(Order).decode(form, form.encode(value))
     ((where, what),) = error.value.problems
@@ -50,13 +50,13 @@ def test_problems_say_where_and_what(form: Format, value: Any, path: str, messag
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff", b'{"name":"a"} x', b"[" * 1_000_000, b'{"name":NaN}'])
-def test_what_is_no_json_is_a_mismatch(data: bytes) -> None:
+def test_invalid_json_is_a_mismatch(data: bytes) -> None:
     with pytest.raises(Mismatch):
         Converter(Order).decode(JSON, data)
 
 
 @pytest.mark.parametrize("data", [b"", b"\xc1", b"\xa1\xff", b"\x81", b"\x91" * 1_000_000, b"\xdd\xff\xff\xff\xff"])
-def test_what_is_no_msgpack_is_a_mismatch(data: bytes) -> None:
+def test_invalid_msgpack_is_a_mismatch(data: bytes) -> None:
     with pytest.raises(Mismatch):
         Converter(Any).decode(MSGPACK, data)
 
@@ -66,14 +66,14 @@ def test_decoding_is_strict() -> None:
         Converter(int).decode(JSON, b'"1"')
 
 
-def test_types_and_values_that_cannot_travel() -> None:
+def test_unsupported_types_and_values_are_refused() -> None:
     with pytest.raises(LocalError, match="not a type that can be decoded"):
         Converter(list[int] | set[int])
     with pytest.raises(LocalError, match="object cannot be written as json"):
         Converter.encode(JSON, object())
 
 
-def test_at_most_five_problems_are_told() -> None:
+def test_at_most_five_problems_are_reported() -> None:
     error = Mismatch(problems=[(f"/{number}", "wrong") for number in range(7)], total=9)
     assert len(json.loads(problems_in_json(error))["errors"]) == 5
     extras = validation_extras(error)

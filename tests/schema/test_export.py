@@ -88,7 +88,7 @@ class Token(msgspec.Struct):
 
 
 def demo() -> Service:
-    """Return the service of which the reference exported its schema."""
+    """Return the service whose schema the reference exported."""
     service = Service()
 
     @service.call("demo.add", errors=[Negative])
@@ -119,17 +119,17 @@ def demo() -> Service:
 
 
 def sorted_lists(node: Any) -> Any:
-    """Return a schema whose lists of required properties have one order: it means nothing."""
+    """Return a schema with sorted lists of required properties, whose order has no meaning."""
     if isinstance(node, dict):
         return {key: sorted(value) if key == "required" else sorted_lists(value) for key, value in node.items()}
     return [sorted_lists(one) for one in node] if isinstance(node, list) else node
 
 
-def test_a_service_has_the_very_schema_that_the_reference_exports() -> None:
+def test_schema_of_a_service_equals_that_of_the_reference() -> None:
     assert sorted_lists(demo().schema(Token)) == sorted_lists(json.loads(REFERENCE.read_bytes()))
 
 
-def test_what_is_unknown_is_left_open_and_what_river_lacks_left_out() -> None:
+def test_unknown_types_are_open_and_other_kinds_omitted() -> None:
     service = Service()
 
     @service.call("shop.raw")
@@ -174,7 +174,7 @@ class Dog(msgspec.Struct, tag=True):
     pass
 
 
-def test_types_are_written_out_but_those_that_contain_themselves() -> None:
+def test_types_are_written_in_full_unless_recursive() -> None:
     schema = schema_of(Tree)
     assert schema["$ref"] == "#/$defs/Tree"
     tree = schema["$defs"]["Tree"]
@@ -188,7 +188,7 @@ def test_types_are_written_out_but_those_that_contain_themselves() -> None:
     assert list(schema["$defs"]) == ["Tree"]
 
 
-def test_unions_have_no_words_beyond_json_schema() -> None:
+def test_unions_use_only_keywords_of_json_schema() -> None:
     schema = schema_of(Cat | Dog)
     assert list(schema) == ["anyOf"]
     assert [one["properties"]["type"]["const"] for one in schema["anyOf"]] == ["Cat", "Dog"]
@@ -199,7 +199,7 @@ def test_properties_named_as_keywords_stay() -> None:
     assert set(schema_of(wanted)["properties"]) == {"title", "default", "enum"}
 
 
-def test_what_has_no_schema_is_told() -> None:
+def test_type_without_schema_is_an_error() -> None:
     with pytest.raises(LocalError, match="no JSON Schema"):
         schema_of(object)
     doubled: Any = int

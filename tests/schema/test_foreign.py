@@ -17,7 +17,7 @@ ORDER: dict[str, Any] = {
 }
 
 
-def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     with pytest.raises(LocalError, match=r"pip install 'penstock\[schema\]'"):
         Validator(ORDER)
@@ -34,14 +34,14 @@ LINKS: dict[str, Any] = {f"d{level}": {"allOf": [{"$ref": f"#/$defs/d{level + 1}
         ({"$ref": "#/$defs/a", "$defs": {"a": {"not": {"$ref": "#/$defs/b"}}, "b": {"$ref": "#/$defs/a"}}}, "itself"),
         ({"properties": {"x": {"$ref": "http://127.0.0.1/x"}}}, "only references such as"),
         ({"$ref": "other"}, "only references such as"),
-        ({"$ref": "#/$defs/none"}, "is not there"),
+        ({"$ref": "#/$defs/none"}, "does not exist"),
         ({"items": {"$dynamicRef": "#x"}}, "dynamicRef"),
         ({"items": {"$id": "http://x/", "type": "string"}}, "has an \\$id"),
-        ({"$ref": "#/$defs/d0", "$defs": {**LINKS, "d20": {}}}, "refer less often"),
+        ({"$ref": "#/$defs/d0", "$defs": {**LINKS, "d20": {}}}, "use fewer references"),
         ({"enum": list(range(20_000))}, "places"),
     ],
 )
-def test_schemas_that_would_not_end_are_refused(schema: dict[str, Any], message: str) -> None:
+def test_endless_schemas_are_refused(schema: dict[str, Any], message: str) -> None:
     # THREATS 67
     with pytest.raises(LocalError, match=message):
         check_schema(schema)
@@ -55,7 +55,7 @@ def test_too_deep_a_schema_is_refused() -> None:
         check_schema(schema)
 
 
-def test_a_schema_that_looks_further_may_refer_to_itself() -> None:
+def test_schema_may_refer_to_itself_for_another_value() -> None:
     schema = {"type": "object", "properties": {"next": {"$ref": "#"}, "$ref": {"type": "string"}}}
     validator = Validator(schema)
     validator.check({"next": {"next": {}}})
@@ -78,7 +78,7 @@ def test_problems_have_paths_and_are_counted() -> None:
         converter.decode(JSON, b"{}")
 
 
-def test_values_are_not_said_back() -> None:
+def test_error_does_not_repeat_values() -> None:
     pytest.importorskip("jsonschema_rs")
     with pytest.raises(Mismatch) as error:
         Converter({"type": "integer"}).decode(JSON, b'"a secret"')
@@ -107,7 +107,7 @@ def test_bytes_are_a_type() -> None:
         converter.decode(JSON, b'{"b": 1}')
 
 
-def test_what_json_cannot_say_does_not_fit() -> None:
+def test_value_not_representable_in_json_is_a_mismatch() -> None:
     pytest.importorskip("jsonschema_rs")
     with pytest.raises(Mismatch):
         Converter(ORDER).decode(MSGPACK, MSGPACK.encode({1: 2}))

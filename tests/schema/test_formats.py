@@ -26,7 +26,7 @@ def test_mime_types_that_work(mime: str, form: Format | None) -> None:
     assert format_of(mime) is form
 
 
-def test_both_read_what_they_write() -> None:
+def test_both_formats_round_trip() -> None:
     for form in (JSON, MSGPACK):
         assert form.decoder(list[int]).decode(form.encode([1, 2])) == [1, 2]
         assert form.name in KNOWN

@@ -56,7 +56,7 @@ def test_an_error_is_found_by_its_name() -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_where_codes_are_words_the_data_are_the_extras(form: Format) -> None:
+def test_data_is_the_extras_when_codes_are_strings(form: Format) -> None:
     travelled = ApplicationError("UNKNOWN", "m", form.encode(Extras("X")))
     found = named_error(travelled, CLASSES, form)
     assert isinstance(found, Unknown) and (found.message, found.extras) == ("m", Extras("X"))
@@ -72,12 +72,12 @@ def test_where_codes_are_words_the_data_are_the_extras(form: Format) -> None:
         b'{"code":"UNKNOWN","message":"","extras":{"symbol":1}}',
     ],
 )  # fmt: skip
-def test_all_others_stay_what_they_are(data: bytes) -> None:
+def test_other_errors_are_returned_unchanged(data: bytes) -> None:
     error = ApplicationError(0x301, "", data)
     assert named_error(error, CLASSES, JSON) is error
 
 
-def test_extras_that_cannot_be_found_are_told() -> None:
+def test_unresolved_extras_annotation_is_an_error() -> None:
     class Hidden(TypedError, code="HIDDEN"):
         extras: Nowhere  # type: ignore[name-defined]  # noqa: F821
 

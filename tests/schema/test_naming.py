@@ -41,7 +41,7 @@ def test_names_are_identifiers_and_differ(words: list[str]) -> None:
         assert len(name) <= MAX_CHARACTERS + len("_99")
 
 
-def test_an_inner_scope_gives_no_name_of_the_outer() -> None:
+def test_inner_scope_avoids_names_of_the_outer_scope() -> None:
     outer = Names()
     outer.give("Quote", "Type")
     assert Names(outer).give("Quote", "field") == "Quote_2"
@@ -54,7 +54,7 @@ def test_camel() -> None:
 
 
 @given(st.text())
-def test_literals_mean_what_they_say(text: str) -> None:
+def test_literals_evaluate_to_their_values(text: str) -> None:
     written = literal(text)
     assert written.isascii() and "\n" not in written
     assert ast.literal_eval(written) == text
@@ -66,7 +66,7 @@ def test_other_literals() -> None:
 
 
 @given(st.text() | st.text(alphabet='"\\\n a\u202e'))
-def test_docstrings_end_where_they_end(text: str) -> None:
+def test_text_cannot_end_a_docstring(text: str) -> None:
     lines = docstring(text, "    ")
     source = "\n".join(["def f():", *lines, "    return 1"])
     tree = ast.parse(source)

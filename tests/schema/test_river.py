@@ -47,7 +47,7 @@ class Octets(msgspec.Struct):
         (BIG, int),
     ],
 )
-def test_values_come_back_and_travel_as_the_reference_has_them(name: str, value: Any, wanted: Any) -> None:
+def test_values_round_trip_in_the_reference_s_encoding(name: str, value: Any, wanted: Any) -> None:
     codec = CODECS[name]
     data = codec.Encoder().encode(value)
     assert codec.Decoder(wanted).decode(data) == value
@@ -65,14 +65,14 @@ VALUES = st.recursive(
 
 @pytest.mark.parametrize("name", CODECS)
 @given(value=VALUES)
-def test_any_value_is_read_as_the_codec_reads_it(name: str, value: Any) -> None:
+def test_decoder_agrees_with_the_codec(name: str, value: Any) -> None:
     data = encode_value(value, name)
     decoded = CODECS[name].Decoder(Any).decode(data)
     assert decoded == decode_value(data, name)
     assert CODECS[name].Decoder(Any).decode(CODECS[name].Encoder().encode(decoded)) == decoded
 
 
-def test_an_object_that_only_looks_like_a_wrapper_stays_one() -> None:
+def test_object_similar_to_a_wrapper_is_unchanged() -> None:
     decode = RiverJson.Decoder(Any).decode
     for data in (b'{"$t":1}', b'{"$t":"*"}', b'{"$b":"x"}', b'{"$t":"","a":1}'):
         assert decode(data) == msgspec.json.decode(data)
@@ -88,6 +88,6 @@ def test_an_object_that_only_looks_like_a_wrapper_stays_one() -> None:
         ("msgpack", msgspec.msgpack.encode(msgspec.msgpack.Ext(0, msgspec.msgpack.encode("x"))), int),
     ],
 )
-def test_what_is_of_another_type_is_refused(name: str, data: bytes, wanted: Any) -> None:
+def test_value_of_another_type_is_refused(name: str, data: bytes, wanted: Any) -> None:
     with pytest.raises(msgspec.ValidationError):
         CODECS[name].Decoder(wanted).decode(data)

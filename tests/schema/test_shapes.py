@@ -10,7 +10,7 @@ from penstock.schema.shapes import Shapes, call
 
 
 def declared(schema: Any, *words: str) -> tuple[str, str]:
-    """Return the type of a schema, and the source of what it needs."""
+    """Return the type of a schema, and the source of its declarations."""
     shapes = Shapes(Names())
     found = shapes.type_of(schema, *(words or ("Shop", "Init")))
     return found, "\n".join("\n".join(block) for block in shapes.render())
@@ -72,7 +72,7 @@ def test_an_object_is_a_struct() -> None:
     ]
 
 
-def test_objects_with_a_tag_are_told_apart() -> None:
+def test_tagged_objects_are_distinguished() -> None:
     cat, dog = struct("kind", kind={"const": "cat"}), struct("kind n", kind={"const": "dog"}, n={"type": "number"})
     found, source = declared({"anyOf": [cat, dog, {"type": "null"}]}, "Pet")
     assert found == "PetCat | PetDog | None"
@@ -85,7 +85,7 @@ def test_all_of_several_objects_is_one() -> None:
     assert source.endswith("    a: str\n    b: float")
 
 
-def test_what_contains_itself_is_declared_once() -> None:
+def test_recursive_type_is_declared_once() -> None:
     tree = struct("next", next={"type": "array", "items": {"$ref": "#"}})
     assert declared(tree)[1].endswith("    next: list[ShopInit]")
     defined = {"$ref": "#/$defs/Node", "$defs": {"Node": struct(next={"$ref": "#/$defs/Node"})}}
@@ -104,11 +104,11 @@ def test_endless_and_huge_schemas_end() -> None:
         wide = struct(a=wide, b=wide)
     several = {"type": "object", "properties": {}, "additionalProperties": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}}
     for schema in (wide, several):
-        with pytest.raises(LocalError, match="refer less often"):
+        with pytest.raises(LocalError, match="use fewer references"):
             declared(schema)
 
 
-def test_long_types_get_names_behind_what_they_name() -> None:
+def test_long_types_are_aliases_after_their_types() -> None:
     schema = struct("x", x={"anyOf": [{"type": "array", "items": struct(n={})}, {"type": "boolean"}]})
     lines = declared(schema)[1].splitlines()
     assert "    x: ShopInitX" in lines
@@ -117,6 +117,6 @@ def test_long_types_get_names_behind_what_they_name() -> None:
     assert (many[0], many[-1], len(many)) == ("ShopInit: TypeAlias = Literal[", "]", 7)
 
 
-def test_calls_are_cut_as_formatters_cut_them() -> None:
+def test_long_calls_are_split_as_by_formatters() -> None:
     assert call("f", ["a", "b"], ":", "") == ["f(a, b):"]
     assert call("f", ["a" * 100, "b" * 100], ":", "") == ["f(", f"    {'a' * 100},", f"    {'b' * 100},", "):"]

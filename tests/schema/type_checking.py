@@ -1,4 +1,4 @@
-"""Runs mypy on files, one run after another."""
+"""Runs mypy on files, one run at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_types(*files: Path) -> None:
         *map(str, files),
     ]
     with open(ROOT / "pyproject.toml") as lock:
-        # All runs share the cache in ROOT, a database that has room for one writer.
+        # All runs share the cache in ROOT, a database that supports one writer.
         fcntl.flock(lock, fcntl.LOCK_EX)
         result = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd=ROOT)
     assert result.returncode == 0, result.stdout

@@ -21,11 +21,11 @@ def test_row_that_grew_is_named() -> None:
 
 
 def test_row_without_limit_is_refused() -> None:
-    assert excesses([*ROWS, Row("fresh", 0)], LIMITS) == ["fresh: 0, and no limit; run python -m walk --update"]
+    assert excesses([*ROWS, Row("fresh", 0)], LIMITS) == ["fresh: 0, without a limit; run python -m walk --update"]
 
 
 def test_limit_without_row_is_refused() -> None:
-    assert excesses(ROWS[1:], LIMITS) == ["files: is not measured any more; run python -m walk --update"]
+    assert excesses(ROWS[1:], LIMITS) == ["files: no longer measured; run python -m walk --update"]
 
 
 def test_row_that_shrank_passes_and_is_told() -> None:

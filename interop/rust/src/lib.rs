@@ -1,4 +1,4 @@
-//! Requests whose composite metadata names the procedure.
+//! Requests whose composite metadata contains the route.
 
 use bytes::BytesMut;
 use rsocket_rust::extension::{CompositeMetadata, MimeType, RoutingMetadata};
@@ -7,7 +7,7 @@ use rsocket_rust::utils::Writeable;
 
 pub const FRAGMENT_BYTES: usize = 64 * 1024;
 
-/// Returns the first tag of the routing entry, or "" where there is none.
+/// Returns the first tag of the routing entry, or "" if there is none.
 pub fn route_of(payload: &Payload) -> String {
     let mut metadata = BytesMut::from(payload.metadata().map_or(&b""[..], |bytes| bytes));
     let Ok(entries) = CompositeMetadata::decode(&mut metadata) else {

@@ -1,1 +1,4 @@
-"""The command `penstock`, one file a verb. May import everything, lazily."""
+"""The command `penstock`. May import everything, lazily.
+
+Functions raise LocalError for a usage error: an invalid option, a file that cannot be read, a missing package.
+"""

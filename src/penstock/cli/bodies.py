@@ -1,4 +1,4 @@
-"""Data as people write and read it, where a connection carries it in a form that they do not write."""
+"""Converts data between the JSON that users read and write and the encoding of the connection."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ..errors import ApplicationError, FrameError
 from ..payload import Payload
 from ..protocols import TextForm, text_form
 from ..urls import parse_url
+from .lines import paced
 
 __all__ = ["Bodies", "bodies_of"]
 
@@ -16,10 +17,10 @@ Source: TypeAlias = Iterable[bytes | Payload] | AsyncIterable[bytes | Payload]
 
 
 class Bodies:
-    """Turns what was written into what travels, and back; without a form of its own both are the same.
+    """Converts payloads between the user's form and the connection's encoding.
 
     Args:
-        form: Turns JSON into what travels, and back; None: what was written travels.
+        form: Converts between JSON and the connection's encoding. With None, data is not converted.
 
     """
 
@@ -27,21 +28,16 @@ class Bodies:
         self._form = form
 
     def outgoing(self, payload: Payload) -> Payload:
-        """Return what travels for what was written; no data at all stays none.
-
-        Raises:
-            LocalError: It is no JSON, and should be.
-
-        """
+        """Return the payload to send for a user's input. Empty data stays empty."""
         if self._form is None or not payload.data:
             return payload
         return Payload(self._form.from_json(payload.data), payload.metadata)
 
     def incoming(self, payload: Payload) -> Payload:
-        """Return what is shown for what came.
+        """Return the payload to print for a received one.
 
         Raises:
-            FrameError: It is nothing that the peer may send.
+            FrameError: The peer sent data that is not valid in this encoding.
 
         """
         if self._form is None:
@@ -49,7 +45,7 @@ class Bodies:
         return Payload(self._form.to_json(payload.data), payload.metadata)
 
     def error_data(self, error: ApplicationError) -> bytes:
-        """Return what is shown of the data that came with an error."""
+        """Return the data of a received error in the form to print."""
         if self._form is None or error.data == error.message.encode():
             return error.data
         try:
@@ -58,27 +54,19 @@ class Bodies:
             return error.data
 
     def items(self, items: Source) -> Source:
-        """Return what travels for items that were written: those items themselves, unless data has a form."""
+        """Return the items to send for a user's input; the same object if there is nothing to convert."""
         return items if self._form is None else self._each(items)
 
     async def _each(self, items: Source) -> AsyncIterator[Payload]:
-        if isinstance(items, AsyncIterable):
-            async for item in items:
-                yield self.outgoing(_payload(item))
-        else:
-            for item in items:
-                yield self.outgoing(_payload(item))
-
-
-def _payload(item: bytes | Payload) -> Payload:
-    return item if isinstance(item, Payload) else Payload(item)
+        async for item in paced(items, 0):
+            yield self.outgoing(item if isinstance(item, Payload) else Payload(item))
 
 
 def bodies_of(url: str) -> Bodies:
-    """Return what turns JSON into what the connection of `url` carries.
+    """Return the conversion for connections to `url`.
 
     Raises:
-        UrlError: It names nothing that we know.
+        UrlError: `url` is not valid, or names an unknown protocol or transport.
 
     """
     parsed = parse_url(url)

@@ -1,4 +1,4 @@
-"""`penstock collect`: keep a stream in a journal."""
+"""`penstock collect`: collect a stream into a journal."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ import logging
 import re
 import signal
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from typer import Option
 
 from ..errors import LocalError
 from .arguments import Credit, Route, Url
 from .bodies import bodies_of
+from .connect_options import SessionOptions
 from .exits import CANCELED
 from .groups import grouped
 from .request_options import RequestOptions
-from .session_options import SessionOptions
 
 if TYPE_CHECKING:
     from ..journal.collect import Collector, Progress
@@ -29,28 +31,35 @@ REPORT_SECONDS: Final = 2.0
 UNITS: Final = {"": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
 
+@dataclass(frozen=True, kw_only=True)
+class CollectOptions:
+    """The journal, and how to collect into it."""
+
+    journal: Annotated[Path, Option("--journal", "-j", help="The journal's folder.")]
+    source: Annotated[str | None, Option("--source", help="The log's name in the journal; the route by default.")] = (
+        None
+    )
+    credit: Credit = None
+    budget: Annotated[
+        str, Option("--budget", metavar="BYTES", help="How much readers may leave unread: 1000000, 256MiB, 4GiB.")
+    ] = "256MiB"
+    again: Annotated[bool, Option("--again", help="Collect a completed stream again.")] = False
+    accept_loss: Annotated[bool, Option("--accept-loss", help="Open a damaged log; record lost rows as a gap.")] = False
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Show no progress.")] = False
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object at the end.")] = False
+
+
 @grouped
 def collect(
     url: Url,
     route: Route,
     request: RequestOptions,
     options: SessionOptions,
-    journal: Annotated[Path, typer.Option("--journal", "-j", help="The journal's folder.")],
-    source: Annotated[
-        str | None, typer.Option("--source", help="The log's name in the journal; else the route.")
-    ] = None,
-    credit: Credit = None,
-    budget: Annotated[
-        str, typer.Option("--budget", metavar="BYTES", help="What readers may leave unread: 1000000, 256MiB, 4GiB.")
-    ] = "256MiB",
-    again: Annotated[bool, typer.Option("--again", help="Collect a stream that is complete once more.")] = False,
-    accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Open a damaged log; what is lost becomes a gap.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Report no progress.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
+    collecting: CollectOptions,
 ) -> None:
-    """Collect a stream into a journal, each item once, until it is complete; stop it and start it at will.
+    """Collect a stream into a journal, each item once, until it is complete.
+
+    After a stop, the same command continues where it was.
 
     Example: penstock collect rsocket+tcp://localhost:7878 flights --journal data/flights
     """
@@ -60,45 +69,40 @@ def collect(
 
     logging.basicConfig(format="penstock: %(message)s")
     settings = options.settings(url)
-    wanted, payload = request.request(url, route, settings)
+    request_route, payload = request.request(url, route, settings)
     payload = bodies_of(url).outgoing(payload)
-    place, context = options.tls(url)
+    address, context = options.tls(url)
     collector = Collector(
-        place,
-        wanted,
-        journal,
-        source=route if source is None else source,
+        address,
+        request_route,
+        collecting.journal,
+        source=route if collecting.source is None else collecting.source,
         data=payload.data,
         metadata=payload.metadata,
-        budget_bytes=size_of(budget),
-        credit=credit,
+        budget_bytes=size_of(collecting.budget),
+        credit=collecting.credit,
         settings=settings,
         ssl=context,
-        again=again,
-        accept_loss=accept_loss,
-        request=Request(route, payload.data, request.lasting_metadata(payload), place),
+        again=collecting.again,
+        accept_loss=collecting.accept_loss,
+        request=Request(route, payload.data, request.lasting_metadata(payload), address),
     )
-    stopped = run(_collect(collector, quiet))
-    _tell(collector.progress, stopped is None, as_json)
+    stopped = run(_collect(collector, collecting.quiet))
+    _print_result(collector.progress, stopped is None, collecting.as_json)
     if stopped == signal.SIGINT:
         raise typer.Exit(CANCELED)
 
 
 def size_of(text: str) -> int:
-    """Return a number of bytes that is written as 1000000, 64KiB, 256MiB or 4GiB.
-
-    Raises:
-        LocalError: It is not.
-
-    """
+    """Return a size in bytes, given as 1000000, 64KiB, 256MiB or 4GiB."""
     match = re.fullmatch(r"([1-9][0-9]{0,17})(KiB|MiB|GiB|)", text)
     if match is None:
-        raise LocalError(f"{text!r} is no number of bytes; write one like 1000000, 256MiB or 4GiB")
+        raise LocalError(f"{text!r} is not a size in bytes; use a form such as 1000000, 256MiB or 4GiB")
     return int(match[1]) * UNITS[match[2]]
 
 
 async def _collect(collector: Collector, quiet: bool) -> signal.Signals | None:
-    """Collect until the stream is complete, and return None; or until a signal comes, and return that."""
+    """Collect until the stream is complete or a signal arrives. Return the signal, or None."""
     work = asyncio.ensure_future(collector.run())
     loop = asyncio.get_running_loop()
     signals: list[signal.Signals] = []
@@ -115,27 +119,27 @@ async def _collect(collector: Collector, quiet: bool) -> signal.Signals | None:
     try:
         await work
     except asyncio.CancelledError:
-        print("stopped; the same command goes on from here", file=sys.stderr)
+        print("stopped; the same command continues from here", file=sys.stderr)
     finally:
         report.cancel()
     return signals[0] if work.cancelled() else None
 
 
-def _tell(progress: Progress, complete: bool, as_json: bool) -> None:
-    """Print how far it has come, at its end."""
+def _print_result(progress: Progress, complete: bool, as_json: bool) -> None:
+    """Print what was collected."""
     if as_json:
         fields = {"items": progress.rows, "bytes": progress.size, "gaps": progress.gaps, "position": progress.position}
         print(json.dumps(fields | {"complete": complete}))
         return
     if progress.already:
-        print(f"the stream is complete already, at {progress.position:,}; --again collects it once more")
+        print(f"the stream is already complete, at {progress.position:,}; use --again to collect it again")
         return
     gaps = f", {progress.gaps} gaps" if progress.gaps else ""
     print(f"collected {progress.rows:,} items{gaps}; the journal ends at {progress.position:,}")
 
 
 async def _report(collector: Collector) -> None:
-    """Tell people how it goes, now and then."""
+    """Print progress periodically."""
     progress = collector.progress
     rows, at = 0, monotonic()
     while True:

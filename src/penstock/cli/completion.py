@@ -1,10 +1,10 @@
-"""`penstock completion`: the shell knows the verbs and options, too."""
+"""`penstock completion`: shell completion of verbs and options."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-import typer
+from typer import Argument
 
 from ..errors import LocalError
 from .arguments import offering
@@ -12,10 +12,10 @@ from .arguments import offering
 __all__ = ["SCRIPTS", "candidates", "completion"]
 
 ASK: Final = "words"
-"""In the place of a shell: answer one. It is what the scripts call, and a shell's own way to say so differs."""
+"""Argument of the scripts, in place of a shell's name: print the candidates for the words that follow."""
 
 SCRIPTS: Final = {
-    # Each asks with the words up to the cursor, and offers files where there is no answer.
+    # Each script passes the words up to the cursor, and offers files if there are no candidates.
     "bash": """_penstock() {
     local IFS=$'\\n'
     COMPREPLY=( $(penstock completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null) )
@@ -37,19 +37,16 @@ end
 complete --command penstock --arguments '(__penstock_words)'
 """,
 }
-"""By shell: what makes it complete our command line."""
+"""The completion script of each shell."""
 
 
 def completion(
-    shell: Annotated[
-        str,
-        typer.Argument(help=f"{', '.join(SCRIPTS)}.", autocompletion=offering(*SCRIPTS)),
-    ],
-    typed: Annotated[list[str] | None, typer.Argument(metavar="", hidden=True)] = None,
+    shell: Annotated[str, Argument(help=f"{', '.join(SCRIPTS)}.", autocompletion=offering(*SCRIPTS))],
+    typed: Annotated[list[str] | None, Argument(metavar="", hidden=True)] = None,
 ) -> None:
-    """Print what makes a shell complete verbs and options.
+    """Print a script that makes a shell complete verbs and options.
 
-    Put `eval "$(penstock completion bash)"` in ~/.bashrc, the same with zsh in ~/.zshrc behind compinit, or
+    Put `eval "$(penstock completion bash)"` in ~/.bashrc, the same with zsh in ~/.zshrc after compinit, or
     `penstock completion fish | source` in ~/.config/fish/config.fish.
 
     Example: penstock completion bash > ~/.local/share/bash-completion/completions/penstock
@@ -60,14 +57,14 @@ def completion(
     elif shell in SCRIPTS:
         print(SCRIPTS[shell], end="")
     else:
-        raise LocalError(f"no completion for {shell!r}; there is one for {', '.join(SCRIPTS)}")
+        raise LocalError(f"no completion script for {shell!r}; use one of: {', '.join(SCRIPTS)}")
 
 
 def candidates(words: list[str]) -> list[str]:
-    """Return what the last of `words` may become, in order; nothing where a file or anything else may stand.
+    """Return the completions of the last word, in order; none if any value is allowed there.
 
     Args:
-        words: What stands behind `penstock`, up to the cursor.
+        words: The words after `penstock`, up to the cursor.
 
     """
     from .parser import command
@@ -97,12 +94,12 @@ def _options(here: Any) -> list[Any]:
 
 
 def _option(here: Any, word: str) -> Any:
-    """Return the option that a word is; None if it is none."""
+    """Return the option that `word` names, or None."""
     return next((option for option in _options(here) if word in option.opts), None)
 
 
 def _values(here: Any, parameter: Any, beginning: str) -> list[str]:
-    """Return the values that a parameter is known to have, as the parser tells shells."""
+    """Return the known values of a parameter."""
     context = here.context_class(here, info_name=here.name, resilient_parsing=True)
     found = parameter.shell_complete(context, beginning)
     return [str(item.value) for item in found if item.type == "plain"]

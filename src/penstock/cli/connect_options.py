@@ -1,74 +1,119 @@
-"""The options of the verbs that connect, ask for something, and close."""
+"""The options of sessions with servers, and of verbs that connect, send a request and close."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+import ssl as tls
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
+from typer import Option
 
+from ..errors import LocalError
 from ..payload import Payload
+from ..protocols import PROTOCOLS, is_composite
+from ..settings import DEFAULT_SETTINGS
+from ..urls import check_headers, parse_url
 from .arguments import read_bytes
 from .bodies import bodies_of
 from .credentials import credentials
-from .request_options import OCTETS
-from .session_options import SessionOptions, check_composite
+from .given import given_settings
+from .optionsfile import OptionsFile
+from .trust import client_tls
 
 if TYPE_CHECKING:
     from ..settings import Settings
 
-__all__ = ["ConnectOptions", "Debug", "ShowSecrets", "Stats"]
+__all__ = ["BINARY", "ConnectOptions", "Debug", "SessionOptions", "Set", "ShowSecrets", "Stats", "check_composite"]
 
-Debug = Annotated[bool, typer.Option("--debug", help="Show every frame on standard error.")]
-ShowSecrets = Annotated[bool, typer.Option("--show-secrets", help="With --debug: credentials and tokens, too.")]
-Stats = Annotated[bool, typer.Option("--stats", help="At the end, tell on standard error what was carried.")]
+BINARY: Final = "application/octet-stream"
+"""The MIME type of --metadata in composite metadata."""
+
+Set = Annotated[list[str], Option("--set", metavar="NAME=VALUE", help="A penstock.Settings field; repeatable.")]
+Debug = Annotated[bool, Option("--debug", help="Show every frame on standard error.")]
+ShowSecrets = Annotated[bool, Option("--show-secrets", help="With --debug: also show credentials and tokens.")]
+Stats = Annotated[bool, Option("--stats", help="At the end, print totals and rates on standard error.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionOptions:
+    """The set-up of a session, and TLS."""
+
+    data_mime: Annotated[
+        str | None, Option("--data-mime", metavar="MIME", help="MIME type of the connection's data.")
+    ] = None
+    metadata_mime: Annotated[
+        str | None, Option("--metadata-mime", metavar="MIME", help="MIME type of the connection's metadata.")
+    ] = None
+    lease: Annotated[bool, Option("--lease", help="Ask for leases, and wait for them before requests.")] = False
+    header: Annotated[
+        list[str], Option("--header", metavar="'NAME: VALUE'", help="With WebSocket and HTTP/2: a header; repeatable.")
+    ] = field(default_factory=list)
+    cafile: Annotated[
+        str | None, Option("--cafile", metavar="FILE", help="With TLS: trust the certificates in this file.")
+    ] = None
+    insecure: Annotated[bool, Option("--insecure", help="With TLS: trust any certificate; only for tests.")] = False
+    cert: Annotated[str | None, Option("--cert", metavar="FILE", help="With TLS: the client certificate.")] = None
+    key: Annotated[str | None, Option("--key", metavar="FILE", help="Its key, if in a separate file.")] = None
+    set: Set = field(default_factory=list)
+    options: OptionsFile = None
+
+    def settings(self, url: str, **more: Any) -> Settings:
+        """Return the settings for a session with `url`, including `more`."""
+        from ..settings import Settings
+
+        chosen = given_settings(self.set) | more
+        mimes = {"data_mime": self.data_mime, "metadata_mime": self.metadata_mime}
+        chosen |= {name: mime for name, mime in mimes.items() if mime is not None}
+        if self.lease:
+            chosen["lease"] = True
+        if self.header:
+            check_headers(parse_url(url).transport, "--header")
+            chosen["headers"] = tuple(_header(text) for text in self.header)
+        return Settings(**chosen)
+
+    def tls(self, url: str) -> tuple[str, tls.SSLContext | None]:
+        """Return the URL to connect to and its TLS context; see :func:`client_tls`."""
+        return client_tls(url, self.cafile, self.insecure, self.cert, self.key)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectOptions(SessionOptions):
-    """How to connect, how long to try, and what to tell of it."""
+    """How to connect, how long to try, and what to report."""
 
-    setup: Annotated[str | None, typer.Option("--setup", metavar="DATA", help="The set-up's data; as --data.")] = None
+    setup: Annotated[str | None, Option("--setup", metavar="DATA", help="Data of the set-up; see --data.")] = None
     setup_metadata: Annotated[
-        str | None, typer.Option("--setup-metadata", metavar="DATA", help="The set-up's metadata; as --data.")
+        str | None, Option("--setup-metadata", metavar="DATA", help="Metadata of the set-up; see --data.")
     ] = None
     setup_auth: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--setup-auth",
             metavar="AUTH",
             envvar="PENSTOCK_SETUP_AUTH",
-            help="Credentials in the set-up; as --auth.",
+            help="Credentials of the connection; see --auth.",
             show_default=False,
         ),
     ] = None
     resume: Annotated[
         float | None,
-        typer.Option("--resume", metavar="SECONDS", min=0.001, help="Outlive broken connections for so long."),
+        Option("--resume", metavar="SECONDS", min=0.001, help="Resume broken connections; give up after this time."),
     ] = None
-    retry: Annotated[
-        int, typer.Option("--retry", metavar="N", min=0, help="Try so often again when nobody answers.")
-    ] = 0
+    retry: Annotated[int, Option("--retry", metavar="N", min=0, help="Retry N times if no connection can be made.")] = 0
     timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="SECONDS", min=0, help="What all of it may take.")
+        float | None, Option("--timeout", metavar="SECONDS", min=0, help="Overall time limit, in seconds.")
     ] = None
     debug: Debug = False
     show_secrets: ShowSecrets = False
     stats: Stats = False
 
     def settings(self, url: str, **more: Any) -> Settings:
-        """Return the settings of a session with the server at `url`; see :meth:`SessionOptions.settings`."""
+        """Return the settings for a session with `url`; see :meth:`SessionOptions.settings`."""
         if self.resume is not None:
             more |= {"resume": True, "resume_timeout": self.resume}
         return super().settings(url, **more)
 
     def setup_payload(self, url: str, settings: Settings) -> Payload:
-        """Return what to tell the server about us.
-
-        Raises:
-            LocalError: A file cannot be read, the credentials are none, or the metadata has no room for them.
-
-        """
+        """Return the data and metadata of the set-up."""
         data = b"" if self.setup is None else read_bytes(self.setup)
         metadata = None if self.setup_metadata is None else read_bytes(self.setup_metadata)
         if self.setup_auth is None:
@@ -76,5 +121,20 @@ class ConnectOptions(SessionOptions):
         from .. import Metadata
 
         check_composite(url, settings, "--setup-auth needs")
-        beside = [] if metadata is None else [(OCTETS, metadata)]
-        return Payload(data, Metadata(auth=credentials(self.setup_auth), entries=beside).encode())
+        entries = [] if metadata is None else [(BINARY, metadata)]
+        return Payload(data, Metadata(auth=credentials(self.setup_auth), entries=entries).encode())
+
+
+def check_composite(url: str, settings: Settings, options: str) -> None:
+    """Check that a connection to `url` has the composite metadata that `options` need."""
+    if not is_composite(parse_url(url).protocol, settings):
+        protocols = " or ".join(protocol for protocol in PROTOCOLS if is_composite(protocol, DEFAULT_SETTINGS))
+        raise LocalError(f"{options} composite metadata; use protocol {protocols}, without --metadata-mime")
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon:
+        # The value may be secret, so it is not shown.
+        raise LocalError("--header needs a colon: 'Name: value'")
+    return name.strip(), value.strip()

@@ -1,4 +1,4 @@
-"""What the verbs that talk to another side have in common: the connection, its end, and the items that come."""
+"""The connection of a verb: opens it, sends the request, prints items and reports totals."""
 
 from __future__ import annotations
 
@@ -9,52 +9,51 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..errors import ApplicationError
+from ..urls import parse_url
 from .bodies import bodies_of
+from .framedump import FrameDump
+from .lines import paced
 from .output import Printer
-from .pace import paced
-from .stats import summary
 
 if TYPE_CHECKING:
+    from ..aio.metrics import MetricsSnapshot
     from ..aio.peer import Peer
-    from ..aio.reconnect import Reconnect
     from ..aio.streams import Stream
     from ..payload import Payload
     from ..tap import Tap
     from .connect_options import ConnectOptions
     from .request_options import RequestOptions
 
-__all__ = ["ask", "print_items", "tell", "with_peer"]
+__all__ = ["ask", "log", "print_items", "summary", "with_peer"]
 
 
 def with_peer(url: str, use: Callable[[Peer], Awaitable[None]], options: ConnectOptions) -> None:
-    """Connect, await `use` with the other side, and close.
-
-    Args:
-        url: Where to.
-        use: What to do there.
-        options: How.
+    """Connect to `url`, await `use` with the peer, and close.
 
     Raises:
-        PenstockError: As `connect` and `use` do.
-        TimeoutError: It took longer than the options allow.
+        PenstockError: `connect` or `use` failed.
+        TimeoutError: The time limit of the options was exceeded.
 
     """
     from ..aio.client import connect
     from ..aio.loop import run
     from ..aio.metrics import Metrics
+    from ..aio.reconnect import Reconnect
+    from ..transports import carries_messages
 
     began = monotonic()
     settings = options.settings(url)
     setup = options.setup_payload(url, settings)
-    place, context = options.tls(url)
+    address, context = options.tls(url)
     metrics = Metrics()
     taps: list[Tap] = [metrics] if options.stats else []
     if options.debug:
-        taps.append(_dump(url, options))
-    policy = _policy(options.retry)
+        messages = carries_messages(parse_url(url))
+        taps.append(FrameDump(log, secrets=options.show_secrets, messages=messages))
+    policy = Reconnect(attempts=1 + options.retry, initial=True) if options.retry else None
 
     async def main() -> None:
-        connecting = connect(place, settings=settings, setup=setup, ssl=context, taps=taps, reconnect=policy)
+        connecting = connect(address, settings=settings, setup=setup, ssl=context, taps=taps, reconnect=policy)
         async with asyncio.timeout(options.timeout), connecting as peer:
             try:
                 await use(peer)
@@ -66,7 +65,7 @@ def with_peer(url: str, use: Callable[[Peer], Awaitable[None]], options: Connect
         run(main())
     finally:
         if options.stats:
-            tell(summary(metrics.snapshot(), monotonic() - began))
+            log(summary(metrics.snapshot(), monotonic() - began))
 
 
 def ask(
@@ -76,20 +75,14 @@ def ask(
     options: ConnectOptions,
     use: Callable[[Peer, str, Payload], Awaitable[None]],
 ) -> None:
-    """Connect, await `use` with the other side, the route to ask for and the request, and close.
-
-    Raises:
-        PenstockError: As `connect` and `use` do, or an option is wrong.
-        TimeoutError: It took longer than the options allow.
-
-    """
-    wanted, payload = request.request(url, route, options.settings(url))
+    """Connect to `url`, await `use` with the peer, the route and the request, and close; see :func:`with_peer`."""
+    request_route, payload = request.request(url, route, options.settings(url))
     payload = bodies_of(url).outgoing(payload)
 
-    async def asking(peer: Peer) -> None:
-        await use(peer, wanted, payload)
+    async def send(peer: Peer) -> None:
+        await use(peer, request_route, payload)
 
-    with_peer(url, asking, options)
+    with_peer(url, send, options)
 
 
 async def print_items(items: Stream, printer: Printer, take: int | None, interval: float = 0) -> None:
@@ -98,27 +91,29 @@ async def print_items(items: Stream, printer: Printer, take: int | None, interva
     async with items:
         async for item in paced(items, interval) if interval else items:
             count += 1
-            # What arrived together is written together; nobody waits for what is here.
+            # Items that arrived together are written together, without delaying the last one.
             printer.item(item, flush=count == take or interval > 0 or not items.ready)
             if count == take:
                 break
 
 
-def tell(line: str) -> None:
-    """Write a line to standard error at once."""
+def summary(counted: MetricsSnapshot, seconds: float) -> str:
+    """Return totals and rates as one line.
+
+    Args:
+        counted: The counters of all connections, at their end.
+        seconds: The duration, including connecting.
+
+    """
+    requests = sum(counted.streams_opened.values())
+    items = counted.received_items + counted.sent_items
+    return (
+        f"{requests:,} requests; items: {counted.received_items:,} received, {counted.sent_items:,} sent;"
+        f" bytes: {counted.received_bytes:,} received, {counted.sent_bytes:,} sent;"
+        f" {seconds:.3f} s, {items / max(seconds, 1e-6):,.0f} items/s"
+    )
+
+
+def log(line: str) -> None:
+    """Write a line to standard error and flush it."""
     print(line, file=sys.stderr, flush=True)
-
-
-def _policy(retry: int) -> Reconnect | None:
-    """Return what tries again so often when no connection can be made."""
-    from ..aio.reconnect import Reconnect
-
-    return Reconnect(attempts=1 + retry, initial=True) if retry else None
-
-
-def _dump(url: str, options: ConnectOptions) -> Tap:
-    from ..transports import carries_messages
-    from ..urls import parse_url
-    from .framedump import FrameDump
-
-    return FrameDump(tell, secrets=options.show_secrets, messages=carries_messages(parse_url(url)))

@@ -1,4 +1,4 @@
-"""`penstock demo`: the main job on real data, end to end."""
+"""`penstock demo`: a live stream into Spark and back, on real data."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 if TYPE_CHECKING:
     from ..demo.pipeline import Pipeline
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--dir", help="Where everything is written; emptied first.")] = Path(
-        "data/demo"
-    ),
+    folder: Annotated[Path, Option("--dir", help="The folder for all output; emptied first.")] = Path("data/demo"),
 ) -> None:
     """Stream 336,776 flights over RSocket into a journal, through Spark into Parquet, and their delays back.
 
@@ -56,21 +54,21 @@ def _report(rows: int, rate: float) -> None:
 
 
 def _finish(pipeline: Pipeline, url: str, folder: Path) -> None:
-    """Check what arrived, publish what was found, and show it."""
+    """Check the flights in Parquet, publish the delays, and print the results."""
     from ..aio.loop import run
     from ..demo.flights import FLIGHTS_COUNT
+    from ..demo.pipeline import draw_chart, print_table
     from ..demo.processes import DemoFailed
-    from ..demo.report import draw_chart, print_table
 
     rows = pipeline.flights().count()
     distinct = pipeline.flights().select("position").distinct().count()
     if (rows, distinct) != (FLIGHTS_COUNT, FLIGHTS_COUNT):
-        raise DemoFailed(f"{FLIGHTS_COUNT:,} flights were published; {rows:,} arrived, {distinct:,} of them different")
+        raise DemoFailed(f"published {FLIGHTS_COUNT:,} flights; {rows:,} arrived, {distinct:,} of them distinct")
     print(f"{rows:,} flights, each exactly once", flush=True)
     delays = pipeline.publish(url, "delays")
-    heard = run(_heard(url))
+    heard = run(_count_delays(url))
     if heard != len(delays):
-        raise DemoFailed(f"{len(delays)} delays were published back; {heard} arrived")
+        raise DemoFailed(f"published {len(delays)} delays back; {heard} arrived")
     print_table(delays)
     chart = folder / "delays.png"
     draw_chart(delays, chart)
@@ -78,8 +76,8 @@ def _finish(pipeline: Pipeline, url: str, folder: Path) -> None:
     print(f"Parquet: {pipeline.parquet}\njournal: {folder / 'journal'}\nchart:   {chart}")
 
 
-async def _heard(url: str) -> int:
-    """Return of how many origins and hours a delay has come back to the publisher."""
+async def _count_delays(url: str) -> int:
+    """Return the number of delays that the publisher has received."""
     from ..aio.client import connect
 
     async with connect(url) as peer:

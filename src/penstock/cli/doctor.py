@@ -13,7 +13,7 @@ import typer
 from .exits import FAILED
 
 PARTS: Final = (
-    # What for, its packages, the extra that brings them.
+    # The purpose, its packages, the extra that installs them.
     ("command line", ("typer", "rich"), "cli"),
     ("Arrow batches and journals", ("pyarrow", "xxhash"), "arrow"),
     ("WebSocket", ("websockets",), "websocket"),
@@ -25,7 +25,7 @@ PARTS: Final = (
 
 
 def doctor() -> None:
-    """Show versions, which build runs, and which optional parts are there; exit with 1 if one is missing.
+    """Show versions, the build in use and the optional parts; exit with 1 if one is missing.
 
     Example: penstock doctor
     """
@@ -36,22 +36,23 @@ def doctor() -> None:
     if ACCELERATED:
         print(f"build: compiled ({len(compiled_modules())} modules)")
     else:
-        print("build: plain Python; a C compiler and Cython make it several times faster, at the next installation")
+        print("build: plain Python; install again with a C compiler and Cython to make it several times faster")
     missing = list(_missing())
     for line in missing:
         print(line)
     if missing:
         raise typer.Exit(FAILED)
-    print("all parts are there")
+    print("all parts are installed")
 
 
 def _missing() -> Iterator[str]:
     for purpose, packages, extra in PARTS:
-        absent = [package for package in packages if not _installed(package)]
+        versions = {package: _version(package) for package in packages}
+        absent = [package for package, found in versions.items() if found is None]
         if absent:
             yield f"missing for {purpose}: {', '.join(absent)}; run: pip install 'penstock[{extra}]'"
         else:
-            print(f"{purpose}: {', '.join(f'{package} {version(package)}' for package in packages)}")
+            print(f"{purpose}: {', '.join(f'{package} {found}' for package, found in versions.items())}")
     if find_spec("pyspark") is not None:
         yield from _java()
 
@@ -68,9 +69,8 @@ def _java() -> Iterator[str]:
         print(f"Java: {java_version(java)}")
 
 
-def _installed(package: str) -> bool:
+def _version(package: str) -> str | None:
     try:
-        version(package)
+        return version(package)
     except PackageNotFoundError:
-        return False
-    return True
+        return None

@@ -1,4 +1,4 @@
-"""Exit codes, and one line for every error."""
+"""The exit codes of the command line."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ __all__ = ["CANCELED", "FAILED", "NO_CONNECTION", "OK", "WRONG_USE", "exit_code"
 
 OK: Final = 0
 FAILED: Final = 1
-"""The other side said no, or what was given to us is broken."""
+"""The peer reported an error, or the input is invalid."""
 WRONG_USE: Final = 2
 NO_CONNECTION: Final = 3
 CANCELED: Final = 130
-"""Ctrl-C, as shells have it: 128 and the signal's number."""
+"""Stopped by Ctrl-C: 128 plus the number of the signal, as in shells."""
 
 
 def exit_code(error: PenstockError) -> int:
-    """Return the exit code that `error` ends the program with."""
+    """Return the exit code for an error."""
     if isinstance(error, ApplicationError | LeaseMissing):
         return FAILED
     if isinstance(error, LocalError | JournalMismatch):

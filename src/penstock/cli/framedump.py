@@ -1,4 +1,4 @@
-"""Every frame of a connection as a line, in and out: what --debug shows."""
+"""Shows every frame of a connection as a line, for --debug."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ RCVD: Final = "rcvd"
 
 
 class FrameDump(Tap):
-    """Writes a line for each frame: when, which way, and what it says.
+    """Writes a line for each frame or message: its time, direction and content.
 
-    A frame is also a message of River, or one of reactive-streams-io. Credentials, what a client says at set-up, and
-    the tokens and ids by which sessions are resumed are hidden.
+    Credentials, the data and metadata of the set-up, and the tokens and ids for resumption are hidden.
 
     Args:
-        write: Gets each line, without its end; nothing in it can move a terminal's cursor.
-        secrets: Show what is secret, too.
-        messages: The client's transport carries messages.
-        settings: For what a server reads version 0.2 as.
+        write: Called with each line, without a line break. Control characters are escaped.
+        secrets: Also show secrets.
+        messages: True if the client's transport carries messages.
+        settings: Decide how a server interprets version 0.2.
         clock: Returns the time of day.
 
     """
@@ -43,39 +42,37 @@ class FrameDump(Tap):
         clock: Callable[[], datetime] = datetime.now,
     ) -> None:
         self._write = write
-        self._secrets = secrets
-        self._messages = messages
-        self._settings = settings
+        self._options = messages, settings, secrets
         self._clock = clock
         self._known: dict[Connection, _Connection] = {}
-        # The last words of a connection come behind its end.
+        # The last frames of a connection may follow its end.
         self._last: tuple[Connection, _Connection] | None = None
 
     def opened(self, connection: Connection) -> None:
-        """Get ready for its frames."""
-        self._known[connection] = _Connection(connection, self._messages, self._settings, self._secrets)
-        self._tell(connection, "open", str(connection.address))
+        """Write a line, and prepare to read the connection's frames."""
+        self._known[connection] = _Connection(connection, *self._options)
+        self._event(connection, "open", str(connection.address))
 
     def closed(self, connection: Connection, error: Exception | None) -> None:
-        """Tell why."""
+        """Write the reason."""
         self._last = (connection, self._known.pop(connection))
-        self._tell(connection, "over", str(error or "closed by this side"))
+        self._event(connection, "over", str(error or "closed by this side"))
 
     def resumed(self, connection: Connection) -> None:
-        """Forget frames of which the lost link had brought a part."""
+        """Drop incomplete frames of the lost link."""
         self._known[connection].relink()
-        self._tell(connection, "open", "over another link")
+        self._event(connection, "open", "over another link")
 
     def refused(self, address: str, reason: str) -> None:
-        """Tell why."""
+        """Write the reason."""
         self._line(f"{address} over {reason}")
 
     def received(self, connection: Connection, data: bytes) -> None:
-        """Show the frames that are whole now."""
+        """Write the frames that are complete now."""
         self._show(connection, RCVD, data)
 
     def sent(self, connection: Connection, data: bytes) -> None:
-        """Show the frames that are whole now."""
+        """Write the frames that are complete now."""
         self._show(connection, SENT, data)
 
     def _show(self, connection: Connection, way: str, data: bytes) -> None:
@@ -84,21 +81,21 @@ class FrameDump(Tap):
             known = self._last[1]
         if known is not None:
             for text in known.lines(way, data):
-                self._tell(connection, way, text)
+                self._event(connection, way, text)
 
-    def _tell(self, connection: Connection, what: str, text: str) -> None:
-        # A client has one connection at a time.
+    def _event(self, connection: Connection, what: str, text: str) -> None:
+        # A client has one connection at a time, so its address is omitted.
         where = "" if connection.is_client else f"{connection.address} "
         self._line(f"{where}{what} {text}")
 
     def _line(self, text: str) -> None:
-        # Errors have a peer's words in them.
+        # Errors may contain text from the peer.
         safe = shown(text).replace("\n", " ")
         self._write(f"{self._clock().time().isoformat('milliseconds')} {safe}")
 
 
 class _Connection:
-    """What is known of one connection: what it speaks, and how far each direction has come."""
+    """The frame readers of one connection, one for each direction."""
 
     def __init__(self, connection: Connection, messages: bool, settings: Settings, secrets: bool) -> None:
         self._connection = connection
@@ -112,14 +109,14 @@ class _Connection:
             self._begin(self._dump)
 
     def relink(self) -> None:
-        """Begin with whole frames again."""
+        """Drop incomplete frames."""
         if self._readers:
             self._begin(self._dump)
 
     def lines(self, way: str, data: bytes) -> list[str]:
-        """Return a line for each frame that is whole with `data`."""
+        """Return a line for each frame that `data` completes."""
         if not self._readers:
-            # The first bytes are a client's: they tell what it speaks.
+            # The client sends first; its first bytes show the protocol.
             self._head += data
             found = self._dump.detected(self._head, self._settings)
             if found is None:

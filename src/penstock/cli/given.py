@@ -1,4 +1,4 @@
-"""Settings that stand on the command line as NAME=VALUE."""
+"""Settings given on the command line as NAME=VALUE."""
 
 from __future__ import annotations
 
@@ -15,12 +15,7 @@ __all__ = ["given_settings"]
 
 
 def given_settings(pairs: Iterable[str]) -> dict[str, Any]:
-    """Return the fields of :class:`penstock.Settings` that NAME=VALUE pairs set.
-
-    Raises:
-        LocalError: There is no such setting, or none that can be set so, or not to that.
-
-    """
+    """Return the fields of :class:`penstock.Settings` that NAME=VALUE pairs set."""
     return dict(_setting(pair) for pair in pairs)
 
 
@@ -33,8 +28,8 @@ def _setting(pair: str) -> tuple[str, Any]:
         return name, _LISTS[name](pair, [part for part in text.split(",") if part])
     if not equals or name not in simple:
         near = get_close_matches(name, [*simple, *_LISTS], n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "docs/reference/settings.md has them all"
-        raise LocalError(f"--set {pair!r} is no NAME=VALUE of a setting; {hint}")
+        hint = f"did you mean {near[0]!r}?" if near else "docs/reference/settings.md lists all settings"
+        raise LocalError(f"--set {pair!r} is not the NAME=VALUE of a setting; {hint}")
     default = defaults[name]
     if isinstance(default, str):
         return name, text
@@ -46,15 +41,11 @@ def _setting(pair: str) -> tuple[str, Any]:
 
 
 def _number(text: str) -> object:
-    """Return a number or a truth value as TOML writes them; None if it is neither."""
+    """Return a number or boolean in TOML's syntax; None if `text` is not valid TOML."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return None
-
-
-def _words(pair: str, parts: list[str]) -> tuple[str, ...]:
-    return tuple(parts)
 
 
 def _sizes(pair: str, parts: list[str]) -> tuple[tuple[str, int], ...]:
@@ -69,5 +60,8 @@ def _sizes(pair: str, parts: list[str]) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-_LISTS: Final[dict[str, Callable[[str, list[str]], Any]]] = {"extensions": _words, "element_sizes": _sizes}
-"""Settings of several parts, with commas between them."""
+_LISTS: Final[dict[str, Callable[[str, list[str]], Any]]] = {
+    "extensions": lambda pair, parts: tuple(parts),
+    "element_sizes": _sizes,
+}
+"""Settings whose value is a comma-separated list."""

@@ -1,4 +1,4 @@
-"""Options in groups: a dataclass of them is one parameter of every verb that has them."""
+"""Option groups: dataclasses that are a single parameter of a verb."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["grouped"]
 
 
 def grouped(verb: Callable[..., None]) -> Callable[..., None]:
-    """Return `verb` as the parser wants it: each parameter that is a dataclass becomes its fields.
+    """Return `verb` with each dataclass parameter replaced by its fields, for the parser.
 
-    The fields are annotated as parameters of verbs are. The dataclasses are made anew for each call.
+    The fields are annotated like parameters of verbs. Each call creates new dataclasses.
     """
     hints = get_type_hints(verb, include_extras=True)
     groups: dict[str, type] = {}

@@ -1,4 +1,4 @@
-"""`penstock journal`: look at a journal, repair it, and drop its readers."""
+"""`penstock journal`: inspects and repairs journals, and removes their readers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer import Argument, Option
 
 from ..errors import LocalError
 from ..payload import Payload
@@ -19,21 +20,21 @@ from .output import OutputOptions, Printer, complain
 if TYPE_CHECKING:
     from ..journal import Journal, JournalReader, Report
 
-app = typer.Typer(help="Look at a journal, repair it, drop its readers: ls, tail, verify, repair, forget.")
+app = typer.Typer(help="Inspect and repair a journal, and remove its readers: ls, tail, verify, repair, forget.")
 
-Folder = Annotated[str, typer.Argument(help="The journal: a folder, or a URI such as s3://…")]
-Source = Annotated[str | None, typer.Option("--source", help="One log of the journal; else all of them.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print a JSON object for each log.")]
+Folder = Annotated[str, Argument(help="The journal: a folder, or a URI such as s3://…")]
+Source = Annotated[str | None, Option("--source", help="One log of the journal; all logs by default.")]
+AsJson = Annotated[bool, Option("--json", help="Print a JSON object for each log.")]
 POLL_SECONDS: Final = 0.2
-NOTHING_YET: Final = "nothing has been collected yet"
-DAMAGED: Final = "rows are damaged; `penstock journal verify` says which and why"
+NOTHING_YET: Final = "nothing collected yet"
+DAMAGED: Final = "rows are damaged; `penstock journal verify` shows which and why"
 
 
 @app.command()
 def ls(folder: Folder, source: Source = None, as_json: AsJson = False) -> None:
     """List the logs of a journal, with their positions, sizes and gaps.
 
-    A damaged log is named on standard error; the others are listed, and the exit code is 1.
+    If a log is damaged, it is named on standard error, the others are listed, and the exit code is 1.
 
     Example: penstock journal ls data/flights
     """
@@ -54,7 +55,7 @@ def ls(folder: Folder, source: Source = None, as_json: AsJson = False) -> None:
 
 
 def _summary(journal: Journal, name: str) -> dict[str, Any]:
-    """Return what `ls` tells of a log: no more than an error where it cannot be read."""
+    """Return the fields of a log for `ls`, or only an error if the log cannot be read."""
     from ..errors import JournalError
 
     try:
@@ -87,8 +88,8 @@ def tail(
     folder: Folder,
     output: OutputOptions,
     source: Source = None,
-    rows: Annotated[int, typer.Option("--rows", "-n", min=0, help="How many of the last rows.")] = 10,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new rows as they come.")] = False,
+    rows: Annotated[int, Option("--rows", "-n", min=0, help="Number of rows.")] = 10,
+    follow: Annotated[bool, Option("--follow", "-f", help="Print new rows as they arrive.")] = False,
 ) -> None:
     """Print the last rows of a log.
 
@@ -96,7 +97,7 @@ def tail(
     """
     journal, names = _logs(folder, source)
     if len(names) > 1:
-        raise LocalError(f"{folder} has several logs ({', '.join(names)}); choose one with --source")
+        raise LocalError(f"{folder} has several logs ({', '.join(names)}); select one with --source")
     reader = journal.reader(names[0])
     printer = output.printer()
     at = max(reader.first, reader.end - rows)
@@ -105,7 +106,7 @@ def tail(
         at = reader.end
         time.sleep(POLL_SECONDS)
         reader.refresh()
-        # What was trimmed before it was printed is gone.
+        # Rows that were trimmed before they were printed are skipped.
         _print_rows(reader, max(reader.first, at), printer)
 
 
@@ -114,11 +115,11 @@ def verify(
     folder: Folder,
     source: Source = None,
     against: Annotated[
-        str | None, typer.Option("--against", metavar="OTHER", help="Another journal with copies of these logs.")
+        str | None, Option("--against", metavar="OTHER", help="Another journal, with copies of these logs.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read every batch of a journal and check it; exit with 1 if one is damaged, or differs from its copy.
+    """Read and check every batch of a journal; exit with 1 if one is damaged or differs from its copy.
 
     Example: penstock journal verify data/flights --against /mnt/backup/flights
     """
@@ -148,17 +149,17 @@ def _fields(report: Report) -> dict[str, Any]:
 @app.command()
 def repair(
     folder: Folder,
-    source: Annotated[str | None, typer.Argument(help="One log of the journal; else all of them.")] = None,
-    apply: Annotated[bool, typer.Option("--apply", help="Do it; else it is only shown.")] = False,
+    source: Annotated[str | None, Argument(help="One log of the journal; all logs by default.")] = None,
+    apply: Annotated[bool, Option("--apply", help="Repair; without it, the repair is only shown.")] = False,
     accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Do it although rows are lost: a gap names their positions.")
+        bool, Option("--accept-loss", help="Repair even if rows are lost; record their positions as a gap.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a journal needs to be read and written again, and do it with --apply. No collector may run meanwhile.
+    """Show how to repair a damaged journal, and repair it with --apply. No collector may be running.
 
-    Rows that can be read stay, and damaged files are kept, as they are or under a name that ends with .damaged.
-    It exits with 1 if there is something left to do.
+    Readable rows are kept. Damaged files are kept unchanged or renamed to end in .damaged.
+    The exit code is 1 if anything remains to be repaired.
 
     Example: penstock journal repair data/flights --apply --accept-loss
     """
@@ -180,7 +181,7 @@ def repair(
         for action in found.actions or ["nothing to do"]:
             print(f"{name}: {shown(action)}")
         if found.refused:
-            print(f"{name}: nothing of this was done, because {found.refused}")
+            print(f"{name}: not repaired: {found.refused}")
     if not done:
         raise typer.Exit(FAILED)
 
@@ -188,13 +189,13 @@ def repair(
 @app.command()
 def forget(
     folder: Folder,
-    reader: Annotated[str, typer.Argument(help="The reader's name, as the option reader of Spark has it.")],
+    reader: Annotated[str, Argument(help="The reader's name: Spark's option reader.")],
     source: Source = None,
     as_json: AsJson = False,
 ) -> None:
-    """Drop a reader that will not come back: its name is free, and it holds the collector's budget no more.
+    """Remove a reader that will not return, to release its name and its share of the collector's budget.
 
-    It is dropped in every log that it read. A query that still runs under this name begins a new reader.
+    The reader is removed from every log that it read. A query still running under this name starts a new reader.
 
     Example: penstock journal forget data/flights report
     """
@@ -207,22 +208,17 @@ def forget(
         cursors = journal.forget(name, reader)
         if not cursors:
             continue
-        # As retention has it, the least of its cursors is where a reader stands.
+        # As for retention, a reader's position is the lowest of its cursors.
         position = min((cursor.position for cursor in cursors.values() if cursor), default=None)
         if as_json:
             print(json.dumps({"source": name, "reader": reader, "position": position, "cursors": list(cursors)}))
         else:
-            stood = "whose position was damaged" if position is None else f"which had committed position {position:,}"
-            print(f"{name}: dropped reader {reader}, {stood}")
+            last = "whose position was damaged" if position is None else f"which had committed position {position:,}"
+            print(f"{name}: removed reader {reader}, {last}")
 
 
 def _logs(folder: str, source: str | None) -> tuple[Journal, list[str]]:
-    """Return a journal, and the names of its logs that are meant: at least one.
-
-    Raises:
-        LocalError: There is none.
-
-    """
+    """Return a journal and the names of the selected logs, at least one."""
     from ..errors import JournalMissing
     from ..journal import Journal
 
@@ -232,14 +228,14 @@ def _logs(folder: str, source: str | None) -> tuple[Journal, list[str]]:
     except JournalMissing:
         names = []
     if not names:
-        raise LocalError(f"there is no journal in {folder!r}; penstock collect makes one")
+        raise LocalError(f"there is no journal in {folder!r}; penstock collect creates one")
     if source is not None and source not in names:
         raise LocalError(f"{folder!r} has no log {source!r}; it has {', '.join(names)}")
     return journal, names if source is None else [source]
 
 
 def _print_rows(reader: JournalReader, start: int, printer: Printer) -> None:
-    """Print the rows of a log from position `start` to its end."""
+    """Print the rows of a log from `start`."""
     for batch in reader.read(start, reader.end):
         for data, metadata in zip(batch["data"].to_pylist(), batch["metadata"].to_pylist(), strict=True):
             printer.item(Payload(data, metadata))

@@ -1,4 +1,4 @@
-"""Items that are given as lines: in an argument, a file, or on standard input as they come."""
+"""Reads items from lines: of an argument, a file, or standard input as they arrive."""
 
 from __future__ import annotations
 
@@ -9,38 +9,34 @@ import stat
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
-import typer
+from typer import Option
 
 from ..errors import LocalError
 from ..payload import Payload
 from .arguments import read_bytes
-from .pace import paced
 
-__all__ = ["ItemOptions", "lines_of", "payload_of"]
+__all__ = ["ItemOptions", "lines_of", "paced", "payload_of"]
 
 READ_BYTES: Final = 64 * 1024
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ItemOptions:
-    """How the items that are sent are read, and how fast they go."""
+    """How items to send are read, and the pause between them."""
 
     json_items: Annotated[
-        bool, typer.Option("--json-items", help="Each line is an object as --json prints it, with metadata, too.")
+        bool, Option("--json-items", help="Each line is an object as printed by --json, and may have metadata.")
     ] = False
     delay: Annotated[
-        float, typer.Option("--delay", metavar="SECONDS", min=0, help="Wait so long between items that are sent.")
+        float, Option("--delay", metavar="SECONDS", min=0, help="Pause between sent items, in seconds.")
     ] = 0
 
     def source(self, value: str) -> Iterable[bytes] | AsyncIterable[bytes | Payload]:
-        """Return the items that an argument stands for.
-
-        Raises:
-            LocalError: The file cannot be read. While the items are read: a line is no such object.
-
-        """
+        """Return the items of an argument."""
         lines = lines_of(value)
         if not (self.json_items or self.delay):
             return lines
@@ -52,22 +48,17 @@ class ItemOptions:
 
 
 def payload_of(line: bytes) -> Payload:
-    """Return the item that a line of JSON describes, as --json prints it.
-
-    Raises:
-        LocalError: It describes none.
-
-    """
+    """Return an item from a line of JSON as printed by --json."""
     try:
         fields = json.loads(line)
     except ValueError as error:
-        raise LocalError(f"an item is no JSON: {error}") from None
+        raise LocalError(f"an item is not valid JSON: {error}") from None
     if not isinstance(fields, dict):
-        raise LocalError(f"an item is {type(fields).__name__} in JSON; it must be an object as --json prints it")
-    return Payload(_octets(fields, "data") or b"", _octets(fields, "metadata"))
+        raise LocalError(f"an item is a JSON {type(fields).__name__}; it must be an object as printed by --json")
+    return Payload(_decoded(fields, "data") or b"", _decoded(fields, "metadata"))
 
 
-def _octets(fields: dict[str, Any], name: str) -> bytes | None:
+def _decoded(fields: dict[str, Any], name: str) -> bytes | None:
     text, digits = fields.get(name), fields.get(f"{name}_hex")
     try:
         if isinstance(text, str):
@@ -76,16 +67,11 @@ def _octets(fields: dict[str, Any], name: str) -> bytes | None:
             return None if digits is None else bytes.fromhex(digits)
     except (TypeError, ValueError):
         pass
-    raise LocalError(f"an item's {name} must be a string, or null with hex digits under {name}_hex")
+    raise LocalError(f"an item's {name} must be a string, or null with hex digits in {name}_hex")
 
 
 def lines_of(value: str) -> list[bytes] | AsyncIterator[bytes]:
-    """Return the lines that an argument stands for; those of standard input are read while others travel.
-
-    Raises:
-        LocalError: The file cannot be read.
-
-    """
+    """Return the lines of an argument. Lines of standard input are read as they arrive."""
     return _standard_input() if value == "-" else read_bytes(value).splitlines()
 
 
@@ -100,12 +86,10 @@ async def _standard_input() -> AsyncIterator[bytes]:
 
 
 async def _read(descriptor: int) -> bytes:
-    """Return what can be read, once there is something.
-
-    No thread reads: one that waits for a line which nobody types could not be stopped. And the descriptor stays
-    blocking: on a terminal the shell and our own output share it.
-    """
-    if _waits(descriptor):
+    """Wait until `descriptor` is readable, and read from it."""
+    # A thread that waits for input could not be stopped. The descriptor stays blocking, because on a terminal the
+    # shell and our own output share it.
+    if _may_block(descriptor):
         loop = asyncio.get_running_loop()
         readable = asyncio.Event()
         loop.add_reader(descriptor, readable.set)
@@ -116,7 +100,26 @@ async def _read(descriptor: int) -> bytes:
     return os.read(descriptor, READ_BYTES)
 
 
-def _waits(descriptor: int) -> bool:
-    """Return whether reading may wait for somebody; files never do, and the event loop refuses to watch them."""
+def _may_block(descriptor: int) -> bool:
+    """Return True if reading may block. Files never block, and the event loop cannot watch them."""
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
+
+
+async def paced(items: Iterable[T] | AsyncIterable[T], seconds: float) -> AsyncIterator[T]:
+    """Yield `items`, with a pause before each except the first."""
+    first = True
+    async for item in _each(items):
+        if not first and seconds:
+            await asyncio.sleep(seconds)
+        first = False
+        yield item
+
+
+async def _each(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item

@@ -1,4 +1,4 @@
-"""The command line as a program: its exit code, and one line for every error."""
+"""The command line as a program: runs a verb, and reports errors by one line and an exit code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .output import complain
 __all__ = ["run"]
 
 DATA_CHARACTERS: Final = 2_000
-"""How much is printed of the data of an error."""
+"""Characters of an error's data to print."""
 EXTRAS: Final = {
     "pandas": "spark",
     "prometheus_client": "metrics",
@@ -22,24 +22,24 @@ EXTRAS: Final = {
     "pyspark": "spark",
     "xxhash": "arrow",
 }
-"""The extra that brings a package; `demo` brings all others that commands need."""
+"""The extra that installs a package; `demo` installs all others."""
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """Run the command line, and exit with 0 (fine), 1 (the other side said no), 2 (wrong use) or 3 (no connection).
+    """Run the command line, and exit with 0 (success), 1 (peer error), 2 (usage error) or 3 (no connection).
 
     Args:
-        arguments: What stands behind `penstock`; else those of this process.
+        arguments: The arguments after `penstock`; by default those of this process.
 
     """
     if find_spec("typer") is None:
-        complain("the command line needs more packages; run: pip install 'penstock[cli]'")
+        complain("the command line needs packages that are not installed; run: pip install 'penstock[cli]'")
         sys.exit(WRONG_USE)
     sys.exit(_guarded(sys.argv[1:] if arguments is None else arguments))
 
 
 def _guarded(arguments: list[str]) -> int:
-    """Run a verb and return the exit code; every error that can be foreseen is one line."""
+    """Run a verb, print an expected error as one line, and return the exit code."""
     try:
         from .parser import invoke
 
@@ -47,20 +47,20 @@ def _guarded(arguments: list[str]) -> int:
         sys.stdout.flush()
         return code
     except PenstockError as error:
-        complain(_told(error))
+        complain(_error_text(error))
         return exit_code(error)
     except KeyboardInterrupt:
         return CANCELED
     except TimeoutError:
-        complain("it took longer than --timeout allows")
+        complain("the time limit of --timeout was exceeded")
         return FAILED
     except BrokenPipeError:
-        # Whoever read our output has enough.
+        # The reader of our output has closed the pipe.
         _drop_output()
         return OK
     except OSError as error:
         _drop_output()
-        complain(f"the system says: {error}")
+        complain(f"system error: {error}")
         return FAILED
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
@@ -68,8 +68,8 @@ def _guarded(arguments: list[str]) -> int:
         return WRONG_USE
 
 
-def _told(error: PenstockError) -> str:
-    """Return what is printed of an error: its text, and the data that a peer sent with it."""
+def _error_text(error: PenstockError) -> str:
+    """Return the text of an error, with the data that a peer sent with it."""
     text = str(error)
     if not isinstance(error, ApplicationError) or error.data in (b"", error.message.encode()):
         return text
@@ -78,5 +78,5 @@ def _told(error: PenstockError) -> str:
 
 
 def _drop_output() -> None:
-    """Send what is still to be printed nowhere: it cannot be written, and Python would try again at exit."""
+    """Discard buffered output, which Python would try to write again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Options from a file: the user's own, or the one that --options names. Those of the command line win."""
+"""Options from a TOML file: the user's own, or the file of --options. The command line takes precedence."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from ..errors import LocalError
 
@@ -17,21 +18,18 @@ __all__ = ["OptionsFile", "apply", "user_file"]
 
 
 def user_file() -> Path:
-    """Return where a user's own options are; the file need not be there."""
-    # XDG Base Directory Specification: a path that is not absolute is to be ignored.
+    """Return the path of the user's own options file, which may not exist."""
+    # XDG Base Directory Specification: paths that are not absolute are ignored.
     folder = os.environ.get("XDG_CONFIG_HOME", "")
     return Path(folder if os.path.isabs(folder) else Path.home() / ".config") / "penstock" / "options.toml"
 
 
 def apply(context: typer.Context, value: str | None) -> str | None:
-    """Make what the file says the defaults of the verb that runs.
+    """Set the defaults of the current verb from a file.
 
     Args:
-        context: Of the verb.
-        value: The file; None: the user's own, if there is one. Empty: none at all.
-
-    Raises:
-        LocalError: The file cannot be read, is no TOML, or has an option that no verb has.
+        context: The context of the verb.
+        value: The file. None means the user's own file, if it exists; empty means no file.
 
     """
     path = user_file() if value is None else Path(value)
@@ -47,12 +45,12 @@ def apply(context: typer.Context, value: str | None) -> str | None:
 
 OptionsFile = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--options",
         metavar="FILE",
         is_eager=True,
         callback=apply,
-        help="A TOML file of long options; else ~/.config/penstock/options.toml, if it is there.",
+        help="A TOML file of long options; by default ~/.config/penstock/options.toml, if it exists.",
     ),
 ]
 
@@ -63,11 +61,11 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise LocalError(f"cannot read the options in {str(path)!r}: {error.strerror}") from error
     except ValueError as error:
-        raise LocalError(f"the options in {str(path)!r} are no TOML: {error}") from error
+        raise LocalError(f"the options in {str(path)!r} are not valid TOML: {error}") from error
 
 
 def _check(table: Mapping[str, Any], path: Path) -> None:
-    """Refuse what no verb has, and within a verb's table what that verb has not."""
+    """Reject unknown options, and options in a verb's table that the verb does not have."""
     from .parser import long_options
 
     known = long_options()
@@ -76,7 +74,7 @@ def _check(table: Mapping[str, Any], path: Path) -> None:
         if not isinstance(value, dict):
             _known(key, everywhere, path, "no verb has")
         elif key not in known:
-            raise LocalError(f"{str(path)!r} has a table [{key}], and there is no such verb with options from files")
+            raise LocalError(f"{str(path)!r} has a table [{key}], but no verb of that name reads options from a file")
         else:
             for option in value:
                 _known(option, known[key], path, f"{key} does not have")
@@ -90,7 +88,7 @@ def _known(key: str, options: set[str], path: Path, whose: str) -> None:
 
 
 def _defaults(context: typer.Context, chosen: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return the values of the options that this verb has, by the names of its parameters."""
+    """Return the values for this verb's options, by parameter name."""
     found: dict[str, Any] = {}
     for parameter in context.command.params:
         for option in parameter.opts:

@@ -1,4 +1,4 @@
-"""What the verbs print: items for people, or JSON for programs."""
+"""Prints items, as text or JSON, and errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-import typer
+from typer import Option
 
 from ..errors import LocalError
 from ..payload import Payload
@@ -20,7 +20,7 @@ __all__ = ["FORMATS", "OutputOptions", "Printer", "complain"]
 
 
 def complain(message: str) -> None:
-    """Print what went wrong to standard error, in one line; parts of it may be a peer's words."""
+    """Print an error to standard error as one line. It may contain text from the peer."""
     print(f"penstock: {shown(message).replace(chr(10), ' ')}", file=sys.stderr)
 
 
@@ -29,46 +29,27 @@ class Printer:
 
     Args:
         format: One of `FORMATS`.
-        bodies: Turns what came into what people read.
-
-    Raises:
-        LocalError: It is none of these.
+        bodies: Converts received data to the form to print.
 
     """
 
     def __init__(self, format: str = "text", bodies: Bodies | None = None) -> None:
         if format not in FORMATS:
-            raise LocalError(f"unknown format {format!r}; known are {', '.join(FORMATS)}")
+            raise LocalError(f"unknown format {format!r}; use one of: {', '.join(FORMATS)}")
         self._bodies = bodies or Bodies(None)
-        # As it is, unless a terminal shows it.
+        # Text is written unchanged, except to a terminal.
         self._written = _safe_line if format == "text" and sys.stdout.isatty() else FORMATS[format]
 
     def item(self, payload: Payload, flush: bool = True) -> None:
-        """Print one item. Without `flush` it may stay in a buffer until one comes with it."""
+        """Print one item. Without `flush`, it may stay in a buffer until the next flush."""
         out = sys.stdout.buffer
         out.write(self._written(self._bodies.incoming(payload)))
         if flush:
             out.flush()
 
 
-def _text_line(payload: Payload) -> bytes:
-    return payload.data + b"\n"
-
-
 def _safe_line(payload: Payload) -> bytes:
     return shown(payload.data.decode("utf-8", "replace")).encode() + b"\n"
-
-
-def _hex_line(payload: Payload) -> bytes:
-    return payload.data.hex().encode() + b"\n"
-
-
-def _raw(payload: Payload) -> bytes:
-    return payload.data
-
-
-def _nothing(payload: Payload) -> bytes:
-    return b""
 
 
 def _json_line(payload: Payload) -> bytes:
@@ -86,16 +67,17 @@ def _text(name: str, value: bytes | None) -> dict[str, str | None]:
 
 
 FORMATS: Final[Mapping[str, Callable[[Payload], bytes]]] = {
-    "text": _text_line,
+    "text": lambda payload: payload.data + b"\n",
     "json": _json_line,
-    "hex": _hex_line,
-    "raw": _raw,
-    "none": _nothing,
+    "hex": lambda payload: payload.data.hex().encode() + b"\n",
+    "raw": lambda payload: payload.data,
+    "none": lambda payload: b"",
 }
-"""How an item is written, by the name of the format.
+"""The function that writes an item in each format.
 
-text: the data, and a line's end. json: an object of `data` and `metadata` as text; what is no UTF-8 is null, and stands
-as hex under `data_hex` or `metadata_hex`. hex: the data in hex, and a line's end. raw: the data alone. none: nothing.
+text: the data and a line break. json: an object with `data` and `metadata` as text. Bytes that are not valid UTF-8 are
+null, and are written as hex under `data_hex` or `metadata_hex`. hex: the data as hex and a line break. raw: only the
+data. none: nothing.
 """
 
 
@@ -105,18 +87,15 @@ class OutputOptions:
 
     format: Annotated[
         str,
-        typer.Option(
-            "--format", help=f"How items are printed: {', '.join(FORMATS)}.", autocompletion=offering(*FORMATS)
-        ),
+        Option("--format", help=f"Output format of items: {', '.join(FORMATS)}.", autocompletion=offering(*FORMATS)),
     ] = "text"
-    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False
+    json: Annotated[bool, Option("--json", help="The same as --format json.")] = False
 
     def printer(self, url: str = "") -> Printer:
-        """Return what prints the items that come from `url`, or bytes as they are.
+        """Return a printer of items received from `url`. Without a URL, data is not converted.
 
         Raises:
-            LocalError: There is no such format.
-            UrlError: The URL names nothing that we know.
+            UrlError: `url` is not valid, or names an unknown protocol or transport.
 
         """
         return Printer("json" if self.json else self.format, bodies_of(url) if url else None)

@@ -1,4 +1,4 @@
-"""The verbs, and the parser that finds the one which is meant."""
+"""The verbs and their parser."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Annotated, Any, Final
 
 import typer
+from typer import Option
 
 from .exits import OK, WRONG_USE
 from .output import complain
@@ -30,55 +31,61 @@ VERBS: Final = (
     "demo",
     "completion",
 )
-"""In the order in which `--help` lists them. Each is a module here, with a function of its name or an `app`."""
+"""In the order of `--help`. Each is a function in the module of its name or of `SHARED`, or the `app` of a module."""
+SHARED: Final = {
+    "requests": ("call", "stream", "fire", "upload", "channel", "push"),
+    "frames": ("decode", "encode"),
+}
+"""Modules with several verbs."""
+MODULES: Final = {verb: verb for verb in VERBS} | {verb: module for module, verbs in SHARED.items() for verb in verbs}
 
 UsageError: Final[type[Exception]] = typer.BadParameter.__bases__[0]
-"""What the parser raises: it has a public name in no version of typer."""
+"""The parser's exception. No version of typer gives it a public name."""
 
 
 def invoke(arguments: list[str]) -> int:
-    """Run the verb that `arguments` name, and return the exit code. Raises what the verb does."""
+    """Run the verb in `arguments`, and return the exit code. Exceptions of the verb are propagated."""
     penstock = command(arguments)
     try:
-        # Not penstock.main(): it has its own mind about exit codes, interrupts and closed pipes.
+        # penstock.main() would handle exit codes, interrupts and closed pipes in its own way.
         with penstock.make_context("penstock", list(arguments)) as context:
             penstock.invoke(context)
     except typer.Exit as end:
         return end.exit_code
     except UsageError as error:
-        complain(_told(error))
+        complain(_usage_text(error))
         return WRONG_USE
     return OK
 
 
 def command(arguments: Sequence[str] = ()) -> Any:
-    """Return the command with its verbs; only the one that `arguments` name, where they name one.
+    """Return the command with the verb in `arguments`, or with all verbs if there is none.
 
-    It is what click calls a group, which has a public name in no version of typer.
+    It is a click group, whose type has no public name in any version of typer.
     """
     return typer.main.get_command(_app(arguments))
 
 
 def long_options() -> dict[str, set[str]]:
-    """Return the long options of each verb that reads a file of options, without their dashes."""
+    """Return the long options, without dashes, of each verb that reads a file of options."""
     verbs = command().commands.items()
     known = {name: {text[2:] for each in verb.params for text in each.opts if text[:2] == "--"} for name, verb in verbs}
     return {name: options - {"options"} for name, options in known.items() if "options" in options}
 
 
-def _told(error: Exception) -> str:
-    """Return what is wrong with the arguments, and where to read how they should be."""
+def _usage_text(error: Exception) -> str:
+    """Return the text of a usage error, with a pointer to the help."""
     message = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
     path = getattr(getattr(error, "ctx", None), "command_path", "penstock")
     return f"{message}; see {path} --help"
 
 
 def _app(arguments: Sequence[str]) -> typer.Typer:
-    """Return the verbs; only the one that the arguments name, where they name one."""
+    """Return the app with the verb in `arguments`, or with all verbs if there is none."""
     app = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
     app.callback()(_penstock)
     for verb in [verb for verb in VERBS if verb in arguments[:1]] or VERBS:
-        module = import_module(f".{verb}", __package__)
+        module = import_module(f".{MODULES[verb]}", __package__)
         if hasattr(module, "app"):
             app.add_typer(module.app, name=verb)
         else:
@@ -95,6 +102,6 @@ def _version(wanted: bool) -> None:
 
 
 def _penstock(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version)] = False,
+    version: Annotated[bool, Option("--version", help="Print the version.", callback=_version)] = False,
 ) -> None:
-    """Live streams over RSocket and its relatives, into Python and Apache Spark."""
+    """Stream live data over RSocket and related protocols into Python and Apache Spark."""

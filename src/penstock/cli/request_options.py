@@ -1,74 +1,85 @@
-"""The options that say what a request holds."""
+"""The options that describe a request."""
 
 from __future__ import annotations
 
+import re
+import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer import Option
 
 from ..errors import LocalError
 from ..payload import Payload
 from .arguments import offering, read_bytes
+from .connect_options import BINARY, check_composite
 from .credentials import credentials
-from .session_options import check_composite
-from .tracing import WORDS, b3, trace_context
 
 if TYPE_CHECKING:
+    from .. import TraceContext
     from ..settings import Settings
 
-__all__ = ["OCTETS", "RequestOptions"]
+__all__ = ["WORDS", "RequestOptions", "b3", "trace_context"]
 
-OCTETS: Final = "application/octet-stream"
-"""What metadata beside the route is, unless --entry says more of it."""
+WORDS: Final = ("sampled", "unsampled", "debug", "undecided")
+"""Sampling decisions for a new trace."""
+
+_B3 = re.compile(r"([0-9a-f]{32}|[0-9a-f]{16})-([0-9a-f]{16})(?:-([01d]))?(?:-([0-9a-f]{16}))?")
+"""B3 Propagation, Single Header: trace id, span id, sampling state, parent span id."""
+_W3C = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
+"""W3C Trace Context, traceparent Header."""
+
+_SAMPLING: Final[dict[str | None, dict[str, Any]]] = {
+    "sampled": {"sampled": True},
+    "unsampled": {"sampled": False},
+    "debug": {"debug": True},
+    "undecided": {},
+    "1": {"sampled": True},
+    "0": {"sampled": False},
+    "d": {"debug": True},
+    None: {},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestOptions:
     """A request's data and metadata."""
 
-    data: Annotated[
-        str, typer.Option("--data", "-d", help="The request's data; @FILE reads a file, - standard input.")
-    ] = ""
+    data: Annotated[str, Option("--data", "-d", help="The request's data; @FILE reads a file, - standard input.")] = ""
     metadata: Annotated[
-        str | None, typer.Option("--metadata", "-m", metavar="DATA", help="Metadata beside the route; as --data.")
+        str | None, Option("--metadata", "-m", metavar="DATA", help="Metadata in addition to the route; see --data.")
     ] = None
     auth: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--auth",
             metavar="AUTH",
             envvar="PENSTOCK_AUTH",
-            help="simple:USER:PASSWORD or bearer:TOKEN; @FILE and env:NAME hold all of it, or the secret alone.",
+            help="simple:USER:PASSWORD or bearer:TOKEN; @FILE or env:NAME for all of it or only the secret.",
             show_default=False,
         ),
     ] = None
     request_mime: Annotated[
-        str | None, typer.Option("--request-mime", metavar="MIME", help="What this request's data is.")
+        str | None, Option("--request-mime", metavar="MIME", help="MIME type of the request's data.")
     ] = None
     accept: Annotated[
-        list[str], typer.Option("--accept", metavar="MIME", help="What the answer may be; repeatable.")
+        list[str], Option("--accept", metavar="MIME", help="A MIME type that the response may have; repeatable.")
     ] = field(default_factory=list)
     entry: Annotated[
-        list[str],
-        typer.Option("--entry", metavar="MIME=DATA", help="A further entry of composite metadata; repeatable."),
+        list[str], Option("--entry", metavar="MIME=DATA", help="Another entry of composite metadata; repeatable.")
     ] = field(default_factory=list)
     trace: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--trace",
-            help=f"{', '.join(WORDS)}: a new trace; or a b3 or traceparent header.",
+            help=f"Trace of the request: {', '.join(WORDS)} for a new one; or a b3 or traceparent header.",
             autocompletion=offering(*WORDS),
         ),
     ] = None
 
     def request(self, url: str, route: str, settings: Settings) -> tuple[str, Payload]:
-        """Return the route to ask for and the request; the route is empty where the metadata holds it.
-
-        Raises:
-            LocalError: A file cannot be read, an option is malformed, or the metadata has no room for it.
-
-        """
+        """Return the route and the payload of the request. The route is empty if the metadata contains it."""
         data = read_bytes(self.data)
         metadata = None if self.metadata is None else read_bytes(self.metadata)
         if self.auth is None and self.request_mime is None and self.trace is None and not (self.accept or self.entry):
@@ -77,46 +88,69 @@ class RequestOptions:
         return "", Payload(data, self._composite(route, metadata))
 
     def lasting_metadata(self, payload: Payload) -> bytes | None:
-        """Return the metadata of a request that :meth:`request` returned, without what may change each time.
+        """Return the metadata of a request from :meth:`request` without its route, credentials and trace.
 
-        The route, credentials and the trace are left out: the request is the same with another token.
+        They may differ each time: the request is the same with another token.
         """
         if self.auth is None and self.trace is None:
             return payload.metadata
         from .. import Metadata
 
         found = Metadata.decode(payload.metadata)
-        passing = {entry.mime for entry in Metadata(tags=found.tags, auth=found.auth, trace=found.trace).entries}
-        lasting = [entry for entry in found.entries if entry.mime not in passing]
-        if [entry.mime for entry in lasting] == [OCTETS]:
-            # As it is without credentials.
+        changing = {entry.mime for entry in Metadata(tags=found.tags, auth=found.auth, trace=found.trace).entries}
+        lasting = [entry for entry in found.entries if entry.mime not in changing]
+        if [entry.mime for entry in lasting] == [BINARY]:
+            # The same as for a request without credentials.
             return lasting[0].content
         return Metadata(entries=lasting).encode() if lasting else None
 
     def _composite(self, route: str, metadata: bytes | None) -> bytes:
         from .. import Metadata
 
-        beside = [] if metadata is None else [(OCTETS, metadata)]
+        entries = [] if metadata is None else [(BINARY, metadata)]
         trace = None if self.trace is None else trace_context(self.trace)
         if trace is not None and self.trace in WORDS:
-            # Whoever asks for a new trace wants to find it again.
+            # The id is needed to find a new trace.
             typer.echo(f"trace {b3(trace)}", err=True)
         return Metadata(
             auth=None if self.auth is None else credentials(self.auth),
             mime=None if self.request_mime is None else _mime(self.request_mime),
             accept=[_mime(text) for text in self.accept],
             trace=trace,
-            entries=[*beside, *(_entry(text) for text in self.entry)],
+            entries=[*entries, *(_entry(text) for text in self.entry)],
         ).addressed(route)
 
 
 def _entry(text: str) -> tuple[str | int, bytes]:
     mime, equals, value = text.partition("=")
     if not equals:
-        raise LocalError(f"--entry {text!r} is no MIME=DATA")
+        raise LocalError(f"--entry {text!r} is not MIME=DATA")
     return _mime(mime), read_bytes(value)
 
 
 def _mime(text: str) -> str | int:
-    """Return a MIME type, or the number that stands for one."""
+    """Return a MIME type, or its number."""
     return int(text, 0) if text.isdecimal() or text.startswith("0x") else text
+
+
+def trace_context(text: str) -> TraceContext:
+    """Return a new trace context, or the one in the value of a `b3` or `traceparent` header."""
+    from .. import TraceContext
+
+    if text in WORDS:
+        # An id of 0 is invalid.
+        return TraceContext(secrets.randbits(128) | 1, secrets.randbits(64) | 1, wide=True, **_SAMPLING[text])
+    if found := _W3C.fullmatch(text):
+        return TraceContext.from_w3c(int(found[1], 16), int(found[2], 16), int(found[3], 16))
+    if found := _B3.fullmatch(text):
+        parent = None if found[4] is None else int(found[4], 16)
+        ids = int(found[1], 16), int(found[2], 16), parent
+        return TraceContext(*ids, wide=len(found[1]) == 32, **_SAMPLING[found[3]])
+    raise LocalError(f"{text!r} is not a trace; use {', '.join(WORDS)}, or the value of a b3 or traceparent header")
+
+
+def b3(trace: TraceContext) -> str:
+    """Return the value of a `b3` header for a trace context."""
+    state = "-d" if trace.debug else "" if trace.sampled is None else f"-{int(trace.sampled)}"
+    parent = "" if trace.parent_id is None else f"-{trace.parent_id:016x}"
+    return f"{trace.trace_id:0{32 if trace.wide else 16}x}-{trace.span_id:016x}{state}{parent}"

@@ -1,4 +1,4 @@
-"""`penstock river`: schemas of services, and clients made from them."""
+"""`penstock river`: exports schemas of services, and generates clients from them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from ..errors import LocalError
+from .arguments import read_bytes
 
-app = typer.Typer(help="Schemas of services in River's form, and clients made from them: schema, codegen.")
+app = typer.Typer(help="Export schemas of services in River's format, and generate clients from them: schema, codegen.")
 
 
 @app.command()
 def schema(
-    service: Annotated[str, typer.Argument(help="MODULE:NAME or FILE.py:NAME of a penstock.Service.")],
+    service: Annotated[str, Argument(help="MODULE:NAME or FILE.py:NAME of a penstock.Service.")],
 ) -> None:
-    """Print the schema of a service as JSON, in the form that River's reference exports.
+    """Print the schema of a service as JSON, in the format that River's reference exports.
 
-    River has no way to ask a server for its schema: it needs the service itself.
+    River has no message that asks a server for its schema, so the argument is the service itself.
 
     Example: penstock river schema quotes.py:service > schema.json
     """
@@ -28,36 +30,24 @@ def schema(
 
     if "://" in service:
         raise LocalError(
-            f"no server can be asked for its schema, so not {service}; name the service, as in quotes.py:service"
+            f"a server cannot be asked for its schema; instead of {service}, name the service, as in quotes.py:service"
         )
     print(json.dumps(load_service(service).schema(), indent=2))
 
 
 @app.command()
 def codegen(
-    schema: Annotated[str, typer.Argument(help="The schema: a file, or - for standard input.")],
-    output: Annotated[str | None, typer.Option("--output", "-o", help="A file; else standard output.")] = None,
+    schema: Annotated[str, Argument(help="The schema: a file, or - for standard input.")],
+    output: Annotated[str | None, Option("--output", "-o", help="A file; standard output by default.")] = None,
 ) -> None:
-    """Write a typed Python client for the services of a schema, also of one that River's reference exported.
+    """Generate a typed Python client from a schema, which may be one exported by River's reference.
 
     Example: penstock river codegen schema.json -o client.py
     """
     from ..schema.codegen import client_source, read_schema
 
-    source = client_source(read_schema(_read(schema)))
+    source = client_source(read_schema(read_bytes(schema if schema == "-" else f"@{schema}")))
     if output is None:
         print(source, end="")
     else:
         Path(output).write_text(source, encoding="utf-8")
-
-
-def _read(name: str) -> bytes:
-    """Return the content of a file, or of standard input."""
-    if name == "-":
-        import sys
-
-        return sys.stdin.buffer.read()
-    path = Path(name)
-    if not path.is_file():
-        raise LocalError(f"there is no file {name!r}; the verb schema writes one")
-    return path.read_bytes()

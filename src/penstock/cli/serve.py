@@ -1,4 +1,4 @@
-"""`penstock serve`: offer a service."""
+"""`penstock serve`: runs a service."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ import asyncio
 import importlib
 import importlib.util
 import logging
+import re
 import signal
 import ssl as tls
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Final
+from traceback import extract_tb
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
+from typer import Argument, Option
 
 from ..errors import LocalError
-from .connection import tell
+from .connect_options import Debug, Set, ShowSecrets, Stats
+from .connection import log, summary
 from .framedump import FrameDump
+from .given import given_settings
 from .groups import grouped
-from .serve_options import ServeOptions
-from .stats import summary
+from .optionsfile import OptionsFile
 from .trust import server_tls
 
 if TYPE_CHECKING:
@@ -29,23 +33,79 @@ if TYPE_CHECKING:
 
     from ..aio.metrics import Metrics
     from ..aio.service import Service
+    from ..leases import IntervalLease
     from ..settings import Settings
     from ..tap import Tap
 
-__all__ = ["load_service", "serve"]
+__all__ = ["ServeOptions", "load_service", "serve"]
 
 MAX_PORT: Final = 65_535
 
 
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """Who may connect, the limits for clients, and what to report."""
+
+    metrics: Annotated[
+        str | None, Option("--metrics", help="Answer Prometheus on [HOST:]PORT; the default host is 127.0.0.1.")
+    ] = None
+    origin: Annotated[
+        list[str], Option("--origin", help="With ws and wss: an origin that may connect, or *; repeatable.")
+    ] = field(default_factory=list)
+    lease: Annotated[
+        str | None,
+        Option(
+            "--lease", metavar="REQUESTS/SECONDS", help="Grant this many requests per period to clients with leases."
+        ),
+    ] = None
+    cert: Annotated[str | None, Option("--cert", metavar="FILE", help="With TLS: the server's certificate.")] = None
+    key: Annotated[str | None, Option("--key", metavar="FILE", help="Its key, if in a separate file.")] = None
+    cafile: Annotated[
+        str | None, Option("--cafile", metavar="FILE", help="With TLS: require client certificates, signed by these.")
+    ] = None
+    resume: Annotated[
+        float | None,
+        Option("--resume", metavar="SECONDS", min=0, help="How long clients may resume a session; 0: never."),
+    ] = None
+    resume_store: Annotated[
+        str,
+        Option(
+            "--resume-store",
+            metavar="FOLDER",
+            help="Keep sessions in this folder, so that clients can resume them after a restart.",
+        ),
+    ] = ""
+    set: Set = field(default_factory=list)
+    debug: Debug = False
+    show_secrets: ShowSecrets = False
+    stats: Stats = False
+    options: OptionsFile = None
+
+    def settings(self) -> Settings:
+        """Return the settings of the server."""
+        from ..settings import Settings
+
+        chosen: dict[str, Any] = given_settings(self.set)
+        if self.origin:
+            chosen["origins"] = tuple(self.origin)
+        if self.lease is not None:
+            chosen["lease"] = _lease(self.lease)
+        if self.resume is not None:
+            chosen["resume_timeout"] = self.resume
+        if self.resume_store:
+            chosen["resume_store"] = self.resume_store
+        return Settings(**chosen)
+
+
 @grouped
 def serve(
-    service: Annotated[str, typer.Argument(help="MODULE:NAME or FILE.py:NAME of a penstock.Service.")],
-    urls: Annotated[list[str], typer.Argument(help="Where to listen; port 0 lets the system choose one.")],
+    service: Annotated[str, Argument(help="MODULE:NAME or FILE.py:NAME of a penstock.Service.")],
+    urls: Annotated[list[str], Argument(help="URLs to listen on; the system chooses a port for port 0.")],
     options: ServeOptions,
 ) -> None:
     """Serve a service until it is stopped by Ctrl-C or SIGTERM.
 
-    What is in flight then may end first. A URL with +tls may name its certificate:
+    Requests in flight may finish first. A URL with +tls may name its certificate:
     rsocket+tls://:7878?cert=FILE&key=FILE.
 
     Example: penstock serve examples/interop.py:service rsocket+tcp://:7878
@@ -55,9 +115,9 @@ def serve(
     from ..aio.loop import run
 
     settings = options.settings()
-    places, context = server_tls(urls, options.cafile, options.cert, options.key)
+    addresses, context = server_tls(urls, options.cafile, options.cert, options.key)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    run(_serve(load_service(service), places, options, settings, context))
+    run(_serve(load_service(service), addresses, options, settings, context))
 
 
 async def _serve(
@@ -74,44 +134,44 @@ async def _serve(
     counters = Metrics()
     taps: list[Tap] = [counters] if options.metrics or options.stats else []
     if options.debug:
-        taps.append(FrameDump(tell, secrets=options.show_secrets, settings=settings))
+        taps.append(FrameDump(log, secrets=options.show_secrets, settings=settings))
     async with listen(service, *urls, settings=settings, ssl=context, taps=taps) as server:
-        with _exposed(counters, options.metrics) as place:
+        with _exposed(counters, options.metrics) as metrics_url:
             for url in server.urls:
                 print(f"listening on {url}", flush=True)
-            if place:
-                print(f"metrics on {place}", flush=True)
+            if metrics_url:
+                print(f"metrics on {metrics_url}", flush=True)
             await stopped.wait()
     if options.stats:
-        tell(summary(counters.snapshot(), monotonic() - began))
+        log(summary(counters.snapshot(), monotonic() - began))
 
 
 def _exposed(counters: Metrics, place: str | None) -> AbstractContextManager[str]:
-    """Return what lets Prometheus scrape at `place` while it is entered; it yields the URL."""
+    """Answer Prometheus at `place` while the context is open; the context yields the URL."""
     if place is None:
         return nullcontext("")
     host, _, port = place.rpartition(":")
     if not port.isdecimal() or int(port) > MAX_PORT:
-        raise LocalError(f"--metrics {place!r} is no [HOST:]PORT")
+        raise LocalError(f"--metrics {place!r} is not [HOST:]PORT")
     from ..observe.prometheus import listening
 
     return listening(counters, host.strip("[]") or "127.0.0.1", int(port))
 
 
 def load_service(name: str) -> Service:
-    """Return the service that `MODULE:NAME` or `FILE.py:NAME` names.
-
-    Raises:
-        LocalError: There is no such module, file or name, it fails when it is imported, or it is no service.
-
-    """
+    """Import and return the service `MODULE:NAME` or `FILE.py:NAME`."""
     from ..aio.service import Service
 
     place, _, attribute = name.rpartition(":")
     if not place:
-        raise LocalError(f"{name!r} names no service; write MODULE:NAME or FILE.py:NAME")
+        raise LocalError(f"{name!r} does not name a Service; use MODULE:NAME or FILE.py:NAME")
     try:
-        module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
+        if place.endswith(".py"):
+            module = _load_file(Path(place))
+        else:
+            # The working directory comes first.
+            sys.path.insert(0, "")
+            module = importlib.import_module(place)
     except LocalError:
         raise
     except Exception as error:
@@ -119,38 +179,36 @@ def load_service(name: str) -> Service:
     service = getattr(module, attribute, None)
     if isinstance(service, Service):
         return service
-    there = [known for known, value in vars(module).items() if isinstance(value, Service)]
-    known = f"its services are: {', '.join(there)}" if there else "there is no penstock.Service in it"
-    what = f"nothing called {attribute!r}" if service is None else f"a {type(service).__name__} called {attribute!r}"
-    raise LocalError(f"{place} has {what}; {known}")
+    found = [known for known, value in vars(module).items() if isinstance(value, Service)]
+    known = f"its services are: {', '.join(found)}" if found else "it has no penstock.Service"
+    problem = f"has no {attribute!r}" if service is None else f"has {attribute!r}, but as a {type(service).__name__}"
+    raise LocalError(f"{place} {problem}; {known}")
 
 
 def _load_file(path: Path) -> ModuleType:
-    """Run a file as a module; files beside it can be imported, as if Python had been started with it."""
+    """Run a file as a module. It can import files in its folder, as if Python had been started with it."""
     if not path.is_file():
         raise LocalError(f"there is no file {str(path)!r}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses and pickles of the file's own look their module up here.
+    # Dataclasses and pickle look up the module of a class here.
     sys.modules.setdefault(path.stem, module)
     sys.path.insert(0, str(path.parent))
     spec.loader.exec_module(module)
     return module
 
 
-def _load_module(name: str) -> ModuleType:
-    """Import a module, from the working directory if it is there."""
-    sys.path.insert(0, "")
-    return importlib.import_module(name)
-
-
 def _line(error: BaseException) -> str:
-    """Return where an error was raised: the innermost line that has a file of its own."""
-    traceback, where = error.__traceback__, ""
-    while traceback is not None:
-        file = traceback.tb_frame.f_code.co_filename
-        if not file.startswith("<"):
-            where = f" ({file}, line {traceback.tb_lineno})"
-        traceback = traceback.tb_next
-    return where
+    """Return the innermost line of an error's traceback that is in a file."""
+    found = [frame for frame in extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+    return f" ({found[-1].filename}, line {found[-1].lineno})" if found else ""
+
+
+def _lease(text: str) -> IntervalLease:
+    from ..leases import IntervalLease
+
+    found = re.fullmatch(r"([0-9]{1,10})/([0-9]{1,7}(?:\.[0-9]{1,3})?)", text)
+    if found is None:
+        raise LocalError(f"--lease {text!r} is not REQUESTS/SECONDS, such as 100/1")
+    return IntervalLease(int(found[1]), float(found[2]))

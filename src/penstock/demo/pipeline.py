@@ -1,4 +1,4 @@
-"""The Spark part of the demo: flights from the journal into Parquet, and their delays back to the publisher."""
+"""The Spark part of the demo: flights from the journal into Parquet, their delays back to the publisher, a report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["Pipeline"]
+__all__ = ["Pipeline", "draw_chart", "print_table"]
 
 SCHEMA: Final = (
     "year int, month int, day int, dep_time double, sched_dep_time int, dep_delay double, arr_time double, "
@@ -20,6 +20,7 @@ SCHEMA: Final = (
 )
 ROWS_PER_TRIGGER: Final = 60_000
 POLL_SECONDS: Final = 1.0
+TABLE_ROWS: Final = 10
 
 
 class Pipeline:
@@ -98,3 +99,35 @@ class Pipeline:
         found = self._spark.read.parquet(str(self.delays_parquet))
         found.write.format("penstock").mode("append").option("url", url).option("route", route).save()
         return found.orderBy(f.desc("delay")).collect()
+
+
+def print_table(rows: list[Row]) -> None:
+    """Print the worst delays by origin and hour."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="Worst departure delays, by origin and hour")
+    for name in ("origin", "hour", "mean delay, min", "flights"):
+        table.add_column(name, justify="left" if name == "origin" else "right")
+    for row in rows[:TABLE_ROWS]:
+        table.add_row(row["origin"], f"{row['hour']}:00", f"{row['delay']:.1f}", f"{row['flights']:,}")
+    Console().print(table)
+
+
+def draw_chart(rows: list[Row], path: Path) -> None:
+    """Draw the delays over the day to a PNG, with a line for each origin."""
+    import matplotlib
+
+    # No display is needed.
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(9, 5))
+    for origin in sorted({row["origin"] for row in rows}):
+        points = sorted((row["hour"], row["delay"]) for row in rows if row["origin"] == origin)
+        axes.plot([hour for hour, _ in points], [delay for _, delay in points], marker="o", label=origin)
+    axes.set(xlabel="scheduled hour of departure", ylabel="mean delay, minutes", title="New York City, 2013")
+    axes.legend()
+    axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=120, bbox_inches="tight")
+    pyplot.close(figure)

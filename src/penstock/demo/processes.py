@@ -32,7 +32,7 @@ def publisher() -> Iterator[str]:
         assert process.stdout is not None
         line = process.stdout.readline().decode().strip()
         if not line.startswith("listening on "):
-            raise DemoFailed(f"the publisher did not start; it said {line!r}")
+            raise DemoFailed(f"the publisher did not start; its output is {line!r}")
         yield line.removeprefix("listening on ")
 
 

@@ -1,5 +1,27 @@
-"""What shows connections to other tools: Prometheus, OpenTelemetry. May import the top files and `aio`.
+"""Exports metrics and traces to Prometheus and OpenTelemetry. May import the top files and `aio`.
 
-Each file imports the package of its tool, which the extra `metrics` brings; nothing else needs it. `carriers`, which
-needs none, alone also imports `rsocket`: it knows where metadata carries a trace.
+Only these files import the packages of their tools, which the extra `metrics` installs.
 """
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["COUNTERS", "INITIATORS"]
+
+COUNTERS: Final = (
+    # The field of a snapshot, the unit, and a description.
+    ("connections_opened", "{connection}", "Connections established"),
+    ("connections_closed", "{connection}", "Connections closed"),
+    ("connections_failed", "{connection}", "Connections that neither side ended in order"),
+    ("connections_resumed", "{link}", "Links over which a connection was resumed"),
+    ("connections_refused", "{link}", "Links closed before a connection was established"),
+    ("limits_exceeded", "{connection}", "Connections ended because the peer exceeded a limit"),
+    ("received_bytes", "By", "Bytes received over links"),
+    ("sent_bytes", "By", "Bytes sent over links"),
+    ("received_items", "{item}", "Items received, without requests"),
+    ("sent_items", "{item}", "Items sent, without requests"),
+)
+
+INITIATORS: Final = {True: "local", False: "remote"}
+"""The label for the side that sent a request, by whether that is this side."""

@@ -1,4 +1,4 @@
-"""Where a request carries the context of a trace from one side to the other."""
+"""Carriers: where a request transports the context of a trace."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ __all__ = ["AnyCarrier", "Carrier"]
 
 
 class Carrier(Protocol):
-    """Writes the fields of a text map propagator into a request, and reads them there."""
+    """Writes the fields of a text map propagator to a request, and reads them from it."""
 
     def write(self, request: Request, fields: Mapping[str, str]) -> None:
-        """Put `fields` into a request that is about to be sent."""
+        """Add `fields` to a request before it is sent."""
 
     def read(self, request: Request) -> Mapping[str, str]:
-        """Return the fields of a request that came; none where there are none, or they are no such fields."""
+        """Return the fields of a received request; none if it has no valid fields."""
 
 
 class AnyCarrier:
-    """Carries each request's fields as its protocol can.
+    """Carries the fields of each request in the way of its protocol.
 
     Args:
-        some: Of one protocol each; none at all: those of all protocols.
+        some: Carriers of one protocol each; those of all protocols by default.
 
     """
 
@@ -33,10 +33,10 @@ class AnyCarrier:
         self._carriers: Sequence[Carrier] = some or carriers()
 
     def write(self, request: Request, fields: Mapping[str, str]) -> None:
-        """Put `fields` into a request that is about to be sent."""
+        """Add `fields` to a request before it is sent."""
         for carrier in self._carriers:
             carrier.write(request, fields)
 
     def read(self, request: Request) -> dict[str, str]:
-        """Return the fields of a request that came."""
+        """Return the fields of a received request."""
         return {name: value for carrier in self._carriers for name, value in carrier.read(request).items()}

@@ -1,6 +1,6 @@
-"""Metrics and traces for OpenTelemetry: observable counters, and interceptors that make spans.
+"""Metrics and traces for OpenTelemetry: observable counters, and interceptors that create spans.
 
-Only its API is used: without an SDK in the process, nothing of this costs much or does anything.
+Only OpenTelemetry's API is used. Without an SDK in the process, these do nothing and cost little.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from ..aio.handlers import Interceptor, Next, Request
 from ..aio.metrics import Metrics
 from ..errors import ApplicationError
 from ..kinds import Kind
+from . import COUNTERS, INITIATORS
 from .carriers import AnyCarrier, Carrier
 
 try:
@@ -33,26 +34,13 @@ try:
     )
 except ImportError as error:
     raise ModuleNotFoundError(
-        "OpenTelemetry needs the package opentelemetry-api, which the extra penstock[metrics] brings", name=error.name
+        "OpenTelemetry needs the package opentelemetry-api; install penstock[metrics]", name=error.name
     ) from error
 
 __all__ = ["client_tracing", "export", "server_tracing"]
 
 SCOPE: Final = "penstock"
-"""The name of our tracer and our meter."""
-COUNTERS: Final = (
-    # The instrument, the field of a snapshot, its unit, and what it is.
-    ("penstock.connections.opened", "connections_opened", "{connection}", "Connections that were established"),
-    ("penstock.connections.closed", "connections_closed", "{connection}", "Connections that are over"),
-    ("penstock.connections.failed", "connections_failed", "{connection}", "Connections that neither side ended"),
-    ("penstock.connections.resumed", "connections_resumed", "{link}", "Connections that went on over another link"),
-    ("penstock.connections.refused", "connections_refused", "{link}", "Links of which no connection came"),
-    ("penstock.limits.exceeded", "limits_exceeded", "{connection}", "Connections ended by a limit"),
-    ("penstock.received.bytes", "received_bytes", "By", "What links brought"),
-    ("penstock.sent.bytes", "sent_bytes", "By", "What links were given"),
-    ("penstock.received.items", "received_items", "{item}", "Items that came; requests are none"),
-    ("penstock.sent.items", "sent_items", "{item}", "Items that were sent; requests are none"),
-)
+"""The name of the tracer and the meter."""
 SENDS_MANY: Final = (Kind.STREAM, Kind.CHANNEL)
 
 Callback = Callable[[CallbackOptions], Iterable[Observation]]
@@ -62,24 +50,25 @@ Callback = Callable[[CallbackOptions], Iterable[Observation]]
 
 
 def export(metrics: Metrics, meter_provider: MeterProvider | None = None) -> None:
-    """Show `metrics` to OpenTelemetry, whose readers ask for them when they want them.
+    """Register `metrics` with OpenTelemetry as observable instruments.
 
     Args:
         metrics: The tap that counts. One is enough for all servers and clients of a process.
-        meter_provider: Else the global one.
+        meter_provider: The provider; the global one by default.
 
     """
     meter = get_meter(SCOPE, meter_provider=meter_provider)
-    for name, field, unit, text in COUNTERS:
+    for field, unit, text in COUNTERS:
+        name = f"penstock.{field.replace('_', '.')}"
         meter.create_observable_counter(name, [_reading(metrics, field)], unit, text)
     meter.create_observable_up_down_counter(
-        "penstock.connections", [_reading(metrics, "connections")], "{connection}", "Connections that there are"
+        "penstock.connections", [_reading(metrics, "connections")], "{connection}", "Open connections"
     )
     meter.create_observable_counter(
-        "penstock.streams.opened", [lambda options: _opened(metrics)], "{stream}", "Requests that were sent, or came"
+        "penstock.streams.opened", [lambda options: _opened(metrics)], "{stream}", "Requests sent or received"
     )
     meter.create_observable_counter(
-        "penstock.streams.ended", [lambda options: _ended(metrics)], "{stream}", "Streams that are over"
+        "penstock.streams.ended", [lambda options: _ended(metrics)], "{stream}", "Streams ended"
     )
 
 
@@ -98,7 +87,7 @@ def _ended(metrics: Metrics) -> Iterator[Observation]:
 
 
 def _labels(kind: Kind, ours: bool) -> dict[str, str]:
-    return {"kind": kind.name.lower(), "initiator": "local" if ours else "remote"}
+    return {"kind": kind.name.lower(), "initiator": INITIATORS[ours]}
 
 
 # Traces.
@@ -109,15 +98,16 @@ def client_tracing(
     propagator: TextMapPropagator | None = None,
     carrier: Carrier | None = None,
 ) -> Interceptor:
-    """Return an interceptor for `connect` that makes a span of everything that is asked for.
+    """Return an interceptor for `connect` that creates a span for each request.
 
-    A stream's span ends with its items. It looks at each of them, so that ``batches()`` is as slow as single items.
+    The span of a stream ends with its items. Each item is counted, so ``batches()`` is as slow as single items.
 
     Args:
-        tracer_provider: Else the global one.
-        propagator: Says which fields carry the trace to the other side; else the global one: W3C trace
-            context and baggage, unless OTEL_PROPAGATORS says otherwise.
-        carrier: Where a request carries them; else in entries of composite metadata, or River's field for traces.
+        tracer_provider: The provider; the global one by default.
+        propagator: Defines the fields that carry the trace to the peer. The default is the global one: W3C trace
+            context and baggage, unless OTEL_PROPAGATORS is set.
+        carrier: Writes the fields to a request. By default they are entries of composite metadata, or River's field
+            for traces.
 
     """
     tracer = get_tracer(SCOPE, tracer_provider=tracer_provider)
@@ -138,14 +128,14 @@ def server_tracing(
     propagator: TextMapPropagator | None = None,
     carrier: Carrier | None = None,
 ) -> Interceptor:
-    """Return an interceptor for a service that makes a span of everything that handlers do for a request.
+    """Return an interceptor for a service that creates a span for the handling of each request.
 
-    It is the child of the client's span, where the request carries one, and the current one while the handler runs.
+    It is a child of the client's span if the request carries one, and the current span while the handler runs.
 
     Args:
         tracer_provider: As for :func:`client_tracing`.
-        propagator: As above.
-        carrier: As above.
+        propagator: As for :func:`client_tracing`.
+        carrier: Reads the fields from a request; the default is that of :func:`client_tracing`.
 
     """
     tracer = get_tracer(SCOPE, tracer_provider=tracer_provider)
@@ -170,7 +160,7 @@ def _begin(tracer: Tracer, kind: SpanKind, request: Request, parent: Context | N
 
 
 async def _traced(span: Span, request: Request, after: Next) -> Any:
-    """Go on within `span`, and end it: for streams once there are no more items."""
+    """Handle a request within `span`, and end the span; for streams after the last item."""
     try:
         with use_span(span, False, False, False):
             result = await after(request)
@@ -184,7 +174,7 @@ async def _traced(span: Span, request: Request, after: Next) -> Any:
 
 
 class _TracedItems(AsyncIterator[Any]):
-    """The items of a stream. Its span is current while they are made, but not while they are used."""
+    """The items of a stream. Its span is current while an item is produced, but not while it is used."""
 
     def __init__(self, span: Span, items: AsyncIterable[Any]) -> None:
         self._span = span
@@ -205,14 +195,14 @@ class _TracedItems(AsyncIterator[Any]):
         return item
 
     async def aclose(self) -> None:
-        """Want no more items."""
+        """Cancel the stream."""
         self._end(CancelledError())
         close = getattr(self._iterator, "aclose", None)
         if close is not None:
             await close()
 
     def __del__(self) -> None:
-        # Another interceptor may have dropped it unread.
+        # Another interceptor may have dropped the stream without reading it.
         self._end(CancelledError())
 
     def _end(self, error: BaseException | None) -> None:
@@ -222,7 +212,7 @@ class _TracedItems(AsyncIterator[Any]):
 
 
 def _end(span: Span, error: BaseException | None = None) -> None:
-    """End a span, with what came of it. A request that nobody wants any more has not failed."""
+    """End a span with the outcome of its request. A canceled request has not failed."""
     if isinstance(error, Exception):
         span.set_attribute("error.type", type(error).__qualname__)
         span.set_status(Status(StatusCode.ERROR, str(error)))

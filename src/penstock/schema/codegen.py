@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -101,19 +102,7 @@ def _head(body: str, classes: list[str]) -> str:
 
 
 class _Client:
-    """The class of one service.
-
-    Args:
-        name: The name of the class.
-        service: The name of the service.
-        described: The description of the service.
-        names: The module's names.
-        shapes: Declares the types.
-
-    Attributes:
-        errors: The classes of its errors, each as lines.
-
-    """
+    """The class of one service. `errors` are the classes of its errors, each as lines."""
 
     def __init__(self, name: str, service: str, described: _Service, names: Names, shapes: Shapes) -> None:
         self.errors: list[list[str]] = []
@@ -126,7 +115,7 @@ class _Client:
 
     def render(self) -> list[str]:
         """Return the lines of the class; all types must have been declared."""
-        told = docstring(self._described.description or f"Asks the service {self._service} for things.", "    ")
+        told = docstring(self._described.description or f"A client of the service {self._service}.", "    ")
         lines = [f"class {self._name}:", *told, "", "    def __init__(self, peer: Peer) -> None:"]
         lines.append("        self._peer = typed(peer)")
         names = Names(self._names)
@@ -142,8 +131,8 @@ class _Client:
             input_ = self._shapes.type_of(procedure.input, *words, "Input")
         output = self._shapes.type_of(procedure.output, *words, "Output")
         errors = [self._error(words, error) for error in _errors(procedure.errors)]
-        bare = self._shapes.has_defaults(init)
-        return _Method(name, f"{self._service}.{name}", procedure, (init, input_, output), errors, bare)
+        types = (init, input_, output)
+        return _Method(name, f"{self._service}.{name}", procedure, types, errors, self._shapes.has_defaults(init))
 
     def _error(self, words: tuple[str, str], schema: Mapping[str, Any]) -> str:
         """Declare an error, and return the name of its class."""
@@ -163,50 +152,41 @@ class _Client:
         return name
 
 
+@dataclass(frozen=True)
 class _Method:
     """The method of one procedure, with the types of its init, input and output."""
 
-    def __init__(
-        self,
-        name: str,
-        route: str,
-        procedure: _Procedure,
-        types: tuple[str, str, str],
-        errors: list[str],
-        bare: bool,
-    ) -> None:
-        self.name = name
-        self._route = route
-        self._procedure = procedure
-        self._types = types
-        self._errors = errors
-        self._bare = bare
+    name: str
+    route: str
+    procedure: _Procedure
+    types: tuple[str, str, str]
+    errors: list[str]
+    has_defaults: bool
 
     def render(self, name: str) -> list[str]:
         """Return the lines of the method."""
-        init, input_, output = self._types
-        verb = RETURNED[self._procedure.type]
-        arguments, given = ["self"], [literal(self._route)]
-        arguments.append(f"init: {init}" + (" | None = None" if self._bare and not input_ else ""))
-        given.append(f"{init}() if init is None else init" if self._bare and not input_ else "init")
+        init, input_, output = self.types
+        optional = self.has_defaults and not input_
+        verb = RETURNED[self.procedure.type]
+        arguments, given = ["self"], [literal(self.route)]
+        arguments.append(f"init: {init}" + (" | None = None" if optional else ""))
+        given.append(f"{init}() if init is None else init" if optional else "init")
         if input_:
             arguments.append(f"items: Iterable[{input_}] | AsyncIterable[{input_}]")
             given.append("items")
         given.append(f"returns={output}")
-        if self._errors:
-            given.append(f"errors=[{', '.join(self._errors)}]")
+        if self.errors:
+            given.append(f"errors=[{', '.join(self.errors)}]")
         single = verb in ("call", "upload")
         returned = output if single else f"TypedStream[{output}]"
         head = call(f"    {'async ' * single}def {name}", arguments, f" -> {returned}:", "    ")
-        told = docstring(self._procedure.description or f"Ask for {self._route}.", "        ")
+        told = docstring(self.procedure.description or f"Request {self.route}.", "        ")
         asked = f"self._peer.{verb}"
         if not single:
             return [*head, *told, *call(f"        return {asked}", given, "", "        ")]
         # A type checker cannot infer this, for example for a union.
-        return [*head, *told, *call(f"        answer: {output} = await {asked}", given, "", "        "), SAID]
-
-
-SAID: Final = "        return answer"
+        lines = call(f"        answer: {output} = await {asked}", given, "", "        ")
+        return [*head, *told, *lines, "        return answer"]
 
 
 def _errors(schema: Any, levels: int = 8) -> list[Mapping[str, Any]]:

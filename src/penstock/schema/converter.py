@@ -9,14 +9,13 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import LocalError, Mismatch
-from .foreign import MAX_PROBLEMS, Validator
+from .foreign import MAX_MESSAGE_CHARACTERS, MAX_PROBLEMS, Validator, pointer
 from .formats import FORMATS, JSON, Format
 
 __all__ = ["INVALID_REQUEST", "Converter", "problems_in_json", "validation_extras"]
 
 INVALID_REQUEST: Final = "INVALID_REQUEST"
 """River, Clients, servers, and RPCs: the code for a request that does not match its schema."""
-MAX_MESSAGE_CHARACTERS: Final = 200
 
 # How msgspec reports the location: "... - at `$.orders[0].n`", and "at `key` in `$`" for a key.
 _PLACE: Final = re.compile(r"^(?P<what>.*?)(?: - at `(?:key` in `)?\$(?P<path>[^`]*)`)?$", re.DOTALL)
@@ -65,7 +64,7 @@ class Converter:
         except msgspec.ValidationError as error:
             raise Mismatch(problems=[_problem(str(error))]) from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Mismatch(f"no {form.name}: {error}"[:MAX_MESSAGE_CHARACTERS]) from None
+            raise Mismatch(f"not valid {form.name}: {error}"[:MAX_MESSAGE_CHARACTERS]) from None
         if self._validator is not None:
             self._validator.check(value)
         return value
@@ -109,5 +108,4 @@ def _problem(text: str) -> tuple[str, str]:
         # As in the reference, the path is that of the missing field.
         steps.append(missing["name"])
     # msgspec does not report the key of a dict; "..." represents it.
-    path = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
-    return path, what[:MAX_MESSAGE_CHARACTERS]
+    return pointer(steps), what[:MAX_MESSAGE_CHARACTERS]

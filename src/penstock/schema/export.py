@@ -15,7 +15,7 @@ __all__ = ["Procedure", "export", "schema_of"]
 MAX_NODES: Final = 100_000
 """Nodes of one schema: types that use each other many times multiply when each use is written in full."""
 
-UNTOLD: Final = frozenset({"title", "default", "discriminator"})
+OMITTED: Final = frozenset({"title", "default", "discriminator"})
 """Keys that msgspec writes and the reference does not."""
 
 TYPES: Final = {"CALL": "rpc", "STREAM": "subscription", "UPLOAD": "upload", "CHANNEL": "stream"}
@@ -137,13 +137,7 @@ def schema_of(wanted: Any) -> dict[str, Any]:
 class _Writer:
     """Rewrites a schema of msgspec with every reference in full.
 
-    Args:
-        components: The targets of references.
-
-    Attributes:
-        kept: References that remain.
-        definitions: Their targets, otherwise in full.
-
+    References that remain are in `kept`, and their targets in `definitions`.
     """
 
     def __init__(self, components: Mapping[str, Any]) -> None:
@@ -167,7 +161,7 @@ class _Writer:
             return {"type": "Uint8Array"}
         if "enum" in node and len(node["enum"]) == 1 and isinstance(node["enum"][0], str):
             return {"type": "string", "const": node["enum"][0]}
-        made = {key: self._keyword(key, value) for key, value in node.items() if key not in UNTOLD}
+        made = {key: self._keyword(key, value) for key, value in node.items() if key not in OMITTED}
         if made.get("required") == []:
             del made["required"]
         return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import msgspec
 
 from ..errors import LocalError, Mismatch
 
-__all__ = ["MAX_PROBLEMS", "Validator", "check_schema"]
+__all__ = ["MAX_MESSAGE_CHARACTERS", "MAX_PROBLEMS", "Validator", "check_schema", "pointer"]
 
 MAX_PROBLEMS: Final = 5
 """Problems to report; as many as River's reference reports."""
@@ -53,7 +53,7 @@ class Validator:
         try:
             import jsonschema_rs
         except ImportError:
-            message = "validating by a JSON Schema needs a package more; run: pip install 'penstock[schema]'"
+            message = "validating by a JSON Schema needs jsonschema-rs; run: pip install 'penstock[schema]'"
             raise LocalError(message) from None
         try:
             self._compiled: Any = jsonschema_rs.Draft202012Validator(
@@ -78,9 +78,9 @@ class Validator:
             errors = self._compiled.iter_errors(msgspec.to_builtins(value))
             found = list(islice(errors, MAX_COUNTED))
         except (ValueError, TypeError) as error:
-            raise Mismatch(f"nothing that JSON can say: {error}"[:MAX_MESSAGE_CHARACTERS]) from None
+            raise Mismatch(f"not representable in JSON: {error}"[:MAX_MESSAGE_CHARACTERS]) from None
         if found:
-            first = [(_pointer(_path(error)), error.message[:MAX_MESSAGE_CHARACTERS]) for error in found[:MAX_PROBLEMS]]
+            first = [(pointer(_path(error)), error.message[:MAX_MESSAGE_CHARACTERS]) for error in found[:MAX_PROBLEMS]]
             raise Mismatch(problems=first, total=len(found))
 
 
@@ -90,7 +90,7 @@ def _path(error: Any) -> list[str | int]:
     return error.instance_path if missing is None else [*error.instance_path, missing]
 
 
-def _pointer(path: list[str | int]) -> str:
+def pointer(path: Sequence[str | int]) -> str:
     """Return a JSON pointer (RFC 6901)."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
@@ -139,7 +139,7 @@ def _work(node: Mapping[str, Any], root: Mapping[str, Any], known: dict[int, int
     total = 1 + sum(_work(each, root, known, above) for each in _same_value(node, root))
     above.discard(key)
     if total > MAX_WORK:
-        raise LocalError(f"the JSON Schema holds one value against more than {MAX_WORK} schemas; refer less often")
+        raise LocalError(f"the JSON Schema applies more than {MAX_WORK} schemas to one value; use fewer references")
     known[key] = total
     return total
 
@@ -178,5 +178,5 @@ def _referred(reference: str, root: Mapping[str, Any]) -> Any:
         try:
             found = found[int(step)] if isinstance(found, list) else found[step]
         except (LookupError, TypeError, ValueError):
-            raise LocalError(f"the JSON Schema refers to {reference!r}, which is not there") from None
+            raise LocalError(f"the JSON Schema refers to {reference!r}, which does not exist") from None
     return found

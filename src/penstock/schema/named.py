@@ -71,7 +71,7 @@ class TypedError(ApplicationError):
             try:
                 annotation = inspect.get_annotations(base, eval_str=True).get("extras")
             except NameError as error:
-                raise LocalError(f"{base.__name__}.extras is annotated by what cannot be found: {error}") from None
+                raise LocalError(f"the annotation of {base.__name__}.extras cannot be resolved: {error}") from None
             if annotation is not None:
                 return annotation
         return None

@@ -76,7 +76,7 @@ class Shapes:
         root = schema if root is None else root
         self._steps += 1
         if self._steps > MAX_STEPS:
-            raise LocalError(f"the schema has more than {MAX_STEPS} parts, references included; refer less often")
+            raise LocalError(f"the schema has more than {MAX_STEPS} parts, references included; use fewer references")
         if not isinstance(schema, Mapping) or self._levels >= MAX_LEVELS:
             return ANY
         self._levels += 1

@@ -1,5 +1,6 @@
-//! The interop checks on rsocket_rust: `client tcp HOST PORT CUT_PORT [--lease]` prints one JSON object; exits 0 when
-//! all are ok; `--lease` makes the one check of leases, else all others are made. What each check demands is told in interop/README.md. Every check has a connection of its own.
+//! The interop checks on rsocket_rust: `client tcp HOST PORT CUT_PORT [--lease]` prints one JSON object, and exits
+//! with 0 if all checks are ok. With `--lease` only the check of leases runs, otherwise all others. interop/README.md
+//! describes the checks. Each check uses its own connection.
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -56,7 +57,7 @@ async fn run(name: &str, peer: Client) -> Result<()> {
     }
 }
 
-/// Returns the connection for a check: most have the same, some need one of their own.
+/// Returns a connection for a check. Most use the same settings, some need their own.
 async fn connect(check: &str, place: SocketAddr) -> Result<Client> {
     let (interval, lifetime) = match check {
         "keepalive" => (200, 1_200),
@@ -175,7 +176,7 @@ async fn slow(peer: Client) -> Result<()> {
 
 async fn slow_cancel(peer: &Client) -> Result<()> {
     let call = peer.request_response(request("slow", "10000", None));
-    // Dropping the call is all that the library offers.
+    // The library supports cancellation only by dropping the call.
     expect(
         &timeout(Duration::from_millis(50), call).await.is_err(),
         &true,
@@ -238,7 +239,7 @@ fn expect<A: PartialEq<B> + Debug + ?Sized, B: Debug + ?Sized>(found: &A, wanted
 
 async fn result_of(name: &'static str, place: SocketAddr) -> String {
     let check = async move { run(name, connect(name, place).await?).await };
-    // In a task of its own, so that a panic within the library ends this check alone.
+    // In a separate task, so that a panic in the library ends only this check.
     match timeout(CHECK_TIMEOUT, tokio::spawn(check)).await {
         Ok(Ok(Ok(()))) => "ok".to_string(),
         Ok(Ok(Err(error))) => format!("{error:#}"),

@@ -1,5 +1,5 @@
-//! The interop service on rsocket_rust: `server tcp` prints `LISTENING port` and serves until it is killed. What each
-//! procedure does is told in interop/README.md.
+//! The interop service on rsocket_rust: `server tcp` prints `LISTENING port` and serves until it is killed.
+//! interop/README.md describes the procedures.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use rsocket_rust::prelude::*;
 use rsocket_rust_transport_tcp::TcpClientTransport;
 use tokio::net::TcpListener;
 
-/// The library's own listener does not tell which port it got.
+/// The library's own listener does not report its port.
 struct Listening(TcpListener);
 
 #[async_trait]
@@ -59,7 +59,7 @@ fn items(request: &Payload) -> Result<Flux<Result<Payload>>> {
     }
 }
 
-/// Yields the numbers of a channel; an opening payload without data is none of them.
+/// Yields the numbers of a channel, without an opening payload that has no data.
 fn numbers(payloads: Flux<Result<Payload>>) -> impl Stream<Item = Result<usize>> + Send {
     payloads.filter_map(|payload| async {
         match payload.map(|payload| text_of(&payload)) {

@@ -28,8 +28,9 @@ import reactor.core.publisher.Mono;
 import reactor.util.retry.Retry;
 
 /**
- * The interop checks on rsocket-java: {@code Client TRANSPORT HOST PORT CUT_PORT [--lease]} prints one JSON object;
- * exits 0 when all are ok; {@code --lease} makes the one check of leases, else all others are made. What each check demands is told in interop/README.md. Every check has a connection of its own.
+ * The interop checks on rsocket-java: {@code Client TRANSPORT HOST PORT CUT_PORT [--lease]} prints one JSON object,
+ * and exits with 0 if all checks are ok. With {@code --lease} only the check of leases runs, otherwise all others.
+ * interop/README.md describes the checks. Each check uses its own connection.
  */
 public final class Client {
   private static final int FRAGMENT_BYTES = 64 * 1024;
@@ -37,7 +38,7 @@ public final class Client {
   private static final Duration ANSWER_TIMEOUT = Duration.ofSeconds(10);
   private static final Duration CHECK_TIMEOUT = Duration.ofSeconds(30);
 
-  /** Three leases' worth of calls, which must take two intervals, less what clocks and timers are apart. */
+  /** Calls that need three leases, and so take at least two intervals, less the inaccuracy of clocks and timers. */
   private static final int LEASE_CALLS = 10;
 
   private static final Duration LEASE_TIME = Duration.ofMillis(1_800);
@@ -125,7 +126,7 @@ public final class Client {
     }
   }
 
-  /** The connection for a check: most have the same, some need one of their own. */
+  /** A connection for a check. Most use the same settings, some need their own. */
   private RSocket connect(String check) {
     RSocketConnector connector =
         RSocketConnector.create()
@@ -278,7 +279,7 @@ public final class Client {
         answer(peer, request("echo", Integer.toString(calls)));
         calls++;
       } catch (MissingLeaseException missing) {
-        // Raised on this side; what the other side refuses is another exception, and a failure.
+        // Raised on this side. A rejection by the other side is another exception, and a failure.
         Thread.sleep(20);
       }
     }

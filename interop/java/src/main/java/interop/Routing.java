@@ -14,13 +14,13 @@ import io.rsocket.metadata.WellKnownMimeType;
 import io.rsocket.util.DefaultPayload;
 import java.util.List;
 
-/** Requests whose composite metadata names the procedure. */
+/** Requests whose composite metadata contains the route. */
 final class Routing {
   private static final ByteBufAllocator ALLOCATOR = ByteBufAllocator.DEFAULT;
 
   private Routing() {}
 
-  /** The first tag of the routing entry, or "" where there is none. */
+  /** The first tag of the routing entry, or "" if there is none. */
   static String routeOf(Payload payload) {
     for (CompositeMetadata.Entry entry : new CompositeMetadata(payload.sliceMetadata(), false)) {
       if (WellKnownMimeType.MESSAGE_RSOCKET_ROUTING.getString().equals(entry.getMimeType())) {
@@ -30,7 +30,7 @@ final class Routing {
     return "";
   }
 
-  /** A request for {@code route}; {@code note} becomes a second entry of the metadata where it is not null. */
+  /** A request for {@code route}; {@code note} becomes a second entry of the metadata unless it is null. */
   static Payload request(String route, byte[] data, String note) {
     CompositeByteBuf metadata = ALLOCATOR.compositeBuffer();
     ByteBuf tags = TaggingMetadataCodec.createRoutingMetadata(ALLOCATOR, List.of(route)).getContent();

@@ -17,12 +17,12 @@ import reactor.core.publisher.Mono;
 
 /**
  * The interop service on rsocket-java: {@code Server TRANSPORT [--lease]} prints {@code LISTENING port} and serves until it is
- * killed. What each procedure does is told in interop/README.md.
+ * killed. interop/README.md describes the procedures.
  */
 public final class Server implements RSocket {
   private static final int FRAGMENT_BYTES = 64 * 1024;
 
-  /** Items that a channel asks for at a time. */
+  /** Items that a channel requests at a time. */
   private static final int WINDOW = 8;
 
   private static final int LEASE_REQUESTS = 4;
@@ -40,7 +40,7 @@ public final class Server implements RSocket {
     server.onClose().block();
   }
 
-  /** A lease now, and another one whenever that is over. */
+  /** A lease now, and another one whenever it expires. */
   private static Flux<Lease> leases() {
     return Flux.interval(Duration.ZERO, LEASE_TTL).map(at -> Lease.create(LEASE_TTL, LEASE_REQUESTS));
   }

@@ -8,7 +8,7 @@ import io.rsocket.transport.netty.server.CloseableChannel;
 import io.rsocket.transport.netty.server.TcpServerTransport;
 import io.rsocket.transport.netty.server.WebsocketServerTransport;
 
-/** The transports by the names that the programs take: {@code tcp} and {@code ws}. */
+/** The transports by their names in the programs: {@code tcp} and {@code ws}. */
 final class Transports {
   private Transports() {}
 

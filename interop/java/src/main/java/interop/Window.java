@@ -6,7 +6,7 @@ import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
-/** A stream that is asked for {@code window} items at a time, the next ones when all of them came. */
+/** A stream that requests {@code window} items at a time, and the next ones after all of them have arrived. */
 record Window(Publisher<Payload> source, int window, AtomicInteger asked) implements Publisher<Payload> {
   @Override
   public void subscribe(Subscriber<? super Payload> downstream) {
@@ -53,7 +53,7 @@ record Window(Publisher<Payload> source, int window, AtomicInteger asked) implem
 
     @Override
     public void request(long n) {
-      // The window alone decides; whoever collects takes all.
+      // Only the window limits the items; the collector takes all.
     }
 
     @Override

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from penstock.demo.report import TABLE_ROWS, draw_chart, print_table
+from penstock.demo.pipeline import TABLE_ROWS, draw_chart, print_table
 
 
 def delays(count: int) -> list[Any]:
-    """Return rows as Spark gives them, worst first."""
+    """Return rows in the form of Spark's, worst first."""
     return [
         {"origin": ("JFK", "EWR")[number % 2], "hour": 5 + number, "delay": 30.25 - number, "flights": 1_000 + number}
         for number in range(count)

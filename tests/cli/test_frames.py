@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.cli.frames import check_codec, prefix_bytes
+from penstock.errors import LocalError
 from penstock.protocols import dump_of
 from tests.cli.conftest import Penstock, assert_one_line
 from tests.wire import drafts, vectors
@@ -36,7 +38,7 @@ def test_vectors(penstock: Penstock, vector: vectors.Vector) -> None:
         for name in fact.keys() & frame.keys():
             assert frame[name] == (fact[name].hex() if isinstance(fact[name], bytes) else fact[name])
     encoded = penstock("encode", "--framing", framing, "-", stdin=result.out)
-    # RSocket 1.0, REQUEST_N: the reserved bit is read over, and written as 0.
+    # RSocket 1.0, REQUEST_N: the reserved bit is ignored when reading, and written as 0.
     expected = vector.octets.hex() if vector.octets.hex() != vectors.RESERVED_BIT else "00000001200000000001"
     assert b"".join(encoded.lines).decode() == expected
 
@@ -46,7 +48,7 @@ def test_hex_is_read_with_spaces_and_line_ends(penstock: Penstock, given: str) -
     assert [frame["type"] for frame in penstock("decode", given).objects] == ["CANCEL"]
 
 
-def test_files_hold_hex_or_bytes(penstock: Penstock, tmp_path: Path) -> None:
+def test_file_may_contain_hex_or_bytes(penstock: Penstock, tmp_path: Path) -> None:
     text, binary = tmp_path / "frames.txt", tmp_path / "frames.bin"
     text.write_text(f"{CANCEL}\n")
     binary.write_bytes(bytes.fromhex(CANCEL))
@@ -82,20 +84,20 @@ def test_length_is_shown_with_framing(penstock: Penstock) -> None:
         ("u32-inclusive", f"80000000{CANCEL}", 0, "byte 0"),
     ],
 )
-def test_bytes_that_are_no_frame_are_told_by_byte(
+def test_invalid_frame_is_reported_with_its_offset(
     penstock: Penstock, framing: str, given: str, frames: int, where: str
 ) -> None:
     result = penstock("decode", "--framing", framing, "-", stdin=given.encode())
     assert (result.code, len(result.lines)) == (1, frames)
-    assert f"no rsocket-1.0 frame: {where}: " in result.err
+    assert f"not a valid rsocket-1.0 frame: {where}: " in result.err
     assert_one_line(result)
 
 
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("00000",), "half a byte"),
-        (("neither",), "neither hex digits nor a file"),
+        (("00000",), "odd number of hex digits"),
+        (("neither",), "neither hex digits nor a readable file"),
         (("--framing", "u25", CANCEL), "u32-inclusive"),
         (("--dialect", "rsocket-9", CANCEL), "rsocket-1.0"),
     ],
@@ -119,10 +121,10 @@ def test_messages_of_reactive_streams(penstock: Penstock) -> None:
     assert b"".join(encoded.lines).decode() == octets.replace("\n", "")
     result = penstock("decode", "--dialect", "reactive-streams-0", "05010e")
     assert (result.code, len(result.lines)) == (1, 1)
-    assert "no reactive-streams-0 message: byte 3: message type 14" in result.err
+    assert "not a valid reactive-streams-0 message: byte 3: message type 14" in result.err
     for verb in ("decode", "encode"):
         result = penstock(verb, "--dialect", "reactive-streams-0", "--framing", "u24", "-", stdin=b"")
-        assert result.code == 2 and "leave --framing out" in result.err
+        assert result.code == 2 and "omit --framing" in result.err
 
 
 FRAMINGS = {prefix: name for name, prefix in dump_of("rsocket-1.0").framings.items()}
@@ -146,7 +148,7 @@ def test_frames_of_reactivesocket_0_0_in_a_file(penstock: Penstock, tmp_path: Pa
     file.write_bytes(b"".join(found))
     result = penstock("decode", "--dialect", "reactivesocket-0.0", "--framing", "u32-inclusive", str(file))
     assert (result.code, result.err) == (0, "")
-    # The length counts itself.
+    # The length includes itself.
     assert sum(frame["length"] for frame in result.objects) == len(b"".join(found))
 
 
@@ -161,6 +163,22 @@ def test_rivers_messages_have_their_names(penstock: Penstock) -> None:
     shown = penstock("decode", "--dialect", "river-2.0", "--framing", "u32", (framed + framed).hex()).objects
     assert [each["length"] for each in shown] == [len(message)] * 2
     result = penstock("decode", "--dialect", "river-2.0", "--codec", "msgpack", message.hex())
-    assert result.code == 1 and "no river-2.0 message" in result.err
+    assert result.code == 1 and "not a valid river-2.0 message" in result.err
     for wrong in (("--codec", "xml"), ("--framing", "u24")):
         assert penstock("decode", "--dialect", "river-2.0", *wrong, message.hex()).code == 2
+
+
+def test_framings() -> None:
+    dump = dump_of("rsocket-1.0")
+    assert [prefix_bytes("it", dump, name) for name in ("none", "u24", "u32-inclusive")] == [0, 3, 4]
+    with pytest.raises(LocalError, match=r"u25.*u24"):
+        prefix_bytes("it", dump, "u25")
+    with pytest.raises(LocalError, match="omit --framing"):
+        prefix_bytes("it", dump_of("reactive-streams-0"), "u24")
+
+
+def test_codecs() -> None:
+    check_codec(dump_of("rsocket-1.0"), "xml")
+    check_codec(dump_of("river-2.0"), "msgpack")
+    with pytest.raises(LocalError, match=r"xml.*json, msgpack"):
+        check_codec(dump_of("river-2.0"), "xml")

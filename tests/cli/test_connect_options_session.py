@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from penstock.cli.session_options import SessionOptions, check_composite
+from penstock.cli.connect_options import SessionOptions, check_composite
 from penstock.errors import LocalError
 from penstock.settings import Settings
 from tests.cli.conftest import INTEROP, SECONDS, Penstock, assert_one_line, serving
@@ -21,7 +21,7 @@ def test_options_become_settings() -> None:
     assert SessionOptions().settings(URL) == Settings()
 
 
-def test_headers_are_for_transports_that_begin_with_http() -> None:
+def test_headers_need_a_transport_over_http() -> None:
     options = SessionOptions(header=["Authorization: Bearer a:b", "X-Empty:"])
     for transport in ("ws", "wss", "h2c", "h2"):
         settings = options.settings(f"rsocket+{transport}://here:1")
@@ -45,11 +45,11 @@ def test_headers_are_for_transports_that_begin_with_http() -> None:
         ("reactivesocket-0.2+tcp://a:1", "message/x.rsocket.composite-metadata.v0", True),
     ],
 )
-def test_where_metadata_is_composite(url: str, mime: str, composite: bool) -> None:
+def test_composite_metadata_depends_on_protocol_and_mime(url: str, mime: str, composite: bool) -> None:
     if composite:
         check_composite(url, Settings(metadata_mime=mime), "--auth needs")
     else:
-        with pytest.raises(LocalError, match="--auth needs composite metadata: protocol rsocket, and no other"):
+        with pytest.raises(LocalError, match="--auth needs composite metadata; use protocol rsocket, without"):
             check_composite(url, Settings(metadata_mime=mime), "--auth needs")
 
 
@@ -58,7 +58,7 @@ def test_mime_types_and_leases_arrive(penstock: Penstock, seen: str) -> None:
     assert (said["data_mime"], said["metadata_mime"]) == ("text/csv", "message/x.rsocket.composite-metadata.v0")
 
 
-def test_lease_that_nobody_grants_is_exit_code_1(penstock: Penstock, server: str) -> None:
+def test_missing_lease_is_exit_code_1(penstock: Penstock, server: str) -> None:
     result = penstock("call", server, "echo", "--lease")
     assert result.code == 1
     assert "leases" in result.err

@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 
 from penstock import TraceContext
-from penstock.cli.tracing import WORDS, b3, trace_context
+from penstock.cli.request_options import WORDS, b3, trace_context
 from penstock.errors import LocalError
 
 TRACE, SPAN, PARENT = "80f198ee56343ba864fe8b2a57d3eff7", "e457b5a2e4d86bd1", "05e3ac9a4f6e3b90"
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_new_traces_differ_and_say_how_they_are_sampled(word: str) -> None:
+def test_new_traces_differ_and_have_their_sampling_state(word: str) -> None:
     first, second = trace_context(word), trace_context(word)
     assert first.trace_id and first.span_id and first.trace_id != second.trace_id
     assert (first.sampled, first.debug) == {
@@ -35,11 +35,11 @@ def test_traceparent() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "yes", f"{TRACE}-", f"{TRACE}-{SPAN}-2", f"01-{TRACE}-{SPAN}-01"])
-def test_what_is_no_trace_is_told(text: str) -> None:
+def test_invalid_trace_is_an_error(text: str) -> None:
     with pytest.raises(LocalError, match="sampled, unsampled"):
         trace_context(text)
 
 
-def test_a_trace_of_zeros_is_none() -> None:
+def test_trace_of_zeros_is_rejected() -> None:
     with pytest.raises(LocalError, match="must not be 0"):
         trace_context(f"00-{'0' * 32}-{SPAN}-01")

@@ -25,7 +25,7 @@ def test_objects_come_from_argument_file_and_standard_input(penstock: Penstock, 
 @pytest.mark.parametrize(
     ("framing", "prefixes"), [("u24", [b"000006", b"00000a"]), ("u32-inclusive", [b"0000000a", b"0000000e"])]
 )
-def test_length_goes_before_each_frame(penstock: Penstock, framing: str, prefixes: list[bytes]) -> None:
+def test_each_frame_has_a_length_prefix(penstock: Penstock, framing: str, prefixes: list[bytes]) -> None:
     result = penstock("encode", "--framing", framing, LINES)
     assert result.lines == [prefix + body for prefix, body in zip(prefixes, HEX, strict=True)]
 
@@ -41,11 +41,11 @@ def test_decode_takes_what_encode_prints(penstock: Penstock, framing: str) -> No
 @pytest.mark.parametrize(
     ("given", "part"),
     [
-        ("{", "line 1 is no JSON"),
+        ("{", "line 1 is not valid JSON"),
         ("[1]", "line 1: not a JSON object"),
         (f'{CANCEL}\n{{"type": "CANSEL"}}', "line 2: type is 'CANSEL'"),
         ('{"type": "CANCEL", "request_n": 1}', "request_n"),
-        ("neither", "neither JSON nor a file"),
+        ("neither", "neither JSON nor a readable file"),
     ],
 )
 def test_wrong_use_is_exit_code_2(penstock: Penstock, given: str, part: str) -> None:
