@@ -118,8 +118,7 @@ def detectors(start: ServerStart) -> Callable[[], RSocketDetector]:
         if logs is None:
             store = SessionStore(settings.all_sessions)
         else:
-            from .stored import StoredSession
-            from .stored_sessions import StoredSessions
+            from .stored import StoredSession, StoredSessions
 
             store = StoredSessions(settings, logs)
             begin = StoredSession.server

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..core.replay import Replay
 from ..core.streams import StreamTable
-from ..core.timers import Timer, TimerTable
+from ..core.timers import Timer
 from ..errors import LimitExceeded, LocalError, PeerClosed, ProtocolError, SessionError, SetupRejected, UnsupportedKind
-from ..events import Draining, Established, Event, LeaseGranted, MetadataPushed
+from ..events import Draining, Established, LeaseGranted, MetadataPushed
 from ..payload import Payload
-from ..settings import Settings
 from ..wire.rsocket.frames import LEASE, RESPOND, ErrorFrame, Frame, FrameType, KeepaliveFrame, LeaseFrame
 from .codes import SETUP_CODES, Code, name_of, text_of
-from .dialect import Dialect
 from .extensions.metadata import Router
 from .handshake import Handshake, check, established, setup_frame
 from .inbound import Inbound
@@ -31,76 +28,52 @@ class Control:
     """What both sides of a session say of the connection as a whole.
 
     Args:
-        settings: Limits and timeouts.
-        dialect: The protocol version.
-        is_client: Whether this side opens the connection.
-        life: The state of the session.
-        events: Where to put what happened.
-        timers: Of the session.
+        life: Of the session, as are the next three.
+        streams: Those that are open.
         outbound: Takes frames to send.
+        leases: Of both directions.
         inbound: Gets the router that the set-up asks for.
-        streams: Of the session.
-        leases: Of the session.
         setup: What a client says at set-up.
-        finish: Ends the session with an error, or None.
+        sessions: A server's resumable sessions.
+        session: What to keep among them.
 
     Attributes:
         keepalive: The liveness of the link.
         handshake: Of a client that can resume, until the server has answered; else None.
-        leases: Of the session.
+        greeting: What a server was told at set-up; None before, and on a client.
+        leases: As above.
 
     """
 
-    __slots__ = (
-        "_dialect",
-        "_events",
-        "_finish",
-        "_inbound",
-        "_is_client",
-        "_life",
-        "_outbound",
-        "_settings",
-        "_setup",
-        "_strays",
-        "_streams",
-        "_timers",
-        "handshake",
-        "keepalive",
-        "leases",
-    )
-
     def __init__(
         self,
-        settings: Settings,
-        dialect: Dialect,
-        is_client: bool,
         life: Lifecycle,
-        events: list[Event],
-        timers: TimerTable,
-        outbound: Outbound,
-        inbound: Inbound,
         streams: StreamTable,
+        outbound: Outbound,
         leases: Leases,
+        inbound: Inbound,
         setup: Payload,
-        finish: Callable[[Exception | None], None],
+        sessions: SessionStore[Any] | None,
+        session: object,
     ) -> None:
-        self._settings = settings
-        self._dialect = dialect
-        self._is_client = is_client
-        self._setup = setup
         self._life = life
-        self._events = events
-        self._timers = timers
+        self._settings = life.settings
+        self._dialect = life.dialect
+        self._events = life.events
+        self._timers = life.timers
         self._streams = streams
         self._outbound = outbound
         self._inbound = inbound
         self._strays = inbound.strays
+        self._setup = setup
+        self._sessions = sessions
+        self._session = session
         self.leases = leases
-        self._finish = finish
-        self.keepalive = Keepalive(timers)
-        if is_client and settings.lease:
-            leases.use(settings.lease, request=True, respond=dialect.server_waits)
-        self.handshake = Handshake() if is_client and life.token is not None else None
+        self.keepalive = Keepalive(life.timers)
+        self.handshake = Handshake() if life.is_client and life.token is not None else None
+        self.greeting: Established | None = None
+        if life.is_client and life.settings.lease:
+            leases.use(life.settings.lease, request=True, respond=life.dialect.server_waits)
 
     # The set-up.
 
@@ -119,18 +92,19 @@ class Control:
             self._outbound.control(KeepaliveFrame(RESPOND, self._life.position()))
         self.grant(now)
 
-    def set_up(self, frame: Frame, sessions: SessionStore[Any] | None, session: object, now: float) -> None:
-        """Begin the session that the first frame asks for, and keep `session` among `sessions` if it can be resumed.
+    def set_up(self, frame: Frame, now: float) -> None:
+        """Begin the session that the first frame asks for, and keep it if it can be resumed.
 
         Raises:
             SetupRejected: It cannot begin.
 
         """
+        sessions = self._sessions
         settings = self._settings
         life = self._life
         setup = check(frame, self._dialect, resumable=sessions is not None, leases=bool(settings.lease))
         if setup.token is not None and sessions is not None:
-            if not sessions.add(setup.token, session, life.identity):
+            if not sessions.add(setup.token, self._session, life.identity):
                 raise SetupRejected("the token is in use, or there are too many sessions", Code.REJECTED_SETUP)
             life.token = setup.token
             self._outbound.replay = Replay(settings.resume_bytes, self._outbound.prefix_bytes)
@@ -139,9 +113,9 @@ class Control:
         self._outbound.linked = True
         self._timers.stop(Timer.FIRST_FRAME)
         self.watch(setup.keepalive_ms / 1000, setup.lifetime_ms / 1000, now)
-        event = established(setup, settings, self._dialect)
-        self._inbound.router = Router(event.metadata_mime, settings.max_metadata_entries)
-        self._events.append(event)
+        self.greeting = greeting = established(setup, settings, self._dialect)
+        self._inbound.router = Router(greeting.metadata_mime, settings.max_metadata_entries)
+        self._events.append(greeting)
         if setup.flags & LEASE:
             self.leases.use(settings.lease, request=self._dialect.server_waits, respond=True)
             self.grant(now)
@@ -166,7 +140,7 @@ class Control:
     def watch(self, interval: float, lifetime: float, now: float) -> None:
         """Watch over a new link. Times are in seconds."""
         if self._dialect.keepalive:
-            self.keepalive.start(interval, lifetime, now, sends=self._is_client)
+            self.keepalive.start(interval, lifetime, now, sends=self._life.is_client)
         elif self._settings.idle_timeout:
             self.keepalive.start(interval, self._settings.idle_timeout, now, sends=False)
 
@@ -227,7 +201,7 @@ class Control:
         text = f"{name_of(code)}: {text_of(frame.data)}"
         if code in SETUP_CODES:
             # RSocket 1.0, Handling the Unexpected 9.7 and 9.8: they count for a client before it is established.
-            if self._is_client and not self._life.established:
+            if self._life.is_client and not self._life.established:
                 return SetupRejected(f"the server refused the set-up: {text}", code)
             self._strays.stray(now)
         elif code == Code.CONNECTION_CLOSE and self._streams:
@@ -235,7 +209,7 @@ class Control:
                 self._life.move("CONNECTION_CLOSE")
                 self._events.append(Draining())
         else:
-            self._finish(PeerClosed(f"the peer closed the connection: {text}", code))
+            self._life.finish(PeerClosed(f"the peer closed the connection: {text}", code))
         return None
 
     # Ends.
@@ -246,7 +220,7 @@ class Control:
         frame = self._dialect.farewell(code, str(error) if known else "this side ended the connection")
         if frame is not None:
             self._outbound.outbox.write(self._outbound.codec.frame(frame))
-        self._finish(error)
+        self._life.finish(error)
 
     @property
     def done(self) -> bool:
@@ -255,8 +229,8 @@ class Control:
 
     def close_if_done(self) -> None:
         """End a session that is draining, and whose streams have all ended."""
-        if self._life.state == DRAINING and not self._streams:
+        if self.done:
             frame = self._dialect.farewell(Code.CONNECTION_CLOSE, "all streams are done")
             if frame is not None:
                 self._outbound.control(frame)
-            self._finish(None)
+            self._life.finish(None)

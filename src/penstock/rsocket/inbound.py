@@ -13,7 +13,6 @@ from ..events import (
     Canceled,
     Completed,
     CreditGranted,
-    Event,
     ItemReceived,
     MetadataPushed,
     Requested,
@@ -21,12 +20,11 @@ from ..events import (
 )
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
-from ..settings import Settings
 from ..wire.rsocket.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, FrameType
 from .codes import Code, error_of
-from .dialect import Dialect
 from .extensions.metadata import Router
 from .lease import Leases
+from .lifecycle import Lifecycle
 from .outbound import Outbound
 from .strays import RATE_SECONDS, Strays
 
@@ -62,17 +60,8 @@ _CANCELED = int(Signal.CANCEL)
 class Inbound:
     """The receiving side of all streams of a session.
 
-    Args:
-        settings: Limits.
-        dialect: The protocol version.
-        streams: The session's streams.
-        outbound: Takes the frames that answer.
-        events: Where to put what happened.
-        strays: Takes frames that should not have come.
-        leases: Of the session.
-
     Attributes:
-        strays: The same.
+        strays: Takes frames that should not have come.
         router: Reads routes; set once the set-up says what metadata is.
         draining: New streams of the peer are rejected.
         drafts: The dialect is older than RSocket 1.0.
@@ -80,40 +69,14 @@ class Inbound:
 
     """
 
-    __slots__ = (
-        "_events",
-        "_leases",
-        "_lenient",
-        "_max_open_rate",
-        "_max_streams",
-        "_opens",
-        "_outbound",
-        "_partials",
-        "_reassembly",
-        "_resets",
-        "_settings",
-        "_streams",
-        "drafts",
-        "draining",
-        "first_draft",
-        "router",
-        "strays",
-    )
-
     def __init__(
-        self,
-        settings: Settings,
-        dialect: Dialect,
-        streams: StreamTable,
-        outbound: Outbound,
-        events: list[Event],
-        strays: Strays,
-        leases: Leases,
+        self, life: Lifecycle, streams: StreamTable, outbound: Outbound, leases: Leases, strays: Strays
     ) -> None:
+        settings, dialect = life.settings, life.dialect
         self._settings = settings
         self._streams = streams
         self._outbound = outbound
-        self._events = events
+        self._events = life.events
         self._leases = leases
         self._reassembly = strays.reassembly
         self._partials = strays.partials
@@ -121,6 +84,7 @@ class Inbound:
         self._opens = Rate(2 * settings.max_open_rate, 2.0)
         self._resets = Rate(settings.max_rapid_resets, RATE_SECONDS)
         self._max_streams = settings.max_streams
+        self._max_metadata_bytes = settings.max_metadata_bytes
         self._max_open_rate = settings.max_open_rate
         self._lenient = settings.lenient
         self.router = Router(settings.metadata_mime or dialect.metadata_mime, settings.max_metadata_entries)
@@ -221,9 +185,12 @@ class Inbound:
         """Open the stream that a whole request asks for."""
         stream_id = frame.stream_id
         kind = KINDS[frame.type]
+        metadata = payload.metadata
         try:
-            self.strays.check_metadata(payload)
-            route = self.router.route(payload.metadata)
+            if metadata is not None and len(metadata) > self._max_metadata_bytes:
+                limit = f"max_metadata_bytes ({self._max_metadata_bytes})"
+                raise LimitExceeded(f"metadata of {len(metadata)} bytes exceeds {limit}")
+            route = self.router.route(metadata)
         except (FrameError, LimitExceeded) as error:
             # The request alone is wrong: the connection is sound.
             self.strays.stray(now)

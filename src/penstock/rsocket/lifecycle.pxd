@@ -1,4 +1,10 @@
 cdef class Lifecycle:
+    cdef readonly object settings
+    cdef readonly object dialect
+    cdef readonly bint is_client
+    cdef readonly object finish
+    cdef readonly list events
+    cdef readonly object timers
     cdef public int state
     cdef public bytes token
     cdef public bytes identity

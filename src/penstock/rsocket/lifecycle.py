@@ -1,9 +1,15 @@
-"""The state of a session, which its parts share."""
+"""What the parts of a session share: its settings, its state, and how far it has received."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
+
+from ..core.timers import TimerTable
+from ..events import Event
+from ..settings import Settings
+from .dialect import Dialect
 
 __all__ = ["CLOSED", "DRAINING", "NEW", "OPENED", "TRANSITIONS", "Lifecycle", "SessionState"]
 
@@ -21,10 +27,8 @@ class SessionState(IntEnum):
     """It is over."""
 
 
-NEW = int(SessionState.NEW)
-OPENED = int(SessionState.OPENED)
-DRAINING = int(SessionState.DRAINING)
-CLOSED = int(SessionState.CLOSED)
+# Plain integers, because compiled code compares them for every frame.
+NEW, OPENED, DRAINING, CLOSED = map(int, SessionState)
 
 TRANSITIONS: Final[dict[tuple[SessionState, str], SessionState]] = {
     (SessionState.NEW, "SETUP"): SessionState.OPENED,
@@ -44,9 +48,15 @@ TRANSITIONS: Final[dict[tuple[SessionState, str], SessionState]] = {
 
 
 class Lifecycle:
-    """Where a session is in its life, and how far it has received.
+    """Where a session is in its life, and what does not change in it.
 
     Attributes:
+        settings: Limits and timeouts.
+        dialect: The protocol version.
+        is_client: This side opens the connection.
+        finish: Ends the session with an error, or None.
+        events: Where its parts put what happened.
+        timers: Its timers.
         state: A :class:`SessionState` as a number.
         token: By which the session can be resumed; None: it cannot.
         identity: Who the client is, as far as its link proves it.
@@ -56,9 +66,20 @@ class Lifecycle:
 
     """
 
-    __slots__ = ("established", "identity", "received", "reported", "state", "token")
-
-    def __init__(self, token: bytes | None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        dialect: Dialect,
+        is_client: bool,
+        token: bytes | None,
+        finish: Callable[[Exception | None], None],
+    ) -> None:
+        self.settings = settings
+        self.dialect = dialect
+        self.is_client = is_client
+        self.finish = finish
+        self.events: list[Event] = []
+        self.timers = TimerTable()
         self.state = NEW
         self.token = token
         self.identity = b""

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, Final
+from typing import Final
 
 from ..core.credit import MAX_REQUEST_N
 from ..core.replay import Replay
-from ..core.timers import Timer, TimerTable
+from ..core.timers import Timer
 from ..errors import FrameError, LimitExceeded, LinkLost, ProtocolError, ResumeRejected, SetupRejected
-from ..events import Event, Unlinked
-from ..settings import Settings
+from ..events import Unlinked
 from ..wire.codec import Codec
 from ..wire.rsocket.frames import ErrorFrame, Frame, FrameType, ResumeFrame, ResumeOkFrame
 from .codes import Code, name_of, text_of
 from .control import Control
-from .dialect import Dialect, deframer_of
+from .dialect import deframer_of
 from .inbound import Inbound
 from .keepalive import Wear
-from .lifecycle import CLOSED, NEW, Lifecycle
+from .lifecycle import CLOSED, DRAINING, NEW, Lifecycle
 from .outbound import Outbound
-from .resume import SessionStore
 
 __all__ = ["TRANSITIONS", "Link", "LinkState"]
 
@@ -37,9 +34,7 @@ class LinkState(IntEnum):
     """Everything."""
 
 
-DOWN = int(LinkState.DOWN)
-HANDSHAKING = int(LinkState.HANDSHAKING)
-UP = int(LinkState.UP)
+DOWN, HANDSHAKING, UP = map(int, LinkState)
 
 TRANSITIONS: Final[dict[tuple[LinkState, str], LinkState]] = {
     (LinkState.DOWN, "accepted"): LinkState.HANDSHAKING,
@@ -56,66 +51,28 @@ TRANSITIONS: Final[dict[tuple[LinkState, str], LinkState]] = {
 
 _FIRST_COUNTED = int(FrameType.REQUEST_RESPONSE)
 _LAST_COUNTED = int(FrameType.ERROR)
-_REQUEST_RESPONSE = int(FrameType.REQUEST_RESPONSE)
-_CANCEL = int(FrameType.CANCEL)
-_REQUEST_SUB = int(FrameType.REQUEST_SUB)
-_METADATA_PUSH = int(FrameType.METADATA_PUSH)
 
 
 class Link:
     """The links of a session, one after another.
-
-    Args:
-        settings: Limits and timeouts.
-        dialect: The protocol version.
-        is_client: Whether this side opens the connection.
-        life: The state of the session.
-        events: Where to put what happened.
-        timers: Of the session.
-        outbound: Takes frames to send.
-        inbound: Takes frames of streams.
-        control: Takes frames of stream 0.
-        sessions: A server's resumable sessions.
-        session: What to keep among them.
-        finish: Ends the session with an error, or None.
 
     Attributes:
         state: A :class:`LinkState` as a number.
 
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        dialect: Dialect,
-        is_client: bool,
-        life: Lifecycle,
-        events: list[Event],
-        timers: TimerTable,
-        outbound: Outbound,
-        inbound: Inbound,
-        control: Control,
-        sessions: SessionStore[Any] | None,
-        session: object,
-        finish: Callable[[Exception | None], None],
-    ) -> None:
-        self._settings = settings
-        self._version = dialect.version
-        self._is_client = is_client
+    def __init__(self, life: Lifecycle, outbound: Outbound, inbound: Inbound, control: Control) -> None:
         self._life = life
-        self._events = events
-        self._timers = timers
+        self._settings = settings = life.settings
+        self._timers = life.timers
         self._codec: Codec = outbound.codec
         self._outbound = outbound
         self._inbound = inbound
         self._strays = inbound.strays
         self._control = control
         self._keepalive = control.keepalive
-        self._sessions = sessions
-        self._session = session
-        self._finish = finish
         self._wear = Wear(settings.keepalive_interval)
-        limit = settings.max_frame_bytes if is_client else settings.max_setup_frame_bytes
+        limit = settings.max_frame_bytes if life.is_client else settings.max_setup_frame_bytes
         self._deframer = deframer_of(self._codec, limit)
         # Bytes that were received over an earlier link, and come again over this one.
         self._repeated = 0
@@ -129,7 +86,7 @@ class Link:
         """A link is open; output made from now on belongs on it."""
         life = self._life
         handshake = self._control.handshake
-        if not self._is_client:
+        if not life.is_client:
             self._move("accepted")
             self._timers.set(Timer.FIRST_FRAME, now + self._settings.first_frame_timeout)
         elif life.state == NEW or (handshake is not None and handshake.again and life.state != CLOSED):
@@ -146,7 +103,7 @@ class Link:
         lost = error if error is not None else LinkLost("the peer closed the connection")
         if life.token is None or life.state == NEW:
             in_order = error is None and self._control.done
-            self._finish(None if in_order else lost)
+            life.finish(None if in_order else lost)
             return
         replay = self._outbound.replay
         if self.state == UP and replay is not None:
@@ -154,7 +111,7 @@ class Link:
         self._suspend()
         worn_out = self._wear.excess(-1 if replay is None else replay.end)
         if worn_out:
-            self._finish(LinkLost(worn_out))
+            life.finish(LinkLost(worn_out))
         elif Timer.EXPIRY not in self._timers:
             self._timers.set(Timer.EXPIRY, now + self._settings.resume_timeout)
 
@@ -198,7 +155,7 @@ class Link:
                 self._control.abort(SetupRejected(text), Code.INVALID_SETUP)
             elif timer is Timer.EXPIRY:
                 text = f"the session was without a connection for {settings.resume_timeout:g} s"
-                self._finish(LinkLost(text))
+                self._life.finish(LinkLost(text))
             elif timer is Timer.LEASE and self._control.leases.requester is not None:
                 self._control.leases.requester.expire()
             elif timer is Timer.GRANT:
@@ -207,7 +164,8 @@ class Link:
 
     def _after(self) -> None:
         """Do what any input or timer may have made due."""
-        self._control.close_if_done()
+        if self._life.state == DRAINING:
+            self._control.close_if_done()
         if self._strays.partials and self._outbound.linked:
             deadline = self._strays.reassembly.deadline()
             if deadline is not None:
@@ -258,7 +216,7 @@ class Link:
     def _handshake_frame(self, frame: Frame, now: float) -> bool:
         """Take a frame that belongs to the handshake of the link; return whether it does."""
         if self._life.state == NEW:
-            self._control.set_up(frame, self._sessions, self._session, now)
+            self._control.set_up(frame, now)
             self._deframer.max_frame_bytes = self._settings.max_frame_bytes
             self._move("SETUP received")
         elif self.state == HANDSHAKING:
@@ -280,7 +238,7 @@ class Link:
             handshake.refusal = error
             self._relink(error, now)
         else:
-            self._finish(error)
+            self._life.finish(error)
 
     # Resuming.
 
@@ -288,12 +246,11 @@ class Link:
         """Send RESUME. RSocket 1.0, Resuming Operation: nothing else is sent until it is answered."""
         self._move("RESUME sent")
         replay = self._outbound.replay
-        major, minor = self._version
         # The server forgets what lies before the position that it is told. So it is the one that is safe, and what
         # was received after it comes again.
         position = self._life.position()
         self._repeated = self._life.received - position
-        frame = ResumeFrame(token, position, 0 if replay is None else replay.first, major, minor)
+        frame = ResumeFrame(token, position, 0 if replay is None else replay.first, *self._life.dialect.version)
         self._outbound.outbox.write(self._codec.frame(frame))
         self._watch(now)
         self._timers.stop(Timer.KEEPALIVE)
@@ -340,7 +297,7 @@ class Link:
             handshake = self._control.handshake
             refusal = None if handshake is None else handshake.refusal
             if handshake is None or refusal or frame.code != Code.REJECTED_RESUME or not self._can_begin_again():
-                self._finish(refusal or rejected)
+                self._life.finish(refusal or rejected)
             else:
                 # The link was lost before the server had read SETUP: it never had the session.
                 handshake.again = True
@@ -393,7 +350,7 @@ class Link:
     def _relink(self, error: Exception, now: float) -> None:
         """Give the link up, and try over another one."""
         self.link_down(now, error)
-        self._events.append(Unlinked(error))
+        self._life.events.append(Unlinked(error))
 
     def _move(self, cause: str) -> None:
         self.state = int(TRANSITIONS[LinkState(self.state), cause])

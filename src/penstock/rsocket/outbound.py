@@ -28,17 +28,6 @@ class Outbound:
 
     """
 
-    __slots__ = (
-        "codec",
-        "cuts_requests",
-        "fragment_bytes",
-        "linked",
-        "outbox",
-        "position",
-        "prefix_bytes",
-        "replay",
-    )
-
     def __init__(self, codec: Codec, fragment_bytes: int, cuts_requests: bool = True) -> None:
         self.codec = codec
         # Positions leave length prefixes out.

@@ -6,7 +6,6 @@ The first record of a log holds the whole session; each of the others holds what
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import sha256
 from typing import Final
 
 import msgspec
@@ -26,7 +25,6 @@ __all__ = [
     "Record",
     "Retained",
     "decode_record",
-    "digest",
     "encode_record",
 ]
 
@@ -186,8 +184,3 @@ class Retained:
         while deframer.next():
             body = deframer.buffer[deframer.start : deframer.end]
             self.replay.keep(prefixed(body, prefix_bytes), len(body), True)
-
-
-def digest(identity: bytes) -> bytes:
-    """Return what is kept of an identity."""
-    return sha256(identity).digest()

@@ -23,7 +23,6 @@ cdef class RSocketSession:
     cdef object _store
     cdef Lifecycle _life
     cdef list _events
-    cdef object _timers
     cdef StreamTable _streams
     cdef Outbound _outbound
     cdef Leases _leases

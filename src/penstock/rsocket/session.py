@@ -7,7 +7,6 @@ from collections.abc import Callable
 from ..core.credit import MAX_REQUEST_N
 from ..core.halves import DONE, OPEN, Signal
 from ..core.streams import Stream, StreamTable
-from ..core.timers import TimerTable
 from ..errors import (
     CreditExceeded,
     LeaseMissing,
@@ -71,18 +70,17 @@ class RSocketSession:
         self._is_client = is_client
         self._own_ids = dialect.own_ids
         self._store = store
-        self._life = life = Lifecycle(token)
-        self._events: list[Event] = []
-        self._timers = timers = TimerTable()
+        self._life = life = Lifecycle(settings, dialect, is_client, token, self._finish)
+        self._events = life.events
         first_id = 1 if is_client == (settings.client_ids == "odd") else 2
         self._streams = streams = StreamTable(first_id, dialect.own_ids, dialect.half_close)
         self._outbound = outbound = Outbound(dialect.codec(), settings.fragment_bytes, dialect.cuts_requests)
-        self._leases = leases = Leases(timers)
-        self._strays = Strays(settings, streams, outbound, self._events, leases)
-        self._inbound = inbound = Inbound(settings, dialect, streams, outbound, self._events, self._strays, leases)
-        shared = settings, dialect, is_client, life, self._events, timers, outbound, inbound
-        self._control = Control(*shared, streams, leases, setup, self._finish)
-        self._link = Link(*shared, self._control, store, self, self._finish)
+        self._leases = leases = Leases(life.timers)
+        shared = life, streams, outbound, leases
+        self._strays = Strays(*shared)
+        self._inbound = inbound = Inbound(*shared, self._strays)
+        self._control = Control(*shared, inbound, setup, store, self)
+        self._link = Link(life, outbound, inbound, self._control)
         # The position, the stream and the request that the last checkpoint covers, until it is committed.
         self._promised: tuple[int, int, int] | None = None
         self.link_wanted = True
@@ -151,7 +149,7 @@ class RSocketSession:
 
     def next_timer(self) -> float | None:
         """Return when to call `handle_timer`, or None. It may be early, never late."""
-        return self._timers.next()
+        return self._life.timers.next()
 
     def handle_timer(self, now: float) -> None:
         """Do what is due by now."""
@@ -175,16 +173,12 @@ class RSocketSession:
     linked_at = None
     excused = False
     calls_by_streams = False
+    full = False
 
     @property
     def durable(self) -> Durable | None:
         """None: this session ends with its process."""
         return None
-
-    @property
-    def full(self) -> bool:
-        """Whether nothing more should be read: never, because credit bounds what comes."""
-        return False
 
     @property
     def secret(self) -> bytes:
@@ -378,7 +372,7 @@ class RSocketSession:
         self._strays.reassembly.clear()
         self.link_wanted = False
         self._events.append(Closed(error))
-        self._timers.clear()
+        life.timers.clear()
 
     def _sending(self, stream_id: int) -> Stream:
         stream = self._streams.get(stream_id)
