@@ -201,7 +201,7 @@ _SPECS: Final = {
             subprotocol="rsocket",
             metadata_mime=COMPOSITE,
             request_mime="rsocket.extensions.composite:request_mime",
-            carrier="rsocket.extensions.carrier:CompositeCarrier",
+            carrier="rsocket.extensions.tracing:CompositeCarrier",
             honors=FAMILY_OF_RSOCKET,
         ),
         ProtocolSpec(

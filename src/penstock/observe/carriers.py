@@ -8,7 +8,7 @@ from typing import Protocol
 from ..aio.handlers import Request
 from ..protocols import carriers
 from ..river.carrier import RiverCarrier
-from ..rsocket.extensions.carrier import CompositeCarrier
+from ..rsocket.extensions.tracing import CompositeCarrier
 
 __all__ = ["AnyCarrier", "Carrier", "CompositeCarrier", "RiverCarrier"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ...errors import FrameError, LocalError
-from . import numbered
+from .mimes import read_type, write_type
 
 __all__ = ["Authentication", "Bearer", "Custom", "Simple", "decode", "encode"]
 
@@ -72,13 +72,13 @@ def encode(authentication: Authentication) -> bytes:
             if len(name) > MAX_USERNAME_BYTES:
                 raise LocalError(f"the username is {len(name)} bytes of UTF-8; at most {MAX_USERNAME_BYTES} can travel")
             octets = len(name).to_bytes(2, "big") + name + _octets(password, "password")
-            return numbered.write(SIMPLE, TYPE) + octets
+            return write_type(SIMPLE, TYPE) + octets
         case Bearer(token):
-            return numbered.write(BEARER, TYPE) + _octets(token, "token")
+            return write_type(BEARER, TYPE) + _octets(token, "token")
         case Custom(type, payload):
             if type in (SIMPLE, BEARER):
                 raise LocalError(f"{TYPE} {type} is what {(Simple, Bearer)[int(type)].__name__} is for")
-            return numbered.write(type, TYPE) + payload
+            return write_type(type, TYPE) + payload
 
 
 def decode(content: bytes) -> Authentication:
@@ -88,7 +88,7 @@ def decode(content: bytes) -> Authentication:
         FrameError: A length runs past the end, or what should be UTF-8 is not.
 
     """
-    type, at = numbered.read(content, 0, TYPE)
+    type, at = read_type(content, 0, TYPE)
     if type == BEARER:
         return Bearer(_text(content, at, len(content), "token"))
     if type != SIMPLE:

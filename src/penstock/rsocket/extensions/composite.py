@@ -10,16 +10,23 @@ from ...errors import FrameError, LocalError
 from ...settings import DEFAULT_SETTINGS
 from . import authentication, tracing
 from .authentication import Authentication
-from .metadata import route_tags, routing
-from .mimes import ACCEPT, AUTHENTICATION, COMPOSITE, MIME_TYPE, NAMES, ROUTING, TRACING, read_mime, write_mime
-from .stream_mimes import decode_accept, decode_mime, encode_accept, encode_mime
+from .metadata import composite, read_entries, route_tags, routing
+from .mimes import (
+    ACCEPT,
+    AUTHENTICATION,
+    COMPOSITE,
+    MIME_TYPE,
+    NAMES,
+    ROUTING,
+    TRACING,
+    decode_accept,
+    decode_mime,
+    encode_accept,
+    write_mime,
+)
 from .tracing import TraceContext
 
 __all__ = ["Entry", "Metadata", "mime_of", "request_mime"]
-
-MAX_CONTENT_BYTES: Final = 0xFFFFFF
-"""Composite Metadata: lengths have 24 bits."""
-
 
 CACHED_BYTES: Final = 256
 """Longer metadata hardly comes twice."""
@@ -86,7 +93,7 @@ class Metadata:
         if auth is not None:
             made.append((AUTHENTICATION, authentication.encode(auth)))
         if mime is not None:
-            made.append((MIME_TYPE, encode_mime(mime)))
+            made.append((MIME_TYPE, write_mime(mime)))
         if accept:
             made.append((ACCEPT, encode_accept(accept)))
         if trace is not None:
@@ -109,14 +116,7 @@ class Metadata:
             LocalError: A MIME type is no ASCII of 1 to 128 bytes, or a content is longer than 16 MiB.
 
         """
-        out = bytearray()
-        for mime, content in self.entries:
-            if len(content) > MAX_CONTENT_BYTES:
-                raise LocalError(f"metadata of type {mime!r} is longer than {MAX_CONTENT_BYTES} bytes")
-            out += write_mime(mime)
-            out += len(content).to_bytes(3, "big")
-            out += content
-        return bytes(out)
+        return composite(self.entries)
 
     def addressed(self, route: str) -> bytes:
         """Return the composite metadata of a request for `route`, which is named first unless it is named already.
@@ -143,22 +143,11 @@ class Metadata:
             FrameError: It is no composite metadata, or one of the entries that become attributes is broken.
 
         """
-        metadata = metadata or b""
-        found: list[Entry] = []
-        starts: list[int] = []
-        at = 0
-        while at < len(metadata):
-            # THREATS: a million empty entries.
-            if len(found) == limit:
-                raise FrameError(f"composite metadata has more than {limit} entries", at)
-            entry, at = _entry(metadata, at)
-            found.append(entry)
-            starts.append(at - len(entry.content))
         new = cls.__new__(cls)
-        new._fill(found, limit, starts)
+        new._fill([Entry(*entry) for entry in read_entries(metadata or b"", limit)], limit, from_peer=True)
         return new
 
-    def _fill(self, entries: list[Entry], limit: int, starts: list[int] | None = None) -> None:
+    def _fill(self, entries: list[Entry], limit: int, from_peer: bool = False) -> None:
         """Take the entries, and set the attributes by the first of each type."""
         self.entries: tuple[Entry, ...] = tuple(entries)
         self.tags: tuple[str, ...] = ()
@@ -173,9 +162,10 @@ class Metadata:
                 try:
                     self._take(mime, content, limit)
                 except FrameError as error:
-                    if starts is None:
+                    if not from_peer:
                         raise LocalError(f"entry {index}, {mime}: {error}") from None
-                    raise FrameError(f"entry {index}, {mime}: {error.message}", starts[index] + error.offset) from None
+                    start = len(composite(entries[: index + 1])) - len(content)
+                    raise FrameError(f"entry {index}, {mime}: {error.message}", start + error.offset) from None
 
     def _take(self, mime: str | int, content: bytes, limit: int) -> None:
         if mime == ROUTING:
@@ -202,18 +192,6 @@ class Metadata:
         names = ("tags", "auth", "mime", "accept", "trace", "entries")
         values = ((name, getattr(self, name)) for name in names)
         return f"Metadata({', '.join(f'{name}={value!r}' for name, value in values if value not in (None, ()))})"
-
-
-def _entry(metadata: bytes, at: int) -> tuple[Entry, int]:
-    """Return the entry at offset `at`, and the offset behind it."""
-    mime, at = read_mime(metadata, at)
-    start = at + 3
-    if start > len(metadata):
-        raise FrameError("composite metadata ends within an entry's length", at)
-    end = start + int.from_bytes(metadata[at:start], "big")
-    if end > len(metadata):
-        raise FrameError(f"an entry of {end - start} bytes runs past the composite metadata", at)
-    return Entry(mime, metadata[start:end]), end
 
 
 def mime_of(metadata: bytes) -> str | None:

@@ -6,15 +6,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from ...errors import FrameError, LocalError
-from .mimes import COMPOSITE, NAMES, NUMBERS, OCTETS, ROUTING
+from .mimes import COMPOSITE, KNOWN, NAMES, NUMBERS, OCTETS, ROUTING, read_mime, write_mime
 
-__all__ = ["Router", "composite", "entries", "route_tags", "routing"]
+__all__ = ["Router", "composite", "entries", "read_entries", "route_tags", "routing"]
 
-MAX_MIME_BYTES: Final = 128
 MAX_TAG_BYTES: Final = 255
 MAX_ENTRY_BYTES: Final = 0xFFFFFF
-KNOWN: Final = 0x80
-"""The bit of an entry's first byte that says: a number follows, not a name."""
+"""Composite Metadata: lengths have 24 bits."""
 
 CACHED_ROUTES: Final = 1_024
 """Routes remembered in encoded form, each way: a service has tens of them; a peer that makes them up gains nothing."""
@@ -22,8 +20,8 @@ CACHED_BYTES: Final = 256
 """Longer metadata holds more than a route, and hardly comes twice."""
 
 
-def composite(parts: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return composite metadata of (MIME type, content) pairs.
+def composite(parts: Iterable[tuple[str | int, bytes]]) -> bytes:
+    """Return composite metadata of (MIME type, content) pairs. A number stands for a MIME type without a name.
 
     Raises:
         LocalError: A MIME type is no ASCII of 1 to 128 bytes, or a content is longer than 16 MiB.
@@ -31,16 +29,11 @@ def composite(parts: Iterable[tuple[str, bytes]]) -> bytes:
     """
     out = bytearray()
     for mime, content in parts:
-        number = NUMBERS.get(mime)
+        number = NUMBERS.get(mime) if type(mime) is str else None
         if number is not None:
             out.append(KNOWN | number)
         else:
-            name = mime.encode("ascii", "replace")
-            if not 1 <= len(name) <= MAX_MIME_BYTES or not mime.isascii():
-                raise LocalError(f"MIME type {mime!r} must be 1 to {MAX_MIME_BYTES} ASCII characters")
-            # One less than the length, as every living peer has it.
-            out.append(len(name) - 1)
-            out += name
+            out += write_mime(mime)
         if len(content) > MAX_ENTRY_BYTES:
             raise LocalError(f"metadata of type {mime!r} is longer than {MAX_ENTRY_BYTES} bytes")
         out += len(content).to_bytes(3, "big")
@@ -49,34 +42,49 @@ def composite(parts: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def entries(metadata: bytes, limit: int = 256) -> list[tuple[str, bytes]]:
-    """Return the (MIME type, content) pairs of composite metadata; unknown numbers are named `0xNN`.
+    """Return the (MIME type, content) pairs of composite metadata as text; unknown numbers are named `0xNN`.
+
+    Raises:
+        FrameError: As :func:`read_entries`.
+
+    """
+    return [(_name_of(mime), content) for mime, content in read_entries(metadata, limit)]
+
+
+def _name_of(mime: str | int) -> str:
+    if isinstance(mime, int):
+        return f"0x{mime:02X}"
+    return str(mime) if mime.isascii() else mime.encode("ascii", "surrogateescape").decode("ascii", "replace")
+
+
+def read_entries(metadata: bytes, limit: int) -> list[tuple[str | int, bytes]]:
+    """Return the (MIME type, content) pairs of composite metadata, of which :func:`composite` makes the same bytes.
 
     Raises:
         FrameError: A length runs past the end, or there are more than `limit` entries.
 
     """
-    found: list[tuple[str, bytes]] = []
+    found: list[tuple[str | int, bytes]] = []
     at, end = 0, len(metadata)
     while at < end:
         if len(found) == limit:
+            # THREATS: a million empty entries.
             raise FrameError(f"composite metadata has more than {limit} entries", at)
         first = metadata[at]
-        at += 1
+        mime: str | int
         if first & KNOWN:
-            mime = NAMES.get(first & ~KNOWN, f"0x{first & ~KNOWN:02X}")
+            mime = NAMES.get(first & ~KNOWN, first & ~KNOWN)
+            at += 1
         else:
-            if at + first + 1 > end:
-                raise FrameError(f"a MIME type of {first + 1} bytes runs past the composite metadata", at)
-            mime = metadata[at : at + first + 1].decode("ascii", "replace")
-            at += first + 1
-        if at + 3 > end:
+            mime, at = read_mime(metadata, at)
+        start = at + 3
+        if start > end:
             raise FrameError("composite metadata ends within an entry's length", at)
-        length = int.from_bytes(metadata[at : at + 3], "big")
-        at += 3
-        if at + length > end:
+        length = int.from_bytes(metadata[at:start], "big")
+        if start + length > end:
             raise FrameError(f"an entry of {length} bytes runs past the composite metadata", at)
-        found.append((mime, metadata[at : at + length]))
-        at += length
+        at = start + length
+        found.append((mime, metadata[start:at]))
     return found
 
 
@@ -180,7 +188,7 @@ class Router:
             return tags[0] if tags else ""
         if self._mime != COMPOSITE:
             return metadata.decode("utf-8", "replace")
-        for mime, content in entries(metadata, self._limit):
+        for mime, content in read_entries(metadata, self._limit):
             if mime == ROUTING:
                 tags = route_tags(content)
                 return tags[0] if tags else ""

@@ -1,15 +1,21 @@
-"""Well-known MIME types: the RSocket extension that gives the common ones a number."""
+"""MIME types in metadata: the extensions Well-known MIME Types, and Stream Data MIME Types.
+
+A type, of a MIME or of authentication, is a number or a name. Its first byte has the bit 0x80 and a well-known number,
+or it is the length of the name that follows it, less one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
-from . import numbered
+from ...errors import FrameError, LocalError
 
 __all__ = [
     "ACCEPT",
     "AUTHENTICATION",
     "COMPOSITE",
+    "KNOWN",
     "MIME_TYPE",
     "NAMES",
     "NUMBERS",
@@ -18,10 +24,20 @@ __all__ = [
     "TEXT",
     "TRACING",
     "LiteralMime",
+    "decode_accept",
+    "decode_mime",
+    "encode_accept",
     "is_known",
     "read_mime",
+    "read_type",
     "write_mime",
+    "write_type",
 ]
+
+KNOWN: Final = 0x80
+"""The bit of the first byte that says: this is a number, and no name follows."""
+MAX_NUMBER: Final = 0x7F
+MAX_NAME_BYTES: Final = 128
 
 MIME_TYPE: Final = "message/x.rsocket.mime-type.v0"
 ACCEPT: Final = "message/x.rsocket.accept-mime-types.v0"
@@ -103,6 +119,55 @@ def is_known(name: str) -> bool:
 _LOWER: Final = frozenset(name.lower() for name in NUMBERS)
 
 
+def read_type(data: bytes, at: int, what: str) -> tuple[int | str, int]:
+    """Return the number or name at offset `at`, and the offset behind it.
+
+    Args:
+        data: What it stands in.
+        at: Where it begins.
+        what: What it is, for errors, such as "MIME type".
+
+    Raises:
+        FrameError: `data` ends before it does.
+
+    """
+    if at >= len(data):
+        raise FrameError(f"no {what} here", at)
+    first = data[at]
+    if first & KNOWN:
+        return first & MAX_NUMBER, at + 1
+    # The extensions speak of the length; every living peer writes one less, so that a name is never empty.
+    end = at + first + 2
+    if end > len(data):
+        raise FrameError(f"{what} of {first + 1} bytes runs past the end", at)
+    # It SHOULD be US-ASCII. What is not comes back as surrogates, from which `write_type` makes the same bytes.
+    return data[at + 1 : end].decode("ascii", "surrogateescape"), end
+
+
+def write_type(value: int | str, what: str) -> bytes:
+    """Return the bytes of a number or a name.
+
+    Args:
+        value: A number from 0 to 127, or a name of 1 to 128 ASCII characters.
+        what: What it is, for errors.
+
+    Raises:
+        LocalError: It is neither.
+
+    """
+    if isinstance(value, int):
+        if not 0 <= value <= MAX_NUMBER:
+            raise LocalError(f"{what} {value} must be a number from 0 to {MAX_NUMBER}")
+        return bytes((KNOWN | value,))
+    try:
+        name = value.encode("ascii", "surrogateescape")
+    except UnicodeEncodeError:
+        name = b""
+    if not 1 <= len(name) <= MAX_NAME_BYTES:
+        raise LocalError(f"{what} {value[:MAX_NAME_BYTES]!r} must be 1 to {MAX_NAME_BYTES} ASCII characters")
+    return bytes((len(name) - 1,)) + name
+
+
 class LiteralMime(str):
     """A MIME type that a peer spelled out although it has a number. It is that string, and is written as it came."""
 
@@ -116,7 +181,7 @@ def read_mime(data: bytes, at: int) -> tuple[str | int, int]:
         FrameError: `data` ends before it does.
 
     """
-    mime, end = numbered.read(data, at, "MIME type")
+    mime, end = read_type(data, at, "MIME type")
     if isinstance(mime, int):
         return NAMES.get(mime, mime), end
     return LiteralMime(mime) if mime in NUMBERS else mime, end
@@ -130,4 +195,44 @@ def write_mime(mime: str | int) -> bytes:
 
     """
     known = mime if isinstance(mime, int | LiteralMime) else NUMBERS.get(mime, mime)
-    return numbered.write(known, "MIME type")
+    return write_type(known, "MIME type")
+
+
+def decode_mime(content: bytes) -> str | int:
+    """Return the MIME type that a `message/x.rsocket.mime-type.v0` entry names.
+
+    Raises:
+        FrameError: There is none, it runs past the end, or something follows it.
+
+    """
+    mime, end = read_mime(content, 0)
+    if end != len(content):
+        raise FrameError(f"{len(content) - end} bytes follow the MIME type", end)
+    return mime
+
+
+def encode_accept(mimes: Iterable[str | int]) -> bytes:
+    """Return the content of a `message/x.rsocket.accept-mime-types.v0` entry.
+
+    Raises:
+        LocalError: One of the MIME types is no ASCII of 1 to 128 bytes, or no number from 0 to 127.
+
+    """
+    return b"".join(map(write_mime, mimes))
+
+
+def decode_accept(content: bytes, limit: int = 256) -> tuple[str | int, ...]:
+    """Return the MIME types that a `message/x.rsocket.accept-mime-types.v0` entry names, in order.
+
+    Raises:
+        FrameError: One of them runs past the end, or there are more than `limit`.
+
+    """
+    found: list[str | int] = []
+    at = 0
+    while at < len(content):
+        if len(found) == limit:
+            raise FrameError(f"more than {limit} MIME types are accepted", at)
+        mime, at = read_mime(content, at)
+        found.append(mime)
+    return tuple(found)
