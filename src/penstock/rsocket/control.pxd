@@ -23,11 +23,11 @@ cdef class Control:
     cdef Outbound _outbound
     cdef Inbound _inbound
     cdef Strays _strays
+    cdef Leases _leases
     cdef object _sessions
     cdef object _session
     cdef readonly object keepalive
     cdef readonly object greeting
     cdef public object handshake
-    cdef readonly Leases leases
 
     cpdef establish(self)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.replay import Replay
-from ..core.streams import StreamTable
 from ..core.timers import Timer
 from ..errors import LimitExceeded, LocalError, PeerClosed, ProtocolError, SessionError, SetupRejected, UnsupportedKind
 from ..events import Draining, Established, LeaseGranted, MetadataPushed
@@ -16,9 +15,7 @@ from .extensions.metadata import Router
 from .handshake import Handshake, check, established, setup_frame
 from .inbound import Inbound
 from .keepalive import Keepalive
-from .lease import Leases
 from .lifecycle import DRAINING, OPENED, Lifecycle
-from .outbound import Outbound
 from .resume import SessionStore
 
 __all__ = ["Control"]
@@ -28,10 +25,7 @@ class Control:
     """What both sides of a session say of the connection as a whole.
 
     Args:
-        life: Of the session, as are the next three.
-        streams: Those that are open.
-        outbound: Takes frames to send.
-        leases: Of both directions.
+        life: What the parts of the session share.
         inbound: Gets the router that the set-up asks for.
         setup: What a client says at set-up.
         sessions: A server's resumable sessions.
@@ -41,39 +35,30 @@ class Control:
         keepalive: The liveness of the link.
         handshake: Of a client that can resume, until the server has answered; else None.
         greeting: What a server was told at set-up; None before, and on a client.
-        leases: As above.
 
     """
 
     def __init__(
-        self,
-        life: Lifecycle,
-        streams: StreamTable,
-        outbound: Outbound,
-        leases: Leases,
-        inbound: Inbound,
-        setup: Payload,
-        sessions: SessionStore[Any] | None,
-        session: object,
+        self, life: Lifecycle, inbound: Inbound, setup: Payload, sessions: SessionStore[Any] | None, session: Any
     ) -> None:
         self._life = life
         self._settings = life.settings
         self._dialect = life.dialect
         self._events = life.events
         self._timers = life.timers
-        self._streams = streams
-        self._outbound = outbound
+        self._streams = life.streams
+        self._outbound = life.outbound
+        self._leases = life.leases
         self._inbound = inbound
         self._strays = inbound.strays
         self._setup = setup
         self._sessions = sessions
         self._session = session
-        self.leases = leases
         self.keepalive = Keepalive(life.timers)
         self.handshake = Handshake() if life.is_client and life.token is not None else None
         self.greeting: Established | None = None
         if life.is_client and life.settings.lease:
-            leases.use(life.settings.lease, request=True, respond=life.dialect.server_waits)
+            life.leases.use(life.settings.lease, request=True, respond=life.dialect.server_waits)
 
     # The set-up.
 
@@ -104,7 +89,7 @@ class Control:
         life = self._life
         setup = check(frame, self._dialect, resumable=sessions is not None, leases=bool(settings.lease))
         if setup.token is not None and sessions is not None:
-            if not sessions.add(setup.token, self._session, life.identity):
+            if not sessions.add(setup.token, self._session, self._session.identity):
                 raise SetupRejected("the token is in use, or there are too many sessions", Code.REJECTED_SETUP)
             life.token = setup.token
             self._outbound.replay = Replay(settings.resume_bytes, self._outbound.prefix_bytes)
@@ -117,7 +102,7 @@ class Control:
         self._inbound.router = Router(greeting.metadata_mime, settings.max_metadata_entries)
         self._events.append(greeting)
         if setup.flags & LEASE:
-            self.leases.use(settings.lease, request=self._dialect.server_waits, respond=True)
+            self._leases.use(settings.lease, request=self._dialect.server_waits, respond=True)
             self.grant(now)
 
     def establish(self) -> None:
@@ -133,7 +118,7 @@ class Control:
         """Ask the server for a sign that it has accepted the set-up: `Established` follows, or `Closed`."""
         if self._dialect.keepalive:
             self._outbound.control(KeepaliveFrame(RESPOND, self._life.position()))
-        elif self.leases.requester is None:
+        elif self._leases.requester is None:
             # ReactiveSocket 0.0, Connection Establishment: a lease is a sign, and a client that asked for it gets one.
             raise UnsupportedKind(f"{self._dialect.name} has no KEEPALIVE to confirm a set-up by; ask for a lease")
 
@@ -146,7 +131,7 @@ class Control:
 
     def grant(self, now: float) -> None:
         """Grant the peer a lease, if it is to have one now."""
-        frame = self.leases.due(now, self._streams.remote)
+        frame = self._leases.due(now, self._streams.remote)
         if frame is not None:
             self._outbound.control(frame)
 
@@ -166,10 +151,10 @@ class Control:
             self.establish()
         if isinstance(frame, KeepaliveFrame):
             self._keepalive(frame)
-        elif isinstance(frame, LeaseFrame) and self.leases.requester is not None:
+        elif isinstance(frame, LeaseFrame) and self._leases.requester is not None:
             # THREATS 32: the last lease wins, and too many of them are an attack like any other.
             self._strays.stray(now)
-            lease = self.leases.requester.received(frame, now)
+            lease = self._leases.requester.received(frame, now)
             self._events.append(LeaseGranted(lease.requests, lease.ttl, frame.metadata))
         elif frame.type == FrameType.METADATA_PUSH:
             self._events.append(MetadataPushed(0, frame.metadata or b""))

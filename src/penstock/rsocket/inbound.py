@@ -7,25 +7,15 @@ from typing import Final
 from ..core.credit import MAX_REQUEST_N, add
 from ..core.halves import OPEN, Signal
 from ..core.rates import Rate
-from ..core.streams import Stream, StreamTable
+from ..core.streams import Stream
 from ..errors import FrameError, LimitExceeded, ProtocolError
-from ..events import (
-    Canceled,
-    Completed,
-    CreditGranted,
-    ItemReceived,
-    MetadataPushed,
-    Requested,
-    RunReceived,
-)
+from ..events import Canceled, Completed, CreditGranted, ItemReceived, MetadataPushed, Requested, RunReceived
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
 from ..wire.rsocket.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, FrameType
 from .codes import Code, error_of
 from .extensions.metadata import Router
-from .lease import Leases
 from .lifecycle import Lifecycle
-from .outbound import Outbound
 from .strays import RATE_SECONDS, Strays
 
 __all__ = ["KINDS", "Inbound"]
@@ -41,20 +31,13 @@ KINDS: Final[dict[int, Kind]] = {
 RAPID: Final = 1.0
 """A stream that its opener cancels within this many seconds counts as a rapid reset."""
 
-_PAYLOAD = int(FrameType.PAYLOAD)
-_REQUEST_N = int(FrameType.REQUEST_N)
-_CANCEL = int(FrameType.CANCEL)
-_ERROR = int(FrameType.ERROR)
-_REQUEST_RESPONSE = int(FrameType.REQUEST_RESPONSE)
-_REQUEST_CHANNEL = int(FrameType.REQUEST_CHANNEL)
-_REQUEST_SUB = int(FrameType.REQUEST_SUB)
-_METADATA_PUSH = int(FrameType.METADATA_PUSH)
-_CALL = int(Kind.CALL)
-_FIRE = int(Kind.FIRE)
-_CHANNEL = int(Kind.CHANNEL)
-# As the table of halves wants them.
-_COMPLETE = int(Signal.COMPLETE)
-_CANCELED = int(Signal.CANCEL)
+# Plain integers, because compiled code compares them for every frame.
+_REQUEST_RESPONSE, _REQUEST_CHANNEL = int(FrameType.REQUEST_RESPONSE), int(FrameType.REQUEST_CHANNEL)
+_REQUEST_SUB, _METADATA_PUSH = int(FrameType.REQUEST_SUB), int(FrameType.METADATA_PUSH)
+_PAYLOAD, _REQUEST_N = int(FrameType.PAYLOAD), int(FrameType.REQUEST_N)
+_CANCEL, _ERROR = int(FrameType.CANCEL), int(FrameType.ERROR)
+_CALL, _FIRE, _CHANNEL = int(Kind.CALL), int(Kind.FIRE), int(Kind.CHANNEL)
+_COMPLETE, _CANCELED = int(Signal.COMPLETE), int(Signal.CANCEL)
 
 
 class Inbound:
@@ -69,15 +52,13 @@ class Inbound:
 
     """
 
-    def __init__(
-        self, life: Lifecycle, streams: StreamTable, outbound: Outbound, leases: Leases, strays: Strays
-    ) -> None:
+    def __init__(self, life: Lifecycle, strays: Strays) -> None:
         settings, dialect = life.settings, life.dialect
         self._settings = settings
-        self._streams = streams
-        self._outbound = outbound
+        self._streams = life.streams
+        self._outbound = life.outbound
         self._events = life.events
-        self._leases = leases
+        self._leases = life.leases
         self._reassembly = strays.reassembly
         self._partials = strays.partials
         self.strays = strays

@@ -1,4 +1,4 @@
-"""What the parts of a session share: its settings, its state, and how far it has received."""
+"""The life of a session: its state, and what its parts share."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
+from ..core.streams import StreamTable
 from ..core.timers import TimerTable
 from ..events import Event
 from ..settings import Settings
 from .dialect import Dialect
+from .lease import Leases
+from .outbound import Outbound
 
 __all__ = ["CLOSED", "DRAINING", "NEW", "OPENED", "TRANSITIONS", "Lifecycle", "SessionState"]
+
+
+Finish = Callable[[Exception | None], None]
 
 
 class SessionState(IntEnum):
@@ -48,7 +54,7 @@ TRANSITIONS: Final[dict[tuple[SessionState, str], SessionState]] = {
 
 
 class Lifecycle:
-    """Where a session is in its life, and what does not change in it.
+    """Where a session is in its life, and what its parts share.
 
     Attributes:
         settings: Limits and timeouts.
@@ -57,9 +63,11 @@ class Lifecycle:
         finish: Ends the session with an error, or None.
         events: Where its parts put what happened.
         timers: Its timers.
+        streams: Those that are open.
+        outbound: Takes frames to send.
+        leases: Of both directions.
         state: A :class:`SessionState` as a number.
         token: By which the session can be resumed; None: it cannot.
-        identity: Who the client is, as far as its link proves it.
         established: The server has accepted the set-up.
         received: The position up to which this side has received.
         reported: The position up to which that is safe; -1: all that was received is.
@@ -67,12 +75,7 @@ class Lifecycle:
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        dialect: Dialect,
-        is_client: bool,
-        token: bytes | None,
-        finish: Callable[[Exception | None], None],
+        self, settings: Settings, dialect: Dialect, is_client: bool, token: bytes | None, finish: Finish
     ) -> None:
         self.settings = settings
         self.dialect = dialect
@@ -80,9 +83,12 @@ class Lifecycle:
         self.finish = finish
         self.events: list[Event] = []
         self.timers = TimerTable()
+        first_id = 1 if is_client == (settings.client_ids == "odd") else 2
+        self.streams = StreamTable(first_id, dialect.own_ids, dialect.half_close)
+        self.outbound = Outbound(dialect.codec(), settings.fragment_bytes, dialect.cuts_requests)
+        self.leases = Leases(self.timers)
         self.state = NEW
         self.token = token
-        self.identity = b""
         self.established = False
         self.received = 0
         self.reported = -1

@@ -18,7 +18,6 @@ from .dialect import deframer_of
 from .inbound import Inbound
 from .keepalive import Wear
 from .lifecycle import CLOSED, DRAINING, NEW, Lifecycle
-from .outbound import Outbound
 
 __all__ = ["TRANSITIONS", "Link", "LinkState"]
 
@@ -61,12 +60,12 @@ class Link:
 
     """
 
-    def __init__(self, life: Lifecycle, outbound: Outbound, inbound: Inbound, control: Control) -> None:
+    def __init__(self, life: Lifecycle, inbound: Inbound, control: Control) -> None:
         self._life = life
         self._settings = settings = life.settings
         self._timers = life.timers
+        self._outbound = outbound = life.outbound
         self._codec: Codec = outbound.codec
-        self._outbound = outbound
         self._inbound = inbound
         self._strays = inbound.strays
         self._control = control
@@ -156,8 +155,8 @@ class Link:
             elif timer is Timer.EXPIRY:
                 text = f"the session was without a connection for {settings.resume_timeout:g} s"
                 self._life.finish(LinkLost(text))
-            elif timer is Timer.LEASE and self._control.leases.requester is not None:
-                self._control.leases.requester.expire()
+            elif timer is Timer.LEASE and self._life.leases.requester is not None:
+                self._life.leases.requester.expire()
             elif timer is Timer.GRANT:
                 self._control.grant(now)
         self._after()
@@ -282,7 +281,7 @@ class Link:
         self._outbound.linked = False
         self._outbound.outbox.clear()
         self._deframer = deframer_of(self._codec, self._settings.max_frame_bytes)
-        self._control.leases.suspend()
+        self._life.leases.suspend()
 
     def _resume_answered(self, frame: Frame, now: float) -> None:
         """Take the server's answer to RESUME."""

@@ -16,17 +16,7 @@ from ..events import Established
 from ..payload import Payload
 from ..wire.framing import Deframer, prefixed
 
-__all__ = [
-    "PARTIAL",
-    "RECEIVING",
-    "SENDING",
-    "VERSION",
-    "Opening",
-    "Record",
-    "Retained",
-    "decode_record",
-    "encode_record",
-]
+__all__ = ["PARTIAL", "RECEIVING", "SENDING", "Opening", "Record", "Retained", "decode_record", "encode_record"]
 
 VERSION: Final = 1
 

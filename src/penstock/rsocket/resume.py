@@ -16,34 +16,19 @@ from ..core.ends import Ends
 from ..core.fragments import Partial, Reassembly
 from ..core.halves import OPEN
 from ..core.replay import Replay
-from ..core.streams import Stream, StreamTable
+from ..core.streams import Stream
 from ..errors import LocalError, ResumeRejected, SetupRejected
 from ..kinds import Kind
-from ..settings import Settings
 from ..wire.codec import Codec
 from ..wire.framing import MAX_FRAME_BYTES, prefixed
 from ..wire.rsocket.frames import Frame, FrameType
 from .codes import Code
 from .dialect import deframer_of
 from .lifecycle import OPENED, Lifecycle
-from .outbound import Outbound
 
-__all__ = [
-    "VERSION",
-    "Checkpoint",
-    "PartialState",
-    "SessionStore",
-    "StreamState",
-    "decode_checkpoint",
-    "encode_checkpoint",
-    "restore",
-    "take_checkpoint",
-]
+__all__ = ["Checkpoint", "SessionStore", "decode_checkpoint", "encode_checkpoint", "restore", "take_checkpoint"]
 
 SessionT = TypeVar("SessionT")
-
-TOKEN_BYTES: Final = 16
-"""128 random bits: nobody guesses them."""
 
 
 class StreamState(msgspec.Struct, array_like=True):
@@ -140,25 +125,17 @@ def decode_checkpoint(data: bytes) -> Checkpoint:
     return checkpoint
 
 
-def take_checkpoint(
-    life: Lifecycle,
-    outbound: Outbound,
-    streams: StreamTable,
-    partials: dict[int, Partial],
-    stream_id: int,
-    count: int,
-) -> bytes | None:
+def take_checkpoint(life: Lifecycle, partials: dict[int, Partial], stream_id: int, count: int) -> bytes | None:
     """Return what a new process needs to go on with a client's session; None if it cannot be resumed.
 
     Args:
-        life: It says what was received, and from now on reports only what is committed.
-        outbound: It holds what the server may not have received.
-        streams: What is open.
+        life: Of the session. It reports only what is committed from now on.
         partials: Items that are not whole yet, by stream.
         stream_id: The stream of which more items will be requested when the checkpoint is safe.
         count: How many items; 0 for none.
 
     """
+    outbound, streams = life.outbound, life.streams
     replay = outbound.replay
     stream = streams.get(stream_id)
     if replay is None or life.token is None or life.state != OPENED:
@@ -198,19 +175,13 @@ def _split(codec: Codec, pieces: list[bytes]) -> list[bytes]:
     return frames
 
 
-def restore(
-    checkpoint: Checkpoint,
-    settings: Settings,
-    life: Lifecycle,
-    outbound: Outbound,
-    streams: StreamTable,
-    reassembly: Reassembly,
-) -> None:
+def restore(checkpoint: Checkpoint, life: Lifecycle, reassembly: Reassembly) -> None:
     """Give the parts of a new session what `checkpoint` holds for them."""
+    outbound, streams = life.outbound, life.streams
     life.move("restored")
     life.received = life.reported = checkpoint.received
     prefix_bytes = outbound.prefix_bytes
-    replay = Replay(settings.resume_bytes, prefix_bytes, checkpoint.sent)
+    replay = Replay(life.settings.resume_bytes, prefix_bytes, checkpoint.sent)
     for body in checkpoint.retained:
         replay.keep(prefixed(body, prefix_bytes), len(body), True)
     outbound.replay = replay

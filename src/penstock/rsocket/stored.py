@@ -55,7 +55,7 @@ class StoredSession(RSocketSession):
         self._storage.begin(log, run)
 
     @property
-    def durable(self) -> StoredSession:
+    def durable(self) -> StoredSession:  # type: ignore[override]
         """This session. See :class:`penstock.session.Session`."""
         return self
 

@@ -12,14 +12,12 @@ from ..core.credit import add
 from ..core.fragments import Reassembly
 from ..core.halves import OPEN, Signal
 from ..core.rates import Rate
-from ..core.streams import Stream, StreamTable
+from ..core.streams import Stream
 from ..errors import LimitExceeded, ProtocolError
 from ..events import Failed
 from ..wire.rsocket.frames import Frame, FrameType
 from .codes import Code
-from .lease import Leases
 from .lifecycle import Lifecycle
-from .outbound import Outbound
 
 __all__ = ["RATE_SECONDS", "Strays"]
 
@@ -41,12 +39,12 @@ class Strays:
 
     """
 
-    def __init__(self, life: Lifecycle, streams: StreamTable, outbound: Outbound, leases: Leases) -> None:
+    def __init__(self, life: Lifecycle) -> None:
         self._settings = settings = life.settings
-        self._streams = streams
-        self._outbound = outbound
+        self._streams = life.streams
+        self._outbound = life.outbound
         self._events = life.events
-        self._leases = leases
+        self._leases = life.leases
         self._late = 0
         self._stray = Rate(settings.max_stray_frames, RATE_SECONDS)
         self.reassembly = Reassembly(settings)

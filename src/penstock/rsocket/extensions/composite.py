@@ -8,22 +8,9 @@ from typing import Final, NamedTuple
 
 from ...errors import FrameError, LocalError
 from ...settings import DEFAULT_SETTINGS
-from . import authentication, tracing
+from . import authentication, mimes, tracing
 from .authentication import Authentication
 from .metadata import composite, read_entries, route_tags, routing
-from .mimes import (
-    ACCEPT,
-    AUTHENTICATION,
-    COMPOSITE,
-    MIME_TYPE,
-    NAMES,
-    ROUTING,
-    TRACING,
-    decode_accept,
-    decode_mime,
-    encode_accept,
-    write_mime,
-)
 from .tracing import TraceContext
 
 __all__ = ["Entry", "Metadata", "mime_of", "request_mime"]
@@ -89,17 +76,17 @@ class Metadata:
             raise LocalError("give the route as the first of the tags, or alone")
         made: list[tuple[str | int, bytes]] = []
         if route or tags:
-            made.append((ROUTING, routing(*(tags or (route,)))))
+            made.append((mimes.ROUTING, routing(*(tags or (route,)))))
         if auth is not None:
-            made.append((AUTHENTICATION, authentication.encode(auth)))
+            made.append((mimes.AUTHENTICATION, authentication.encode(auth)))
         if mime is not None:
-            made.append((MIME_TYPE, write_mime(mime)))
+            made.append((mimes.MIME_TYPE, mimes.write_mime(mime)))
         if accept:
-            made.append((ACCEPT, encode_accept(accept)))
+            made.append((mimes.ACCEPT, mimes.encode_accept(accept)))
         if trace is not None:
-            made.append((TRACING, tracing.encode(trace)))
+            made.append((mimes.TRACING, tracing.encode(trace)))
         found = [
-            Entry(NAMES.get(type, type) if isinstance(type, int) else type, content)
+            Entry(mimes.NAMES.get(type, type) if isinstance(type, int) else type, content)
             for type, content in (*made, *entries)
         ]
         self._fill(found, max(len(tags), len(accept), DEFAULT_SETTINGS.max_metadata_entries))
@@ -168,18 +155,18 @@ class Metadata:
                     raise FrameError(f"entry {index}, {mime}: {error.message}", start + error.offset) from None
 
     def _take(self, mime: str | int, content: bytes, limit: int) -> None:
-        if mime == ROUTING:
+        if mime == mimes.ROUTING:
             tags = route_tags(content)
             if len(tags) > limit:
                 raise FrameError(f"routing has more than {limit} tags")
             self.tags = tuple(tags)
-        elif mime == AUTHENTICATION:
+        elif mime == mimes.AUTHENTICATION:
             self.auth = authentication.decode(content)
-        elif mime == MIME_TYPE:
-            self.mime = decode_mime(content)
-        elif mime == ACCEPT:
-            self.accept = decode_accept(content, limit)
-        elif mime == TRACING:
+        elif mime == mimes.MIME_TYPE:
+            self.mime = mimes.decode_mime(content)
+        elif mime == mimes.ACCEPT:
+            self.accept = mimes.decode_accept(content, limit)
+        elif mime == mimes.TRACING:
             self.trace = tracing.decode(content)
 
     def __eq__(self, other: object) -> bool:
@@ -225,4 +212,4 @@ def request_mime(metadata_mime: str, metadata: bytes) -> str | None:
         FrameError: It is not composite metadata, and should be.
 
     """
-    return mime_of(metadata) if metadata_mime in ("", COMPOSITE) else None
+    return mime_of(metadata) if metadata_mime in ("", mimes.COMPOSITE) else None

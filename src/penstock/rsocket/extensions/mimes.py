@@ -12,27 +12,10 @@ from typing import Final
 from ...errors import FrameError, LocalError
 
 __all__ = [
-    "ACCEPT",
-    "AUTHENTICATION",
-    "COMPOSITE",
-    "KNOWN",
-    "MIME_TYPE",
-    "NAMES",
-    "NUMBERS",
-    "OCTETS",
-    "ROUTING",
-    "TEXT",
-    "TRACING",
-    "LiteralMime",
-    "decode_accept",
-    "decode_mime",
-    "encode_accept",
-    "is_known",
-    "read_mime",
-    "read_type",
-    "write_mime",
-    "write_type",
-]
+    "ACCEPT", "AUTHENTICATION", "COMPOSITE", "KNOWN", "MIME_TYPE", "NAMES", "NUMBERS", "OCTETS", "ROUTING", "TEXT",
+    "TRACING", "LiteralMime", "decode_accept", "decode_mime", "encode_accept", "is_known", "read_mime", "read_type",
+    "write_mime", "write_type",
+]  # fmt: skip
 
 KNOWN: Final = 0x80
 """The bit of the first byte that says: this is a number, and no name follows."""
@@ -48,55 +31,16 @@ COMPOSITE: Final = "message/x.rsocket.composite-metadata.v0"
 OCTETS: Final = "application/octet-stream"
 TEXT: Final = "text/plain"
 
-NAMES: Final[dict[int, str]] = dict(
-    enumerate(
-        (
-            "application/avro",
-            "application/cbor",
-            "application/graphql",
-            "application/gzip",
-            "application/javascript",
-            "application/json",
-            OCTETS,
-            "application/pdf",
-            "application/vnd.apache.thrift.binary",
-            "application/vnd.google.protobuf",
-            "application/xml",
-            "application/zip",
-            "audio/aac",
-            "audio/mp3",
-            "audio/mp4",
-            "audio/mpeg3",
-            "audio/mpeg",
-            "audio/ogg",
-            "audio/opus",
-            "audio/vorbis",
-            "image/bmp",
-            "image/gif",
-            "image/heic-sequence",
-            "image/heic",
-            "image/heif-sequence",
-            "image/heif",
-            "image/jpeg",
-            "image/png",
-            "image/tiff",
-            "multipart/mixed",
-            "text/css",
-            "text/csv",
-            "text/html",
-            TEXT,
-            "text/xml",
-            "video/H264",
-            "video/H265",
-            "video/VP8",
-            "application/x-hessian",
-            "application/x-java-object",
-            "application/cloudevents+json",
-            "application/x-capnp",
-            "application/x-flatbuffers",
-        )
-    )
-) | {
+_FROM_0 = """
+    application/avro application/cbor application/graphql application/gzip application/javascript application/json
+    application/octet-stream application/pdf application/vnd.apache.thrift.binary application/vnd.google.protobuf
+    application/xml application/zip audio/aac audio/mp3 audio/mp4 audio/mpeg3 audio/mpeg audio/ogg audio/opus
+    audio/vorbis image/bmp image/gif image/heic-sequence image/heic image/heif-sequence image/heif image/jpeg image/png
+    image/tiff multipart/mixed text/css text/csv text/html text/plain text/xml video/H264 video/H265 video/VP8
+    application/x-hessian application/x-java-object application/cloudevents+json application/x-capnp
+    application/x-flatbuffers
+""".split()
+NAMES: Final[dict[int, str]] = dict(enumerate(_FROM_0)) | {
     0x7A: MIME_TYPE,
     0x7B: ACCEPT,
     0x7C: AUTHENTICATION,
