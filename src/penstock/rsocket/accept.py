@@ -61,9 +61,7 @@ class RSocketDetector:
     def receive(self, data: bytes, now: float) -> Session | None:
         """Take what the link brought. See :meth:`penstock.session.Detector.receive`.
 
-        Raises:
-            ProtocolError: The bytes are not RSocket; close the link and answer nothing.
-
+        Raises ProtocolError if the bytes are not RSocket; close the link and answer nothing.
         """
         self._head += data
         dialect = detect(self._head, self._settings, self._served)

@@ -9,7 +9,7 @@ from ..core.timers import Timer
 from ..errors import LimitExceeded, LocalError, PeerClosed, ProtocolError, SessionError, SetupRejected, UnsupportedKind
 from ..events import Draining, Established, LeaseGranted, MetadataPushed
 from ..payload import Payload
-from ..wire.rsocket.frames import LEASE, RESPOND, ErrorFrame, Frame, FrameType, KeepaliveFrame, LeaseFrame
+from ..wire.rsocket.frames import LEASE, RESPOND, ErrorFrame, Frame, FrameType, KeepaliveFrame, LeaseFrame, SetupFrame
 from .codes import SETUP_CODES, Code, name_of, text_of
 from .extensions.metadata import Router
 from .handshake import Handshake, check, established, setup_frame
@@ -68,7 +68,7 @@ class Control:
         self._life.move("SETUP")
         self._outbound.linked = True
         self._outbound.control(setup_frame(self._dialect, settings, self._setup, self._life.token))
-        self.watch(settings.keepalive_interval, settings.keepalive_lifetime, now)
+        self.watch(now)
         for piece in again:
             self._outbound.outbox.write(piece)
         if self.handshake is not None:
@@ -78,12 +78,7 @@ class Control:
         self.grant(now)
 
     def set_up(self, frame: Frame, now: float) -> None:
-        """Begin the session that the first frame asks for, and keep it if it can be resumed.
-
-        Raises:
-            SetupRejected: It cannot begin.
-
-        """
+        """Begin the session that the first frame asks for, and keep it to be resumed. May raise SetupRejected."""
         sessions = self._sessions
         settings = self._settings
         life = self._life
@@ -97,7 +92,7 @@ class Control:
         life.established = True
         self._outbound.linked = True
         self._timers.stop(Timer.FIRST_FRAME)
-        self.watch(setup.keepalive_ms / 1000, setup.lifetime_ms / 1000, now)
+        self.watch(now, setup)
         self.greeting = greeting = established(setup, settings, self._dialect)
         self._inbound.router = Router(greeting.metadata_mime, settings.max_metadata_entries)
         self._events.append(greeting)
@@ -122,16 +117,21 @@ class Control:
             # ReactiveSocket 0.0, Connection Establishment: a lease is a sign, and a client that asked for it gets one.
             raise UnsupportedKind(f"{self._dialect.name} has no KEEPALIVE to confirm a set-up by; ask for a lease")
 
-    def watch(self, interval: float, lifetime: float, now: float) -> None:
-        """Watch over a new link. Times are in seconds."""
+    def watch(self, now: float, setup: SetupFrame | None = None) -> None:
+        """Watch over a new link, by the times of `setup` if it is there."""
+        settings = self._settings
+        interval, lifetime = settings.keepalive_interval, settings.keepalive_lifetime
+        if setup is not None:
+            interval, lifetime = setup.keepalive_ms / 1000, setup.lifetime_ms / 1000
         if self._dialect.keepalive:
             self.keepalive.start(interval, lifetime, now, sends=self._life.is_client)
-        elif self._settings.idle_timeout:
-            self.keepalive.start(interval, self._settings.idle_timeout, now, sends=False)
+        elif settings.idle_timeout:
+            self.keepalive.start(interval, settings.idle_timeout, now, sends=False)
 
     def grant(self, now: float) -> None:
         """Grant the peer a lease, if it is to have one now."""
-        frame = self._leases.due(now, self._streams.remote)
+        responder = self._leases.responder
+        frame = None if responder is None else responder.due(now, self._streams.remote)
         if frame is not None:
             self._outbound.control(frame)
 
@@ -140,10 +140,7 @@ class Control:
     def frame(self, frame: Frame, now: float) -> SetupRejected | None:
         """Take a frame of stream 0; return why the server refuses the set-up, if it does.
 
-        Raises:
-            LimitExceeded: It is too long, or one too many.
-            ProtocolError: It confirms what was never sent.
-
+        Raises LimitExceeded for a frame that is too long, or one too many, and ProtocolError for a wrong position.
         """
         if isinstance(frame, ErrorFrame):
             return self._error(frame, now)

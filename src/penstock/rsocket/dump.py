@@ -18,10 +18,6 @@ from .extensions.mimes import COMPOSITE
 
 __all__ = ["FrameReader", "Hiding", "RSocketDump", "is_secret", "named"]
 
-SECRET_FIELDS: Final = frozenset({"token"})
-"""Whoever knows the token of a session may resume it."""
-MOST_ENTRIES: Final = 256
-
 
 class RSocketDump:
     """See :class:`penstock.protocols.Dump`.
@@ -139,7 +135,8 @@ class Hiding:
         is_setup = isinstance(frame, SetupFrame)
 
         def show(name: str, data: bytes) -> str | None:
-            if name in SECRET_FIELDS or (is_setup and name == "data"):
+            # Whoever knows the token of a session may resume it.
+            if name == "token" or (is_setup and name == "data"):
                 return hidden(data)
             if name != "metadata":
                 return None
@@ -151,7 +148,7 @@ class Hiding:
         if self._mime != COMPOSITE:
             return hidden(data) if is_setup or is_secret(self._mime) else None
         try:
-            found = entries(data, MOST_ENTRIES)
+            found = entries(data)
         except FrameError:
             # Not whole, or not composite: anything may be in it.
             return hidden(data)

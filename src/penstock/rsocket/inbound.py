@@ -74,12 +74,7 @@ class Inbound:
         self.first_draft = dialect.own_ids
 
     def frame(self, frame: Frame, now: float) -> None:
-        """Take a frame with a stream id above 0.
-
-        Raises:
-            LimitExceeded: The peer floods us; the session must end.
-
-        """
+        """Take a frame with a stream id above 0. Raises LimitExceeded if the session must end because of a flood."""
         if self.first_draft:
             self._number(frame)
         type = frame.type

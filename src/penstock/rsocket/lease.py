@@ -135,10 +135,6 @@ class Leases:
         if respond:
             self.responder = LeaseResponder(UNLIMITED if isinstance(policy, bool) else policy, self._timers)
 
-    def due(self, now: float, in_flight: int) -> LeaseFrame | None:
-        """Return the LEASE to send now, if the peer is to have one."""
-        return None if self.responder is None else self.responder.due(now, in_flight)
-
     def suspend(self) -> None:
         """End the leases of a link that is gone."""
         if self.requester is not None:

@@ -8,7 +8,7 @@ from typing import Final
 from ..core.credit import MAX_REQUEST_N
 from ..core.replay import Replay
 from ..core.timers import Timer
-from ..errors import FrameError, LimitExceeded, LinkLost, ProtocolError, ResumeRejected, SetupRejected
+from ..errors import FrameError, KeepaliveTimeout, LimitExceeded, LinkLost, ProtocolError, ResumeRejected, SetupRejected
 from ..events import Unlinked
 from ..wire.codec import Codec
 from ..wire.rsocket.frames import ErrorFrame, Frame, FrameType, ResumeFrame, ResumeOkFrame
@@ -251,15 +251,13 @@ class Link:
         self._repeated = self._life.received - position
         frame = ResumeFrame(token, position, 0 if replay is None else replay.first, *self._life.dialect.version)
         self._outbound.outbox.write(self._codec.frame(frame))
-        self._watch(now)
+        self._control.watch(now)
         self._timers.stop(Timer.KEEPALIVE)
 
     def resume(self, frame: ResumeFrame, now: float) -> None:
-        """Go on over a new link, as a client asks; a server's session is told so instead of `link_up`.
+        """Go on over a new link, as a client asks. A server's session is told so instead of `link_up`.
 
-        Raises:
-            ResumeRejected: One of the sides no longer has what the other lacks. Nothing has changed.
-
+        Raises ResumeRejected, with nothing changed, if one side no longer has what the other lacks.
         """
         if self._outbound.replay is None or self._life.state == CLOSED:
             raise ResumeRejected("the session cannot be resumed")
@@ -330,17 +328,13 @@ class Link:
         self._control.handshake = None
         self._timers.stop(Timer.EXPIRY)
         self._strays.reassembly.restart(now)
-        self._watch(now)
+        self._control.watch(now)
         # RSocket 1.0, Resuming Operation: leases MUST be restarted by sending one.
         self._control.grant(now)
 
-    def _watch(self, now: float) -> None:
-        settings = self._settings
-        self._control.watch(settings.keepalive_interval, settings.keepalive_lifetime, now)
-
     def _silent(self, now: float) -> None:
         """Give up a link whose peer is silent, and the session as well unless it can be resumed."""
-        error = self._keepalive.timeout(now)
+        error = KeepaliveTimeout(f"nothing was heard of the peer for {now - self._keepalive.last_received_at:.1f} s")
         if self._life.token is None or self._life.state == NEW:
             self._control.abort(error, Code.CONNECTION_ERROR)
         else:

@@ -36,11 +36,7 @@ class Opening(msgspec.Struct, array_like=True):
         version: Of this layout.
         dialect: The name of the protocol version.
         identity: A digest of who the client is, as far as its link proves it.
-        metadata_mime: As the set-up said it, as are these:
-        data_mime: As above.
-        data: As above.
-        metadata: As above.
-        strict: As above.
+        metadata_mime, data_mime, data, metadata, strict: As the set-up said.
         understood: Both MIME types were known.
         leases: The client asked for leases.
 
@@ -113,12 +109,7 @@ def encode_record(record: Record) -> bytes:
 
 
 def decode_record(data: bytes) -> Record:
-    """Return the record that `data` holds.
-
-    Raises:
-        SessionStoreError: It holds none, or one of a later version.
-
-    """
+    """Return the record in `data`. Raises SessionStoreError if it is not one, or of a later version."""
     try:
         record = _decoder.decode(data)
     except msgspec.DecodeError as error:

@@ -16,7 +16,6 @@ from ..core.ends import Ends
 from ..core.fragments import Partial, Reassembly
 from ..core.halves import OPEN
 from ..core.replay import Replay
-from ..core.streams import Stream
 from ..errors import LocalError, ResumeRejected, SetupRejected
 from ..kinds import Kind
 from ..wire.codec import Codec
@@ -40,11 +39,6 @@ class StreamState(msgspec.Struct, array_like=True):
     outbound: int
     granted: int
     credit: int
-
-    @classmethod
-    def of(cls, stream: Stream) -> StreamState:
-        """Return the state of `stream`."""
-        return cls(stream.id, stream.kind, stream.inbound, stream.outbound, stream.granted, stream.credit)
 
 
 class PartialState(msgspec.Struct, array_like=True):
@@ -106,12 +100,7 @@ def encode_checkpoint(checkpoint: Checkpoint, secrets: int = 0) -> bytes:
 
 
 def decode_checkpoint(data: bytes) -> Checkpoint:
-    """Return the checkpoint that `data` holds.
-
-    Raises:
-        LocalError: It is not a checkpoint, or one of a later version.
-
-    """
+    """Return the checkpoint in `data`. Raises LocalError if it is not one, or of a later version."""
     public, private = dissect(data)
     try:
         checkpoint = _decoder.decode(public)
@@ -128,12 +117,8 @@ def decode_checkpoint(data: bytes) -> Checkpoint:
 def take_checkpoint(life: Lifecycle, partials: dict[int, Partial], stream_id: int, count: int) -> bytes | None:
     """Return what a new process needs to go on with a client's session; None if it cannot be resumed.
 
-    Args:
-        life: Of the session. It reports only what is committed from now on.
-        partials: Items that are not whole yet, by stream.
-        stream_id: The stream of which more items will be requested when the checkpoint is safe.
-        count: How many items; 0 for none.
-
+    From now on, only what is committed is reported. `partials` are the items that are not whole yet, by stream.
+    When the checkpoint is safe, `count` more items of stream `stream_id` will be requested, if it is not 0.
     """
     outbound, streams = life.outbound, life.streams
     replay = outbound.replay
@@ -143,7 +128,11 @@ def take_checkpoint(life: Lifecycle, partials: dict[int, Partial], stream_id: in
     life.reported = max(life.reported, 0)
     codec = outbound.codec
     retained = _split(codec, replay.since(replay.first))
-    state = [StreamState.of(each) for each in streams.all() if each.ours]
+    state = [
+        StreamState(each.id, each.kind, each.inbound, each.outbound, each.granted, each.credit)
+        for each in streams.all()
+        if each.ours
+    ]
     if stream is not None and stream.inbound == OPEN and count > 0:
         # The request that `commit` will send: the server may have it, or not, when this is read.
         retained.append(codec.request_n_frame(stream_id, count)[codec.prefix_bytes :])
@@ -214,9 +203,7 @@ class SessionStore(Generic[SessionT]):
     def add(self, token: bytes, session: SessionT, identity: bytes = b"") -> bool:
         """Keep `session` for the peer of that `identity`; return False if its token is taken or the store is full.
 
-        Raises:
-            SetupRejected: A session of that token has ended. What it was asked for is not begun again.
-
+        Raises SetupRejected if a session of that token has ended: what it was asked for is not begun again.
         """
         ended = self._ends.reason(token, identity)
         if ended:
@@ -229,9 +216,7 @@ class SessionStore(Generic[SessionT]):
     def get(self, token: bytes, identity: bytes = b"") -> SessionT:
         """Return the session of that token, for the peer that began it.
 
-        Raises:
-            ResumeRejected: There is none, or it is another client's: the error does not tell which.
-
+        Raises ResumeRejected if there is none, or if it is another client's: the error does not tell which.
         """
         found = self._find(token)
         # THREATS 28: a token that was stolen is worth nothing without the key of its owner's certificate.

@@ -133,7 +133,7 @@ class RSocketSession:
 
     def next_timer(self) -> float | None:
         """Return when to call `handle_timer`, or None. It may be early, never late."""
-        return self._life.timers.next()
+        return self._life.timers.earliest
 
     def handle_timer(self, now: float) -> None:
         """Do what is due by now."""

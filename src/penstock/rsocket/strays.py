@@ -53,24 +53,14 @@ class Strays:
     # Frames that make no sense.
 
     def stray(self, now: float, count: int = 1) -> None:
-        """Ignore frames that make no sense where they came.
-
-        Raises:
-            LimitExceeded: There are too many of them.
-
-        """
+        """Ignore frames that make no sense where they came. Raises LimitExceeded if there are too many of them."""
         if self._late >= count:
             self._late -= count
         elif self._stray.hit(now, count):
             raise LimitExceeded(f"more than max_stray_frames ({self._settings.max_stray_frames}) frames for no stream")
 
     def ignored(self, frame: Frame, now: float) -> None:
-        """Ignore a frame of a type that makes no sense here; a large one counts as many (THREATS 14).
-
-        Raises:
-            LimitExceeded: There are too many of them.
-
-        """
+        """Ignore a frame whose type makes no sense here. A large one counts as many (THREATS 14). Raises as `stray`."""
         self.stray(now, 1 + len(frame.data) // STRAY_BYTES)
 
     def interrupt(self, stream_id: int) -> None:

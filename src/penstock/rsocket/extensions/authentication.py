@@ -61,10 +61,8 @@ Authentication = Simple | Bearer | Custom
 def encode(authentication: Authentication) -> bytes:
     """Return the content of a `message/x.rsocket.authentication.v0` entry.
 
-    Raises:
-        LocalError: A text is none that UTF-8 can say, the user name is too long, or the type has no such name or
-            number, or one that has a class of its own.
-
+    Raises LocalError if a text is not valid Unicode, if the username is too long, or if the type of :class:`Custom` has
+    no such name or number, or has a class of its own.
     """
     match authentication:
         case Simple(username, password):
@@ -82,11 +80,9 @@ def encode(authentication: Authentication) -> bytes:
 
 
 def decode(content: bytes) -> Authentication:
-    """Return what a `message/x.rsocket.authentication.v0` entry says. Nothing is said here about whether it is true.
+    """Return what a `message/x.rsocket.authentication.v0` entry claims; nothing is verified.
 
-    Raises:
-        FrameError: A length runs past the end, or what should be UTF-8 is not.
-
+    Raises FrameError if a length runs past the end, or if a text is not UTF-8.
     """
     type, at = read_type(content, 0, TYPE)
     if type == BEARER:

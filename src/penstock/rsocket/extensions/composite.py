@@ -182,12 +182,7 @@ class Metadata:
 
 
 def mime_of(metadata: bytes) -> str | None:
-    """Return the MIME type that composite metadata gives the data beside it; None where it gives none.
-
-    Raises:
-        FrameError: It is no composite metadata.
-
-    """
+    """Return the MIME type that composite metadata gives the data beside it, or None. Raises FrameError."""
     return _cached_mime(metadata) if len(metadata) <= CACHED_BYTES else _mime(metadata)
 
 
@@ -203,13 +198,7 @@ _cached_mime = lru_cache(maxsize=1_024)(_mime)
 def request_mime(metadata_mime: str, metadata: bytes) -> str | None:
     """Return the MIME type that a request's metadata gives the data beside it; None where it gives none.
 
-    Args:
-        metadata_mime: What the metadata of the connection is; empty where a client leaves it to the protocol, and so
-            composite.
-        metadata: The request's.
-
-    Raises:
-        FrameError: It is not composite metadata, and should be.
-
+    `metadata_mime` is that of the connection; a client may leave it empty, which means composite metadata.
+    Raises FrameError if the metadata is not composite, and should be.
     """
     return mime_of(metadata) if metadata_mime in ("", mimes.COMPOSITE) else None

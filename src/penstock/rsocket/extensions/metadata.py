@@ -21,12 +21,7 @@ CACHED_BYTES: Final = 256
 
 
 def composite(parts: Iterable[tuple[str | int, bytes]]) -> bytes:
-    """Return composite metadata of (MIME type, content) pairs. A number stands for a MIME type without a name.
-
-    Raises:
-        LocalError: A MIME type is no ASCII of 1 to 128 bytes, or a content is longer than 16 MiB.
-
-    """
+    """Return composite metadata of (MIME type or number, content) pairs. Raises LocalError if one does not fit."""
     out = bytearray()
     for mime, content in parts:
         number = NUMBERS.get(mime) if type(mime) is str else None
@@ -42,12 +37,7 @@ def composite(parts: Iterable[tuple[str | int, bytes]]) -> bytes:
 
 
 def entries(metadata: bytes, limit: int = 256) -> list[tuple[str, bytes]]:
-    """Return the (MIME type, content) pairs of composite metadata as text; unknown numbers are named `0xNN`.
-
-    Raises:
-        FrameError: As :func:`read_entries`.
-
-    """
+    """Return the entries of composite metadata as text. See :func:`read_entries`; unknown numbers are named `0xNN`."""
     return [(_name_of(mime), content) for mime, content in read_entries(metadata, limit)]
 
 
@@ -58,11 +48,9 @@ def _name_of(mime: str | int) -> str:
 
 
 def read_entries(metadata: bytes, limit: int) -> list[tuple[str | int, bytes]]:
-    """Return the (MIME type, content) pairs of composite metadata, of which :func:`composite` makes the same bytes.
+    """Return the (MIME type or number, content) pairs of composite metadata. They make the same bytes again.
 
-    Raises:
-        FrameError: A length runs past the end, or there are more than `limit` entries.
-
+    Raises FrameError if a length runs past the end, or if there are more than `limit` entries.
     """
     found: list[tuple[str | int, bytes]] = []
     at, end = 0, len(metadata)
@@ -89,12 +77,7 @@ def read_entries(metadata: bytes, limit: int) -> list[tuple[str | int, bytes]]:
 
 
 def routing(*tags: str) -> bytes:
-    """Return routing metadata: each tag behind one byte of length.
-
-    Raises:
-        LocalError: A tag is longer than 255 bytes of UTF-8.
-
-    """
+    """Return routing metadata of `tags`. Raises LocalError if one is longer than 255 bytes of UTF-8."""
     out = bytearray()
     for tag in tags:
         raw = tag.encode()
@@ -106,12 +89,7 @@ def routing(*tags: str) -> bytes:
 
 
 def route_tags(content: bytes) -> list[str]:
-    """Return the tags of routing metadata.
-
-    Raises:
-        FrameError: A length runs past the end.
-
-    """
+    """Return the tags of routing metadata. Raises FrameError if a length runs past the end."""
     tags: list[str] = []
     at = 0
     while at < len(content):
@@ -140,13 +118,9 @@ class Router:
         self._decoded: dict[bytes, str] = {}
 
     def metadata(self, route: str, metadata: bytes | None) -> bytes | None:
-        """Return the metadata of a request for `route`; the request's own becomes an entry beside it.
+        """Return the metadata of a request for `route`, if it has one; the request's own becomes an entry beside it.
 
-        Without a route the request's own metadata travels as it is.
-
-        Raises:
-            LocalError: The route is too long, or the connection's metadata has no room for both.
-
+        Raises LocalError if the route is too long, or if the connection's type of metadata cannot hold both.
         """
         if not route:
             return metadata
@@ -162,11 +136,9 @@ class Router:
         return head + composite([(OCTETS, metadata)])
 
     def route(self, metadata: bytes | None) -> str:
-        """Return the route that a request's metadata names; empty when it names none.
+        """Return the route that a request's metadata names, or an empty string.
 
-        Raises:
-            FrameError: The metadata is not what the connection's MIME type says.
-
+        Raises FrameError if the metadata is not of the connection's type.
         """
         if metadata is None:
             return ""

@@ -31,7 +31,7 @@ COMPOSITE: Final = "message/x.rsocket.composite-metadata.v0"
 OCTETS: Final = "application/octet-stream"
 TEXT: Final = "text/plain"
 
-_FROM_0 = """
+_NAMES_FROM_0 = """
     application/avro application/cbor application/graphql application/gzip application/javascript application/json
     application/octet-stream application/pdf application/vnd.apache.thrift.binary application/vnd.google.protobuf
     application/xml application/zip audio/aac audio/mp3 audio/mp4 audio/mpeg3 audio/mpeg audio/ogg audio/opus
@@ -40,7 +40,7 @@ _FROM_0 = """
     application/x-hessian application/x-java-object application/cloudevents+json application/x-capnp
     application/x-flatbuffers
 """.split()
-NAMES: Final[dict[int, str]] = dict(enumerate(_FROM_0)) | {
+NAMES: Final[dict[int, str]] = dict(enumerate(_NAMES_FROM_0)) | {
     0x7A: MIME_TYPE,
     0x7B: ACCEPT,
     0x7C: AUTHENTICATION,
@@ -64,16 +64,9 @@ _LOWER: Final = frozenset(name.lower() for name in NUMBERS)
 
 
 def read_type(data: bytes, at: int, what: str) -> tuple[int | str, int]:
-    """Return the number or name at offset `at`, and the offset behind it.
+    """Return the number or name at offset `at`, and the offset after it; errors call it `what`.
 
-    Args:
-        data: What it stands in.
-        at: Where it begins.
-        what: What it is, for errors, such as "MIME type".
-
-    Raises:
-        FrameError: `data` ends before it does.
-
+    Raises FrameError if `data` ends before it does.
     """
     if at >= len(data):
         raise FrameError(f"no {what} here", at)
@@ -89,16 +82,7 @@ def read_type(data: bytes, at: int, what: str) -> tuple[int | str, int]:
 
 
 def write_type(value: int | str, what: str) -> bytes:
-    """Return the bytes of a number or a name.
-
-    Args:
-        value: A number from 0 to 127, or a name of 1 to 128 ASCII characters.
-        what: What it is, for errors.
-
-    Raises:
-        LocalError: It is neither.
-
-    """
+    """Return the bytes of a number from 0 to 127, or of a name of 1 to 128 ASCII characters. Else raises LocalError."""
     if isinstance(value, int):
         if not 0 <= value <= MAX_NUMBER:
             raise LocalError(f"{what} {value} must be a number from 0 to {MAX_NUMBER}")
@@ -119,12 +103,7 @@ class LiteralMime(str):
 
 
 def read_mime(data: bytes, at: int) -> tuple[str | int, int]:
-    """Return the MIME type at offset `at`, a number where we have no name for it, and the offset behind it.
-
-    Raises:
-        FrameError: `data` ends before it does.
-
-    """
+    """Return the MIME type at offset `at`, or a number without a name, and the offset after it. See `read_type`."""
     mime, end = read_type(data, at, "MIME type")
     if isinstance(mime, int):
         return NAMES.get(mime, mime), end
@@ -132,23 +111,13 @@ def read_mime(data: bytes, at: int) -> tuple[str | int, int]:
 
 
 def write_mime(mime: str | int) -> bytes:
-    """Return the bytes of a MIME type: its number where it has one, unless it is :class:`LiteralMime`.
-
-    Raises:
-        LocalError: It is no ASCII of 1 to 128 bytes, or no number from 0 to 127.
-
-    """
+    """Return a MIME type as its number, if it has one, unless it is a :class:`LiteralMime`. See :func:`write_type`."""
     known = mime if isinstance(mime, int | LiteralMime) else NUMBERS.get(mime, mime)
     return write_type(known, "MIME type")
 
 
 def decode_mime(content: bytes) -> str | int:
-    """Return the MIME type that a `message/x.rsocket.mime-type.v0` entry names.
-
-    Raises:
-        FrameError: There is none, it runs past the end, or something follows it.
-
-    """
+    """Return the type in a `message/x.rsocket.mime-type.v0` entry. Raises FrameError unless it is all that is there."""
     mime, end = read_mime(content, 0)
     if end != len(content):
         raise FrameError(f"{len(content) - end} bytes follow the MIME type", end)
@@ -156,21 +125,14 @@ def decode_mime(content: bytes) -> str | int:
 
 
 def encode_accept(mimes: Iterable[str | int]) -> bytes:
-    """Return the content of a `message/x.rsocket.accept-mime-types.v0` entry.
-
-    Raises:
-        LocalError: One of the MIME types is no ASCII of 1 to 128 bytes, or no number from 0 to 127.
-
-    """
+    """Return the content of a `message/x.rsocket.accept-mime-types.v0` entry. Raises as :func:`write_type`."""
     return b"".join(map(write_mime, mimes))
 
 
 def decode_accept(content: bytes, limit: int = 256) -> tuple[str | int, ...]:
-    """Return the MIME types that a `message/x.rsocket.accept-mime-types.v0` entry names, in order.
+    """Return the types in a `message/x.rsocket.accept-mime-types.v0` entry, in order.
 
-    Raises:
-        FrameError: One of them runs past the end, or there are more than `limit`.
-
+    Raises FrameError if one runs past the end, or if there are more than `limit`.
     """
     found: list[str | int] = []
     at = 0

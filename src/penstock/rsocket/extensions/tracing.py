@@ -113,12 +113,7 @@ def encode(trace: TraceContext) -> bytes:
 
 
 def decode(content: bytes) -> TraceContext:
-    """Return what a `message/x.rsocket.tracing-zipkin.v0` entry says.
-
-    Raises:
-        FrameError: It is shorter or longer than its flags say.
-
-    """
+    """Return what a `message/x.rsocket.tracing-zipkin.v0` entry says. Raises FrameError for a wrong length."""
     if not content:
         raise FrameError("tracing metadata has no flags")
     flags = content[0]
