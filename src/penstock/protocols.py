@@ -188,7 +188,7 @@ _RSOCKET: Final = ProtocolSpec(
     subprotocol="rsocket",
     metadata_mime=COMPOSITE,
     request_mime="rsocket.extensions.composite:request_mime",
-    carrier="rsocket.extensions.carrier:CompositeCarrier",
+    carrier="rsocket.extensions.tracing:CompositeCarrier",
     honors=frozenset({"resume", "lease", "metadata_mime", "client_ids", "lenient", "length_counts_itself"}),
 )
 _REACTIVESOCKET_0_2: Final = replace(

@@ -15,18 +15,13 @@ class Receiving:
         self.kind = build.module("penstock.kinds").Kind
         self.errors = build.module("penstock.errors")
         self.payload = build.module("penstock.payload")
-        codec = build.module("penstock.wire.rsocket.v1").RSocketV1()
-        self.outbound = build.module("penstock.rsocket.outbound").Outbound(codec, 3, 1 << 20)
-        self.streams = build.module("penstock.core.streams").StreamTable(1)
-        self.events: list[Any] = []
         settings = build.module("penstock.settings").Settings(**limits)
-        leases = build.module("penstock.rsocket.lease").Leases(build.module("penstock.core.timers").TimerTable())
-        parts = settings, self.streams, self.outbound, self.events
-        self.strays = build.module("penstock.rsocket.strays").Strays(*parts, leases)
         dialect = build.module("penstock.rsocket.dialect").RSOCKET_1_0
-        self.inbound = build.module("penstock.rsocket.inbound").Inbound(
-            settings, dialect, *parts[1:], self.strays, leases
-        )
+        life = build.module("penstock.rsocket.lifecycle").Lifecycle(settings, dialect, True, None, None)
+        self.outbound, self.streams = life.outbound, life.streams
+        self.events: list[Any] = life.events
+        self.strays = build.module("penstock.rsocket.strays").Strays(life)
+        self.inbound = build.module("penstock.rsocket.inbound").Inbound(life, self.strays)
 
     def stream(self, kind: str, granted: int) -> int:
         stream = self.streams.open_ours(self.kind[kind])

@@ -4,23 +4,29 @@ from typing import Any
 
 import pytest
 
+from penstock.rsocket.dialect import RSOCKET_1_0
 from penstock.rsocket.lifecycle import TRANSITIONS, Lifecycle, SessionState
 from penstock.rsocket.link import TRANSITIONS as LINKS
 from penstock.rsocket.link import LinkState
+from penstock.settings import Settings
 from tests.builds import Build
 from tests.sim.pair import Pair
 
 
+def lifecycle_of(token: bytes | None = None) -> Lifecycle:
+    return Lifecycle(Settings(), RSOCKET_1_0, True, token, lambda error: None)
+
+
 @pytest.mark.parametrize(("before", "cause"), TRANSITIONS)
 def test_every_transition_of_the_table_is_made(before: SessionState, cause: str) -> None:
-    life = Lifecycle(None)
+    life = lifecycle_of()
     life.state = int(before)
     life.move(cause)
     assert life.state == TRANSITIONS[before, cause]
 
 
 def test_a_transition_that_is_not_in_the_table_is_an_error() -> None:
-    life = Lifecycle(None)
+    life = lifecycle_of()
     life.move("finished")
     for cause in {cause for _, cause in TRANSITIONS}:
         with pytest.raises(KeyError):
@@ -37,9 +43,9 @@ def test_every_state_is_reached(table: dict[tuple[Any, str], Any]) -> None:
 
 
 def test_the_position_is_reported_where_a_session_can_be_resumed() -> None:
-    life = Lifecycle(b"token")
+    life = lifecycle_of(b"token")
     life.received = 10
-    assert (life.position(), Lifecycle(None).position()) == (10, 0)
+    assert (life.position(), lifecycle_of().position()) == (10, 0)
     life.reported = 7
     assert life.position() == 7
 

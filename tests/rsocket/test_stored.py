@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from penstock.core import write_ahead
 from penstock.errors import ProtocolError, SessionStoreError, SetupRejected
 from penstock.events import Closed, Established, Failed, ItemReceived, Requested
 from penstock.kinds import Kind
 from penstock.payload import Payload
 from penstock.protocols import client_session, detectors
-from penstock.rsocket import stored
 from penstock.settings import Settings
 from penstock.wire.rsocket.frames import ResumeFrame
 from penstock.wire.rsocket.v1 import RSocketV1
@@ -170,7 +170,7 @@ def test_the_servers_own_requests_are_canceled() -> None:
 
 
 def test_a_log_is_written_anew_before_it_grows_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "REWRITE_BYTES", 1000)
+    monkeypatch.setattr(write_ahead, "REWRITE_BYTES", 1000)
     pair = Pair()
     largest = 0
     for _ in range(200):

@@ -4,7 +4,7 @@ import pytest
 
 from penstock.errors import ProtocolError
 from penstock.protocols import client_session, detectors
-from penstock.rsocket.stored_sessions import name_of
+from penstock.rsocket.stored import name_of
 from penstock.settings import Settings
 from tests.rsocket.test_stored import SETTINGS, TOKEN, Pair, broken
 from tests.sim.stored import Logs

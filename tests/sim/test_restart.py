@@ -305,13 +305,13 @@ def test_whatever_happens_nothing_is_lost_repeated_or_begun_twice(builds, action
             world = World(build, late=late)
             if small:
                 # Every log is written anew all the time.
-                build.module("penstock.rsocket.stored").REWRITE_BYTES = -(1 << 20)
+                build.module("penstock.core.write_ahead").REWRITE_BYTES = -(1 << 20)
             try:
                 for action, *arguments in actions:
                     act(world, action, arguments)
                 world.finish()
             finally:
-                build.module("penstock.rsocket.stored").REWRITE_BYTES = 1 << 20
+                build.module("penstock.core.write_ahead").REWRITE_BYTES = 1 << 20
 
 
 def act(world: World, action: str, arguments: list) -> None:

@@ -29,12 +29,18 @@ class Timer(IntEnum):
 
 
 class TimerTable:
-    """Deadlines by name."""
+    """Deadlines by name.
 
-    __slots__ = ("_deadlines",)
+    Attributes:
+        earliest: The next of them, or None. Drivers ask after each batch, and deadlines hardly ever change.
+
+    """
+
+    __slots__ = ("_deadlines", "earliest")
 
     def __init__(self) -> None:
         self._deadlines: dict[Timer, float] = {}
+        self.earliest: float | None = None
 
     def __contains__(self, timer: Timer) -> bool:
         return timer in self._deadlines
@@ -42,22 +48,25 @@ class TimerTable:
     def set(self, timer: Timer, when: float) -> None:
         """Let `timer` go off at `when`, and not at the time set before."""
         self._deadlines[timer] = when
+        self.earliest = min(self._deadlines.values())
 
     def stop(self, timer: Timer) -> None:
         """Forget `timer`."""
-        self._deadlines.pop(timer, None)
+        if self._deadlines.pop(timer, None) is not None:
+            self.earliest = min(self._deadlines.values(), default=None)
 
     def clear(self) -> None:
         """Forget all timers."""
         self._deadlines.clear()
+        self.earliest = None
 
     def next(self) -> float | None:
         """Return the earliest deadline."""
-        return min(self._deadlines.values(), default=None)
+        return self.earliest
 
     def expired(self, now: float) -> list[Timer]:
         """Return the timers that are due, earliest first, and forget them."""
         due = sorted((when, timer) for timer, when in self._deadlines.items() if when <= now)
         for _, timer in due:
-            del self._deadlines[timer]
+            self.stop(timer)
         return [timer for _, timer in due]

@@ -61,9 +61,7 @@ class RSocketDetector:
     def receive(self, data: bytes, now: float) -> Session | None:
         """Take what the link brought. See :meth:`penstock.session.Detector.receive`.
 
-        Raises:
-            ProtocolError: The bytes are not RSocket; close the link and answer nothing.
-
+        Raises ProtocolError if the bytes are not RSocket; close the link and answer nothing.
         """
         self._head += data
         dialect = detect(self._head, self._settings, self._served)
@@ -118,8 +116,7 @@ def detectors(start: ServerStart) -> Callable[[], RSocketDetector]:
         if logs is None:
             store = SessionStore(settings.all_sessions)
         else:
-            from .stored import StoredSession
-            from .stored_sessions import StoredSessions
+            from .stored import StoredSession, StoredSessions
 
             store = StoredSessions(settings, logs)
             begin = StoredSession.server

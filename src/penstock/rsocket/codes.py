@@ -64,10 +64,7 @@ def error_of(code: int, data: bytes, metadata: bytes | None = None) -> Applicati
 def wire_of(error: Exception, first_application_code: int = 0x301) -> tuple[int, bytes, bytes | None]:
     """Return the code, data and metadata by which `error` travels on a stream.
 
-    Args:
-        error: Only an ApplicationError tells what it is.
-        first_application_code: Of the dialect; what lies below it and has no name must not travel.
-
+    Only an ApplicationError tells what it is. Codes without a name must not travel below `first_application_code`.
     """
     if not isinstance(error, ApplicationError):
         return Code.APPLICATION_ERROR, HANDLER_FAILED.encode(), None

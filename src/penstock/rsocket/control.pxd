@@ -15,7 +15,6 @@ cdef int DRAINING
 cdef class Control:
     cdef object _settings
     cdef object _dialect
-    cdef bint _is_client
     cdef Payload _setup
     cdef Lifecycle _life
     cdef list _events
@@ -24,10 +23,11 @@ cdef class Control:
     cdef Outbound _outbound
     cdef Inbound _inbound
     cdef Strays _strays
-    cdef object _finish
+    cdef Leases _leases
+    cdef object _sessions
+    cdef object _session
     cdef readonly object keepalive
+    cdef readonly object greeting
     cdef public object handshake
-    cdef readonly Leases leases
 
     cpdef establish(self)
-    cpdef close_if_done(self)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..core.replay import Replay
-from ..core.streams import StreamTable
-from ..core.timers import Timer, TimerTable
+from ..core.timers import Timer
 from ..errors import LimitExceeded, LocalError, PeerClosed, ProtocolError, SessionError, SetupRejected, UnsupportedKind
-from ..events import Draining, Established, Event, LeaseGranted, MetadataPushed
+from ..events import Draining, Established, LeaseGranted, MetadataPushed
 from ..payload import Payload
-from ..settings import Settings
-from ..wire.rsocket.frames import LEASE, RESPOND, ErrorFrame, Frame, FrameType, KeepaliveFrame, LeaseFrame
+from ..wire.rsocket.frames import LEASE, RESPOND, ErrorFrame, Frame, FrameType, KeepaliveFrame, LeaseFrame, SetupFrame
 from .codes import SETUP_CODES, Code, name_of, text_of
-from .dialect import Dialect
 from .extensions.metadata import Router
 from .handshake import Handshake, check, established, setup_frame
 from .inbound import Inbound
 from .keepalive import Keepalive
-from .lease import Leases
 from .lifecycle import DRAINING, OPENED, Lifecycle
-from .outbound import Outbound
 from .resume import SessionStore
 
 __all__ = ["Control"]
@@ -31,76 +25,40 @@ class Control:
     """What both sides of a session say of the connection as a whole.
 
     Args:
-        settings: Limits and timeouts.
-        dialect: The protocol version.
-        is_client: Whether this side opens the connection.
-        life: The state of the session.
-        events: Where to put what happened.
-        timers: Of the session.
-        outbound: Takes frames to send.
+        life: What the parts of the session share.
         inbound: Gets the router that the set-up asks for.
-        streams: Of the session.
-        leases: Of the session.
         setup: What a client says at set-up.
-        finish: Ends the session with an error, or None.
+        sessions: A server's resumable sessions.
+        session: What to keep among them.
 
     Attributes:
         keepalive: The liveness of the link.
         handshake: Of a client that can resume, until the server has answered; else None.
-        leases: Of the session.
+        greeting: What a server was told at set-up; None before, and on a client.
 
     """
 
-    __slots__ = (
-        "_dialect",
-        "_events",
-        "_finish",
-        "_inbound",
-        "_is_client",
-        "_life",
-        "_outbound",
-        "_settings",
-        "_setup",
-        "_strays",
-        "_streams",
-        "_timers",
-        "handshake",
-        "keepalive",
-        "leases",
-    )
-
     def __init__(
-        self,
-        settings: Settings,
-        dialect: Dialect,
-        is_client: bool,
-        life: Lifecycle,
-        events: list[Event],
-        timers: TimerTable,
-        outbound: Outbound,
-        inbound: Inbound,
-        streams: StreamTable,
-        leases: Leases,
-        setup: Payload,
-        finish: Callable[[Exception | None], None],
+        self, life: Lifecycle, inbound: Inbound, setup: Payload, sessions: SessionStore[Any] | None, session: Any
     ) -> None:
-        self._settings = settings
-        self._dialect = dialect
-        self._is_client = is_client
-        self._setup = setup
         self._life = life
-        self._events = events
-        self._timers = timers
-        self._streams = streams
-        self._outbound = outbound
+        self._settings = life.settings
+        self._dialect = life.dialect
+        self._events = life.events
+        self._timers = life.timers
+        self._streams = life.streams
+        self._outbound = life.outbound
+        self._leases = life.leases
         self._inbound = inbound
         self._strays = inbound.strays
-        self.leases = leases
-        self._finish = finish
-        self.keepalive = Keepalive(timers)
-        if is_client and settings.lease:
-            leases.use(settings.lease, request=True, respond=dialect.server_waits)
-        self.handshake = Handshake() if is_client and life.token is not None else None
+        self._setup = setup
+        self._sessions = sessions
+        self._session = session
+        self.keepalive = Keepalive(life.timers)
+        self.handshake = Handshake() if life.is_client and life.token is not None else None
+        self.greeting: Established | None = None
+        if life.is_client and life.settings.lease:
+            life.leases.use(life.settings.lease, request=True, respond=life.dialect.server_waits)
 
     # The set-up.
 
@@ -110,7 +68,7 @@ class Control:
         self._life.move("SETUP")
         self._outbound.linked = True
         self._outbound.control(setup_frame(self._dialect, settings, self._setup, self._life.token))
-        self.watch(settings.keepalive_interval, settings.keepalive_lifetime, now)
+        self.watch(now)
         for piece in again:
             self._outbound.outbox.write(piece)
         if self.handshake is not None:
@@ -119,18 +77,14 @@ class Control:
             self._outbound.control(KeepaliveFrame(RESPOND, self._life.position()))
         self.grant(now)
 
-    def set_up(self, frame: Frame, sessions: SessionStore[Any] | None, session: object, now: float) -> None:
-        """Begin the session that the first frame asks for, and keep `session` among `sessions` if it can be resumed.
-
-        Raises:
-            SetupRejected: It cannot begin.
-
-        """
+    def set_up(self, frame: Frame, now: float) -> None:
+        """Begin the session that the first frame asks for, and keep it to be resumed. May raise SetupRejected."""
+        sessions = self._sessions
         settings = self._settings
         life = self._life
         setup = check(frame, self._dialect, resumable=sessions is not None, leases=bool(settings.lease))
         if setup.token is not None and sessions is not None:
-            if not sessions.add(setup.token, session, life.identity):
+            if not sessions.add(setup.token, self._session, self._session.identity):
                 raise SetupRejected("the token is in use, or there are too many sessions", Code.REJECTED_SETUP)
             life.token = setup.token
             self._outbound.replay = Replay(settings.resume_bytes, self._outbound.prefix_bytes)
@@ -138,12 +92,12 @@ class Control:
         life.established = True
         self._outbound.linked = True
         self._timers.stop(Timer.FIRST_FRAME)
-        self.watch(setup.keepalive_ms / 1000, setup.lifetime_ms / 1000, now)
-        event = established(setup, settings, self._dialect)
-        self._inbound.router = Router(event.metadata_mime, settings.max_metadata_entries)
-        self._events.append(event)
+        self.watch(now, setup)
+        self.greeting = greeting = established(setup, settings, self._dialect)
+        self._inbound.router = Router(greeting.metadata_mime, settings.max_metadata_entries)
+        self._events.append(greeting)
         if setup.flags & LEASE:
-            self.leases.use(settings.lease, request=self._dialect.server_waits, respond=True)
+            self._leases.use(settings.lease, request=self._dialect.server_waits, respond=True)
             self.grant(now)
 
     def establish(self) -> None:
@@ -159,20 +113,25 @@ class Control:
         """Ask the server for a sign that it has accepted the set-up: `Established` follows, or `Closed`."""
         if self._dialect.keepalive:
             self._outbound.control(KeepaliveFrame(RESPOND, self._life.position()))
-        elif self.leases.requester is None:
+        elif self._leases.requester is None:
             # ReactiveSocket 0.0, Connection Establishment: a lease is a sign, and a client that asked for it gets one.
             raise UnsupportedKind(f"{self._dialect.name} has no KEEPALIVE to confirm a set-up by; ask for a lease")
 
-    def watch(self, interval: float, lifetime: float, now: float) -> None:
-        """Watch over a new link. Times are in seconds."""
+    def watch(self, now: float, setup: SetupFrame | None = None) -> None:
+        """Watch over a new link, by the times of `setup` if it is there."""
+        settings = self._settings
+        interval, lifetime = settings.keepalive_interval, settings.keepalive_lifetime
+        if setup is not None:
+            interval, lifetime = setup.keepalive_ms / 1000, setup.lifetime_ms / 1000
         if self._dialect.keepalive:
-            self.keepalive.start(interval, lifetime, now, sends=self._is_client)
-        elif self._settings.idle_timeout:
-            self.keepalive.start(interval, self._settings.idle_timeout, now, sends=False)
+            self.keepalive.start(interval, lifetime, now, sends=self._life.is_client)
+        elif settings.idle_timeout:
+            self.keepalive.start(interval, settings.idle_timeout, now, sends=False)
 
     def grant(self, now: float) -> None:
         """Grant the peer a lease, if it is to have one now."""
-        frame = self.leases.due(now, self._streams.remote)
+        responder = self._leases.responder
+        frame = None if responder is None else responder.due(now, self._streams.remote)
         if frame is not None:
             self._outbound.control(frame)
 
@@ -181,10 +140,7 @@ class Control:
     def frame(self, frame: Frame, now: float) -> SetupRejected | None:
         """Take a frame of stream 0; return why the server refuses the set-up, if it does.
 
-        Raises:
-            LimitExceeded: It is too long, or one too many.
-            ProtocolError: It confirms what was never sent.
-
+        Raises LimitExceeded for a frame that is too long, or one too many, and ProtocolError for a wrong position.
         """
         if isinstance(frame, ErrorFrame):
             return self._error(frame, now)
@@ -192,10 +148,10 @@ class Control:
             self.establish()
         if isinstance(frame, KeepaliveFrame):
             self._keepalive(frame)
-        elif isinstance(frame, LeaseFrame) and self.leases.requester is not None:
+        elif isinstance(frame, LeaseFrame) and self._leases.requester is not None:
             # THREATS 32: the last lease wins, and too many of them are an attack like any other.
             self._strays.stray(now)
-            lease = self.leases.requester.received(frame, now)
+            lease = self._leases.requester.received(frame, now)
             self._events.append(LeaseGranted(lease.requests, lease.ttl, frame.metadata))
         elif frame.type == FrameType.METADATA_PUSH:
             self._events.append(MetadataPushed(0, frame.metadata or b""))
@@ -227,7 +183,7 @@ class Control:
         text = f"{name_of(code)}: {text_of(frame.data)}"
         if code in SETUP_CODES:
             # RSocket 1.0, Handling the Unexpected 9.7 and 9.8: they count for a client before it is established.
-            if self._is_client and not self._life.established:
+            if self._life.is_client and not self._life.established:
                 return SetupRejected(f"the server refused the set-up: {text}", code)
             self._strays.stray(now)
         elif code == Code.CONNECTION_CLOSE and self._streams:
@@ -235,7 +191,7 @@ class Control:
                 self._life.move("CONNECTION_CLOSE")
                 self._events.append(Draining())
         else:
-            self._finish(PeerClosed(f"the peer closed the connection: {text}", code))
+            self._life.finish(PeerClosed(f"the peer closed the connection: {text}", code))
         return None
 
     # Ends.
@@ -246,7 +202,7 @@ class Control:
         frame = self._dialect.farewell(code, str(error) if known else "this side ended the connection")
         if frame is not None:
             self._outbound.outbox.write(self._outbound.codec.frame(frame))
-        self._finish(error)
+        self._life.finish(error)
 
     @property
     def done(self) -> bool:
@@ -255,8 +211,8 @@ class Control:
 
     def close_if_done(self) -> None:
         """End a session that is draining, and whose streams have all ended."""
-        if self._life.state == DRAINING and not self._streams:
+        if self.done:
             frame = self._dialect.farewell(Code.CONNECTION_CLOSE, "all streams are done")
             if frame is not None:
                 self._outbound.control(frame)
-            self._finish(None)
+            self._life.finish(None)

@@ -46,16 +46,9 @@ def is_resume(head: bytes) -> bool:
 
 
 def detect(head: bytes, settings: Settings, served: Container[str]) -> Dialect | None:
-    """Return the dialect of a link, or None while more of its first bytes are needed.
+    """Return the dialect, among those `served`, of a link that begins with `head`; None while more bytes are needed.
 
-    Args:
-        head: What has arrived.
-        settings: For the limit of a first frame, and what version 0.2 is read as.
-        served: Names of the dialects that are.
-
-    Raises:
-        ProtocolError: It is none of them; the message says what it is instead.
-
+    Raises ProtocolError if it is none of them; the message says what it is instead.
     """
     for start, name in FOREIGN:
         if head.startswith(start):
@@ -91,12 +84,7 @@ def _three_bytes(head: bytes, settings: Settings, served: Container[str]) -> Dia
 
 
 def _four_bytes(head: bytes, settings: Settings) -> Dialect | None:
-    """Return the dialect of a frame behind a 32-bit length, if it is one.
-
-    Raises:
-        ProtocolError: It is one of a draft between the two that are documents.
-
-    """
+    """Return the dialect of a frame behind a 32-bit length, if it is one. Raises ProtocolError if it is a draft."""
     if len(head) < WHOLE:
         return None
     length = int.from_bytes(head[:4], "big")

@@ -7,13 +7,16 @@ from typing import Final
 
 from ..errors import FrameError, ProtocolError
 from ..settings import Settings
+from ..texts import quoted, shown_line
 from ..wire.framing import Deframer, prefixed
 from ..wire.rsocket.dump import codec_of, from_object, line, read_frames, to_object
+from ..wire.rsocket.frames import FOLLOWS, Frame, SetupFrame
 from .detect import detect
 from .dialect import DIALECTS, RSOCKET_1_0, Dialect
-from .hiding import Hiding
+from .extensions.metadata import entries
+from .extensions.mimes import COMPOSITE
 
-__all__ = ["FrameReader", "RSocketDump"]
+__all__ = ["FrameReader", "Hiding", "RSocketDump", "is_secret", "named"]
 
 
 class RSocketDump:
@@ -107,3 +110,63 @@ class FrameReader:
         except FrameError as error:
             return f"no frame of {end - start} bytes: {error}"
         return line(frame, self._name, None if self._hiding is None else self._hiding.of(frame))
+
+
+class Hiding:
+    """Decides, for one direction of a connection, what of its frames is shown, and how.
+
+    Args:
+        mime: What the metadata of the connection is.
+
+    """
+
+    def __init__(self, mime: str) -> None:
+        self._mime = mime
+        # Streams of which an item's metadata goes on in the next fragment: where an entry begins is not known there.
+        self._unfinished: set[int] = set()
+
+    def of(self, frame: Frame) -> Callable[[str, bytes], str | None]:
+        """Return what shows the byte fields of `frame`, as :func:`penstock.wire.rsocket.dump.line` wants it."""
+        goes_on = frame.stream_id in self._unfinished
+        if frame.flags & FOLLOWS and frame.metadata is not None:
+            self._unfinished.add(frame.stream_id)
+        elif not frame.flags & FOLLOWS:
+            self._unfinished.discard(frame.stream_id)
+        is_setup = isinstance(frame, SetupFrame)
+
+        def show(name: str, data: bytes) -> str | None:
+            # Whoever knows the token of a session may resume it.
+            if name == "token" or (is_setup and name == "data"):
+                return hidden(data)
+            if name != "metadata":
+                return None
+            return hidden(data) if goes_on else self._metadata(data, is_setup)
+
+        return show
+
+    def _metadata(self, data: bytes, is_setup: bool) -> str | None:
+        if self._mime != COMPOSITE:
+            return hidden(data) if is_setup or is_secret(self._mime) else None
+        try:
+            found = entries(data)
+        except FrameError:
+            # Not whole, or not composite: anything may be in it.
+            return hidden(data)
+        shown = (f"{named(mime)}={hidden(content) if is_secret(mime) else quoted(content)}" for mime, content in found)
+        return f"[{' '.join(shown)}]"
+
+
+def is_secret(mime: str) -> bool:
+    """Whether metadata of this type says who somebody is; some types of old have other names for it."""
+    return "authentication" in mime.lower()
+
+
+def named(mime: str) -> str:
+    """Return a MIME type, which may be a peer's words; those of RSocket without what all of them have."""
+    short = mime.removeprefix("message/x.rsocket.").removesuffix(".v0")
+    return f'"{shown_line(short)}"' if " " in short else shown_line(short)
+
+
+def hidden(data: bytes) -> str:
+    """Return what stands for something secret."""
+    return f"hidden({len(data)})"

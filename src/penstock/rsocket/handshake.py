@@ -37,12 +37,7 @@ class Handshake:
 
 
 def setup_frame(dialect: Dialect, settings: Settings, payload: Payload, token: bytes | None) -> SetupFrame:
-    """Return the SETUP that a client opens a connection with.
-
-    Raises:
-        LocalError: A MIME type is not ASCII, or is longer than 255 characters.
-
-    """
+    """Return the SETUP of a client. Raises LocalError if a MIME type is not ASCII, or longer than 255 characters."""
     major, minor = dialect.version
     return SetupFrame(
         LEASE if settings.lease else 0,

@@ -6,6 +6,7 @@ from ..payload cimport Payload, PayloadRun
 from ..wire.rsocket.frames cimport Frame
 from .extensions.metadata cimport Router
 from .lease cimport Leases
+from .lifecycle cimport Lifecycle
 from .outbound cimport Outbound
 from .strays cimport Strays
 
@@ -33,6 +34,7 @@ cdef class Inbound:
     cdef public Router router
     cdef Py_ssize_t _max_open_rate
     cdef Py_ssize_t _max_streams
+    cdef Py_ssize_t _max_metadata_bytes
 
     @cython.locals(type=int)
     cpdef frame(self, Frame frame, double now)
@@ -42,7 +44,7 @@ cdef class Inbound:
     cpdef run(self, stream_id, PayloadRun run, double now)
     @cython.locals(stream_id="long long")
     cdef _request(self, Frame frame, double now)
-    @cython.locals(done=bint, stream=Stream, credit="long long", route=str)
+    @cython.locals(done=bint, stream=Stream, credit="long long", route=str, metadata=bytes)
     cdef _open(self, Frame frame, Payload payload, double now)
     @cython.locals(stream=Stream, flags=int, sending=bint)
     cdef _payload(self, Frame frame, double now)

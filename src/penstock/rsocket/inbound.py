@@ -7,27 +7,15 @@ from typing import Final
 from ..core.credit import MAX_REQUEST_N, add
 from ..core.halves import OPEN, Signal
 from ..core.rates import Rate
-from ..core.streams import Stream, StreamTable
+from ..core.streams import Stream
 from ..errors import FrameError, LimitExceeded, ProtocolError
-from ..events import (
-    Canceled,
-    Completed,
-    CreditGranted,
-    Event,
-    ItemReceived,
-    MetadataPushed,
-    Requested,
-    RunReceived,
-)
+from ..events import Canceled, Completed, CreditGranted, ItemReceived, MetadataPushed, Requested, RunReceived
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
-from ..settings import Settings
 from ..wire.rsocket.frames import COMPLETE, FOLLOWS, NEXT, ErrorFrame, Frame, FrameType
 from .codes import Code, error_of
-from .dialect import Dialect
 from .extensions.metadata import Router
-from .lease import Leases
-from .outbound import Outbound
+from .lifecycle import Lifecycle
 from .strays import RATE_SECONDS, Strays
 
 __all__ = ["KINDS", "Inbound"]
@@ -43,36 +31,20 @@ KINDS: Final[dict[int, Kind]] = {
 RAPID: Final = 1.0
 """A stream that its opener cancels within this many seconds counts as a rapid reset."""
 
-_PAYLOAD = int(FrameType.PAYLOAD)
-_REQUEST_N = int(FrameType.REQUEST_N)
-_CANCEL = int(FrameType.CANCEL)
-_ERROR = int(FrameType.ERROR)
-_REQUEST_RESPONSE = int(FrameType.REQUEST_RESPONSE)
-_REQUEST_CHANNEL = int(FrameType.REQUEST_CHANNEL)
-_REQUEST_SUB = int(FrameType.REQUEST_SUB)
-_METADATA_PUSH = int(FrameType.METADATA_PUSH)
-_CALL = int(Kind.CALL)
-_FIRE = int(Kind.FIRE)
-_CHANNEL = int(Kind.CHANNEL)
-# As the table of halves wants them.
-_COMPLETE = int(Signal.COMPLETE)
-_CANCELED = int(Signal.CANCEL)
+# Plain integers, because compiled code compares them for every frame.
+_REQUEST_RESPONSE, _REQUEST_CHANNEL = int(FrameType.REQUEST_RESPONSE), int(FrameType.REQUEST_CHANNEL)
+_REQUEST_SUB, _METADATA_PUSH = int(FrameType.REQUEST_SUB), int(FrameType.METADATA_PUSH)
+_PAYLOAD, _REQUEST_N = int(FrameType.PAYLOAD), int(FrameType.REQUEST_N)
+_CANCEL, _ERROR = int(FrameType.CANCEL), int(FrameType.ERROR)
+_CALL, _FIRE, _CHANNEL = int(Kind.CALL), int(Kind.FIRE), int(Kind.CHANNEL)
+_COMPLETE, _CANCELED = int(Signal.COMPLETE), int(Signal.CANCEL)
 
 
 class Inbound:
     """The receiving side of all streams of a session.
 
-    Args:
-        settings: Limits.
-        dialect: The protocol version.
-        streams: The session's streams.
-        outbound: Takes the frames that answer.
-        events: Where to put what happened.
-        strays: Takes frames that should not have come.
-        leases: Of the session.
-
     Attributes:
-        strays: The same.
+        strays: Takes frames that should not have come.
         router: Reads routes; set once the set-up says what metadata is.
         draining: New streams of the peer are rejected.
         drafts: The dialect is older than RSocket 1.0.
@@ -80,47 +52,20 @@ class Inbound:
 
     """
 
-    __slots__ = (
-        "_events",
-        "_leases",
-        "_lenient",
-        "_max_open_rate",
-        "_max_streams",
-        "_opens",
-        "_outbound",
-        "_partials",
-        "_reassembly",
-        "_resets",
-        "_settings",
-        "_streams",
-        "drafts",
-        "draining",
-        "first_draft",
-        "router",
-        "strays",
-    )
-
-    def __init__(
-        self,
-        settings: Settings,
-        dialect: Dialect,
-        streams: StreamTable,
-        outbound: Outbound,
-        events: list[Event],
-        strays: Strays,
-        leases: Leases,
-    ) -> None:
+    def __init__(self, life: Lifecycle, strays: Strays) -> None:
+        settings, dialect = life.settings, life.dialect
         self._settings = settings
-        self._streams = streams
-        self._outbound = outbound
-        self._events = events
-        self._leases = leases
+        self._streams = life.streams
+        self._outbound = life.outbound
+        self._events = life.events
+        self._leases = life.leases
         self._reassembly = strays.reassembly
         self._partials = strays.partials
         self.strays = strays
         self._opens = Rate(2 * settings.max_open_rate, 2.0)
         self._resets = Rate(settings.max_rapid_resets, RATE_SECONDS)
         self._max_streams = settings.max_streams
+        self._max_metadata_bytes = settings.max_metadata_bytes
         self._max_open_rate = settings.max_open_rate
         self._lenient = settings.lenient
         self.router = Router(settings.metadata_mime or dialect.metadata_mime, settings.max_metadata_entries)
@@ -129,12 +74,7 @@ class Inbound:
         self.first_draft = dialect.own_ids
 
     def frame(self, frame: Frame, now: float) -> None:
-        """Take a frame with a stream id above 0.
-
-        Raises:
-            LimitExceeded: The peer floods us; the session must end.
-
-        """
+        """Take a frame with a stream id above 0. Raises LimitExceeded if the session must end because of a flood."""
         if self.first_draft:
             self._number(frame)
         type = frame.type
@@ -221,9 +161,12 @@ class Inbound:
         """Open the stream that a whole request asks for."""
         stream_id = frame.stream_id
         kind = KINDS[frame.type]
+        metadata = payload.metadata
         try:
-            self.strays.check_metadata(payload)
-            route = self.router.route(payload.metadata)
+            if metadata is not None and len(metadata) > self._max_metadata_bytes:
+                limit = f"max_metadata_bytes ({self._max_metadata_bytes})"
+                raise LimitExceeded(f"metadata of {len(metadata)} bytes exceeds {limit}")
+            route = self.router.route(metadata)
         except (FrameError, LimitExceeded) as error:
             # The request alone is wrong: the connection is sound.
             self.strays.stray(now)

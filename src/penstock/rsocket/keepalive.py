@@ -7,7 +7,6 @@ from typing import Final
 
 from ..core.replay import Replay
 from ..core.timers import Timer, TimerTable
-from ..errors import KeepaliveTimeout
 from ..wire.rsocket.frames import RESPOND, KeepaliveFrame
 
 __all__ = ["Keepalive", "Wear"]
@@ -77,10 +76,6 @@ class Keepalive:
             return True
         self._timers.set(Timer.SILENCE, min(deadline, now + self._lifetime / LOOKS))
         return False
-
-    def timeout(self, now: float) -> KeepaliveTimeout:
-        """Return the error for a peer that is silent for too long."""
-        return KeepaliveTimeout(f"nothing was heard of the peer for {now - self.last_received_at:.1f} s")
 
     def answer(self, frame: KeepaliveFrame, position: int) -> KeepaliveFrame | None:
         """Return the answer to `frame`, if it wants one: the same data, and our own position."""

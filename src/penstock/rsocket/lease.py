@@ -88,17 +88,13 @@ class LeaseResponder:
         """Set the timer off at once, so that `due` asks the policy: something has changed."""
         self._timers.set(Timer.GRANT, 0.0)
 
-    def restart(self) -> None:
-        """Begin again on another link.
+    def stop(self) -> None:
+        """Grant nothing while there is no link.
 
         RSocket 1.0, Resuming Operation: leases do not carry over, and MUST be restarted by sending one.
         """
         self._left = 0
         self._expires = 0.0
-
-    def stop(self) -> None:
-        """Grant nothing while there is no link."""
-        self.restart()
         self._timers.stop(Timer.GRANT)
 
     def due(self, now: float, in_flight: int) -> LeaseFrame | None:
@@ -138,10 +134,6 @@ class Leases:
             self.requester = LeaseRequester(self._timers)
         if respond:
             self.responder = LeaseResponder(UNLIMITED if isinstance(policy, bool) else policy, self._timers)
-
-    def due(self, now: float, in_flight: int) -> LeaseFrame | None:
-        """Return the LEASE to send now, if the peer is to have one."""
-        return None if self.responder is None else self.responder.due(now, in_flight)
 
     def suspend(self) -> None:
         """End the leases of a link that is gone."""

@@ -1,11 +1,23 @@
-"""The state of a session, which its parts share."""
+"""The life of a session: its state, and what its parts share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
+from ..core.streams import StreamTable
+from ..core.timers import TimerTable
+from ..events import Event
+from ..settings import Settings
+from .dialect import Dialect
+from .lease import Leases
+from .outbound import Outbound
+
 __all__ = ["CLOSED", "DRAINING", "NEW", "OPENED", "TRANSITIONS", "Lifecycle", "SessionState"]
+
+
+Finish = Callable[[Exception | None], None]
 
 
 class SessionState(IntEnum):
@@ -21,10 +33,8 @@ class SessionState(IntEnum):
     """It is over."""
 
 
-NEW = int(SessionState.NEW)
-OPENED = int(SessionState.OPENED)
-DRAINING = int(SessionState.DRAINING)
-CLOSED = int(SessionState.CLOSED)
+# Plain integers, because compiled code compares them for every frame.
+NEW, OPENED, DRAINING, CLOSED = map(int, SessionState)
 
 TRANSITIONS: Final[dict[tuple[SessionState, str], SessionState]] = {
     (SessionState.NEW, "SETUP"): SessionState.OPENED,
@@ -44,24 +54,41 @@ TRANSITIONS: Final[dict[tuple[SessionState, str], SessionState]] = {
 
 
 class Lifecycle:
-    """Where a session is in its life, and how far it has received.
+    """Where a session is in its life, and what its parts share.
 
     Attributes:
+        settings: Limits and timeouts.
+        dialect: The protocol version.
+        is_client: This side opens the connection.
+        finish: Ends the session with an error, or None.
+        events: Where its parts put what happened.
+        timers: Its timers.
+        streams: Those that are open.
+        outbound: Takes frames to send.
+        leases: Of both directions.
         state: A :class:`SessionState` as a number.
         token: By which the session can be resumed; None: it cannot.
-        identity: Who the client is, as far as its link proves it.
         established: The server has accepted the set-up.
         received: The position up to which this side has received.
         reported: The position up to which that is safe; -1: all that was received is.
 
     """
 
-    __slots__ = ("established", "identity", "received", "reported", "state", "token")
-
-    def __init__(self, token: bytes | None) -> None:
+    def __init__(
+        self, settings: Settings, dialect: Dialect, is_client: bool, token: bytes | None, finish: Finish
+    ) -> None:
+        self.settings = settings
+        self.dialect = dialect
+        self.is_client = is_client
+        self.finish = finish
+        self.events: list[Event] = []
+        self.timers = TimerTable()
+        first_id = 1 if is_client == (settings.client_ids == "odd") else 2
+        self.streams = StreamTable(first_id, dialect.own_ids, dialect.half_close)
+        self.outbound = Outbound(dialect.codec(), settings.fragment_bytes, dialect.cuts_requests)
+        self.leases = Leases(self.timers)
         self.state = NEW
         self.token = token
-        self.identity = b""
         self.established = False
         self.received = 0
         self.reported = -1

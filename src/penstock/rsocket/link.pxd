@@ -11,17 +11,14 @@ from .outbound cimport Outbound
 from .strays cimport Strays
 
 cdef int _FIRST_COUNTED, _LAST_COUNTED
-cdef int NEW, CLOSED
+cdef int NEW, DRAINING, CLOSED
 cdef int DOWN, HANDSHAKING, UP
 
 
 @cython.final
 cdef class Link:
     cdef object _settings
-    cdef object _version
-    cdef bint _is_client
     cdef Lifecycle _life
-    cdef list _events
     cdef object _timers
     cdef Codec _codec
     cdef Outbound _outbound
@@ -29,9 +26,6 @@ cdef class Link:
     cdef Strays _strays
     cdef Control _control
     cdef object _keepalive
-    cdef object _sessions
-    cdef object _session
-    cdef object _finish
     cdef object _wear
     cdef Deframer _deframer
     cdef long long _repeated

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, Final
+from typing import Final
 
 from ..core.credit import MAX_REQUEST_N
 from ..core.replay import Replay
-from ..core.timers import Timer, TimerTable
-from ..errors import FrameError, LimitExceeded, LinkLost, ProtocolError, ResumeRejected, SetupRejected
-from ..events import Event, Unlinked
-from ..settings import Settings
+from ..core.timers import Timer
+from ..errors import FrameError, KeepaliveTimeout, LimitExceeded, LinkLost, ProtocolError, ResumeRejected, SetupRejected
+from ..events import Unlinked
 from ..wire.codec import Codec
 from ..wire.rsocket.frames import ErrorFrame, Frame, FrameType, ResumeFrame, ResumeOkFrame
 from .codes import Code, name_of, text_of
 from .control import Control
-from .dialect import Dialect, deframer_of
+from .dialect import deframer_of
 from .inbound import Inbound
 from .keepalive import Wear
-from .lifecycle import CLOSED, NEW, Lifecycle
-from .outbound import Outbound
-from .resume import SessionStore
+from .lifecycle import CLOSED, DRAINING, NEW, Lifecycle
 
 __all__ = ["TRANSITIONS", "Link", "LinkState"]
 
@@ -37,9 +33,7 @@ class LinkState(IntEnum):
     """Everything."""
 
 
-DOWN = int(LinkState.DOWN)
-HANDSHAKING = int(LinkState.HANDSHAKING)
-UP = int(LinkState.UP)
+DOWN, HANDSHAKING, UP = map(int, LinkState)
 
 TRANSITIONS: Final[dict[tuple[LinkState, str], LinkState]] = {
     (LinkState.DOWN, "accepted"): LinkState.HANDSHAKING,
@@ -56,66 +50,28 @@ TRANSITIONS: Final[dict[tuple[LinkState, str], LinkState]] = {
 
 _FIRST_COUNTED = int(FrameType.REQUEST_RESPONSE)
 _LAST_COUNTED = int(FrameType.ERROR)
-_REQUEST_RESPONSE = int(FrameType.REQUEST_RESPONSE)
-_CANCEL = int(FrameType.CANCEL)
-_REQUEST_SUB = int(FrameType.REQUEST_SUB)
-_METADATA_PUSH = int(FrameType.METADATA_PUSH)
 
 
 class Link:
     """The links of a session, one after another.
-
-    Args:
-        settings: Limits and timeouts.
-        dialect: The protocol version.
-        is_client: Whether this side opens the connection.
-        life: The state of the session.
-        events: Where to put what happened.
-        timers: Of the session.
-        outbound: Takes frames to send.
-        inbound: Takes frames of streams.
-        control: Takes frames of stream 0.
-        sessions: A server's resumable sessions.
-        session: What to keep among them.
-        finish: Ends the session with an error, or None.
 
     Attributes:
         state: A :class:`LinkState` as a number.
 
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        dialect: Dialect,
-        is_client: bool,
-        life: Lifecycle,
-        events: list[Event],
-        timers: TimerTable,
-        outbound: Outbound,
-        inbound: Inbound,
-        control: Control,
-        sessions: SessionStore[Any] | None,
-        session: object,
-        finish: Callable[[Exception | None], None],
-    ) -> None:
-        self._settings = settings
-        self._version = dialect.version
-        self._is_client = is_client
+    def __init__(self, life: Lifecycle, inbound: Inbound, control: Control) -> None:
         self._life = life
-        self._events = events
-        self._timers = timers
+        self._settings = settings = life.settings
+        self._timers = life.timers
+        self._outbound = outbound = life.outbound
         self._codec: Codec = outbound.codec
-        self._outbound = outbound
         self._inbound = inbound
         self._strays = inbound.strays
         self._control = control
         self._keepalive = control.keepalive
-        self._sessions = sessions
-        self._session = session
-        self._finish = finish
         self._wear = Wear(settings.keepalive_interval)
-        limit = settings.max_frame_bytes if is_client else settings.max_setup_frame_bytes
+        limit = settings.max_frame_bytes if life.is_client else settings.max_setup_frame_bytes
         self._deframer = deframer_of(self._codec, limit)
         # Bytes that were received over an earlier link, and come again over this one.
         self._repeated = 0
@@ -129,7 +85,7 @@ class Link:
         """A link is open; output made from now on belongs on it."""
         life = self._life
         handshake = self._control.handshake
-        if not self._is_client:
+        if not life.is_client:
             self._move("accepted")
             self._timers.set(Timer.FIRST_FRAME, now + self._settings.first_frame_timeout)
         elif life.state == NEW or (handshake is not None and handshake.again and life.state != CLOSED):
@@ -146,7 +102,7 @@ class Link:
         lost = error if error is not None else LinkLost("the peer closed the connection")
         if life.token is None or life.state == NEW:
             in_order = error is None and self._control.done
-            self._finish(None if in_order else lost)
+            life.finish(None if in_order else lost)
             return
         replay = self._outbound.replay
         if self.state == UP and replay is not None:
@@ -154,7 +110,7 @@ class Link:
         self._suspend()
         worn_out = self._wear.excess(-1 if replay is None else replay.end)
         if worn_out:
-            self._finish(LinkLost(worn_out))
+            life.finish(LinkLost(worn_out))
         elif Timer.EXPIRY not in self._timers:
             self._timers.set(Timer.EXPIRY, now + self._settings.resume_timeout)
 
@@ -198,16 +154,17 @@ class Link:
                 self._control.abort(SetupRejected(text), Code.INVALID_SETUP)
             elif timer is Timer.EXPIRY:
                 text = f"the session was without a connection for {settings.resume_timeout:g} s"
-                self._finish(LinkLost(text))
-            elif timer is Timer.LEASE and self._control.leases.requester is not None:
-                self._control.leases.requester.expire()
+                self._life.finish(LinkLost(text))
+            elif timer is Timer.LEASE and self._life.leases.requester is not None:
+                self._life.leases.requester.expire()
             elif timer is Timer.GRANT:
                 self._control.grant(now)
         self._after()
 
     def _after(self) -> None:
         """Do what any input or timer may have made due."""
-        self._control.close_if_done()
+        if self._life.state == DRAINING:
+            self._control.close_if_done()
         if self._strays.partials and self._outbound.linked:
             deadline = self._strays.reassembly.deadline()
             if deadline is not None:
@@ -258,7 +215,7 @@ class Link:
     def _handshake_frame(self, frame: Frame, now: float) -> bool:
         """Take a frame that belongs to the handshake of the link; return whether it does."""
         if self._life.state == NEW:
-            self._control.set_up(frame, self._sessions, self._session, now)
+            self._control.set_up(frame, now)
             self._deframer.max_frame_bytes = self._settings.max_frame_bytes
             self._move("SETUP received")
         elif self.state == HANDSHAKING:
@@ -280,7 +237,7 @@ class Link:
             handshake.refusal = error
             self._relink(error, now)
         else:
-            self._finish(error)
+            self._life.finish(error)
 
     # Resuming.
 
@@ -288,22 +245,19 @@ class Link:
         """Send RESUME. RSocket 1.0, Resuming Operation: nothing else is sent until it is answered."""
         self._move("RESUME sent")
         replay = self._outbound.replay
-        major, minor = self._version
         # The server forgets what lies before the position that it is told. So it is the one that is safe, and what
         # was received after it comes again.
         position = self._life.position()
         self._repeated = self._life.received - position
-        frame = ResumeFrame(token, position, 0 if replay is None else replay.first, major, minor)
+        frame = ResumeFrame(token, position, 0 if replay is None else replay.first, *self._life.dialect.version)
         self._outbound.outbox.write(self._codec.frame(frame))
-        self._watch(now)
+        self._control.watch(now)
         self._timers.stop(Timer.KEEPALIVE)
 
     def resume(self, frame: ResumeFrame, now: float) -> None:
-        """Go on over a new link, as a client asks; a server's session is told so instead of `link_up`.
+        """Go on over a new link, as a client asks. A server's session is told so instead of `link_up`.
 
-        Raises:
-            ResumeRejected: One of the sides no longer has what the other lacks. Nothing has changed.
-
+        Raises ResumeRejected, with nothing changed, if one side no longer has what the other lacks.
         """
         if self._outbound.replay is None or self._life.state == CLOSED:
             raise ResumeRejected("the session cannot be resumed")
@@ -325,7 +279,7 @@ class Link:
         self._outbound.linked = False
         self._outbound.outbox.clear()
         self._deframer = deframer_of(self._codec, self._settings.max_frame_bytes)
-        self._control.leases.suspend()
+        self._life.leases.suspend()
 
     def _resume_answered(self, frame: Frame, now: float) -> None:
         """Take the server's answer to RESUME."""
@@ -340,7 +294,7 @@ class Link:
             handshake = self._control.handshake
             refusal = None if handshake is None else handshake.refusal
             if handshake is None or refusal or frame.code != Code.REJECTED_RESUME or not self._can_begin_again():
-                self._finish(refusal or rejected)
+                self._life.finish(refusal or rejected)
             else:
                 # The link was lost before the server had read SETUP: it never had the session.
                 handshake.again = True
@@ -374,17 +328,13 @@ class Link:
         self._control.handshake = None
         self._timers.stop(Timer.EXPIRY)
         self._strays.reassembly.restart(now)
-        self._watch(now)
+        self._control.watch(now)
         # RSocket 1.0, Resuming Operation: leases MUST be restarted by sending one.
         self._control.grant(now)
 
-    def _watch(self, now: float) -> None:
-        settings = self._settings
-        self._control.watch(settings.keepalive_interval, settings.keepalive_lifetime, now)
-
     def _silent(self, now: float) -> None:
         """Give up a link whose peer is silent, and the session as well unless it can be resumed."""
-        error = self._keepalive.timeout(now)
+        error = KeepaliveTimeout(f"nothing was heard of the peer for {now - self._keepalive.last_received_at:.1f} s")
         if self._life.token is None or self._life.state == NEW:
             self._control.abort(error, Code.CONNECTION_ERROR)
         else:
@@ -393,7 +343,7 @@ class Link:
     def _relink(self, error: Exception, now: float) -> None:
         """Give the link up, and try over another one."""
         self.link_down(now, error)
-        self._events.append(Unlinked(error))
+        self._life.events.append(Unlinked(error))
 
     def _move(self, cause: str) -> None:
         self.state = int(TRANSITIONS[LinkState(self.state), cause])

@@ -17,7 +17,7 @@ cdef class Outbound:
     cdef public object replay
 
     cpdef control(self, frame)
-    @cython.locals(first=bint, begun=int)
+    @cython.locals(first=bint, begun=int, size=Py_ssize_t)
     cpdef request(self, int type, long long stream_id, int flags, long long request_n, Payload payload)
     @cython.locals(complete=int, size=Py_ssize_t, data=bytes)
     cpdef item(self, long long stream_id, Payload payload, bint done)
@@ -27,8 +27,6 @@ cdef class Outbound:
     cpdef request_n(self, long long stream_id, long long count)
     cpdef cancel(self, long long stream_id, bytes metadata=*)
     cpdef error(self, long long stream_id, long long code, bytes data, bytes metadata=*)
-    @cython.locals(size=Py_ssize_t)
-    cdef bint _fits(self, Payload payload)
     cdef _fragment(self, long long stream_id, int complete, bytes metadata, bytes data, bint follows)
     cdef _by_reference(self, long long stream_id, int flags, bytes metadata, bytes data)
     @cython.locals(size=Py_ssize_t)

@@ -28,17 +28,6 @@ class Outbound:
 
     """
 
-    __slots__ = (
-        "codec",
-        "cuts_requests",
-        "fragment_bytes",
-        "linked",
-        "outbox",
-        "position",
-        "prefix_bytes",
-        "replay",
-    )
-
     def __init__(self, codec: Codec, fragment_bytes: int, cuts_requests: bool = True) -> None:
         self.codec = codec
         # Positions leave length prefixes out.
@@ -57,7 +46,8 @@ class Outbound:
 
     def request(self, type: int, stream_id: int, flags: int, request_n: int, payload: Payload) -> None:
         """Send a REQUEST_* frame; a large payload goes on in PAYLOAD frames."""
-        if not self.cuts_requests or self._fits(payload):
+        size = len(payload.data) + (0 if payload.metadata is None else len(payload.metadata))
+        if not self.cuts_requests or size <= self.fragment_bytes:
             self._count(self.codec.request_frame(type, stream_id, flags, request_n, payload.metadata, payload.data), 1)
             return
         first = True
@@ -121,10 +111,6 @@ class Outbound:
         # An error is text, not a payload: it is not fragmented.
         frame = ErrorFrame(stream_id, code, data[: self.fragment_bytes], 0, metadata)
         self._count(self.codec.frame(frame), 1)
-
-    def _fits(self, payload: Payload) -> bool:
-        size = len(payload.data) + (0 if payload.metadata is None else len(payload.metadata))
-        return size <= self.fragment_bytes
 
     def _fragment(self, stream_id: int, complete: int, metadata: bytes | None, data: bytes, follows: bool) -> None:
         # Continuations carry NEXT, as every living peer sends them.

@@ -6,7 +6,6 @@ The first record of a log holds the whole session; each of the others holds what
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import sha256
 from typing import Final
 
 import msgspec
@@ -17,18 +16,7 @@ from ..events import Established
 from ..payload import Payload
 from ..wire.framing import Deframer, prefixed
 
-__all__ = [
-    "PARTIAL",
-    "RECEIVING",
-    "SENDING",
-    "VERSION",
-    "Opening",
-    "Record",
-    "Retained",
-    "decode_record",
-    "digest",
-    "encode_record",
-]
+__all__ = ["PARTIAL", "RECEIVING", "SENDING", "Opening", "Record", "Retained", "decode_record", "encode_record"]
 
 VERSION: Final = 1
 
@@ -48,11 +36,7 @@ class Opening(msgspec.Struct, array_like=True):
         version: Of this layout.
         dialect: The name of the protocol version.
         identity: A digest of who the client is, as far as its link proves it.
-        metadata_mime: As the set-up said it, as are these:
-        data_mime: As above.
-        data: As above.
-        metadata: As above.
-        strict: As above.
+        metadata_mime, data_mime, data, metadata, strict: As the set-up said.
         understood: Both MIME types were known.
         leases: The client asked for leases.
 
@@ -125,12 +109,7 @@ def encode_record(record: Record) -> bytes:
 
 
 def decode_record(data: bytes) -> Record:
-    """Return the record that `data` holds.
-
-    Raises:
-        SessionStoreError: It holds none, or one of a later version.
-
-    """
+    """Return the record in `data`. Raises SessionStoreError if it is not one, or of a later version."""
     try:
         record = _decoder.decode(data)
     except msgspec.DecodeError as error:
@@ -186,8 +165,3 @@ class Retained:
         while deframer.next():
             body = deframer.buffer[deframer.start : deframer.end]
             self.replay.keep(prefixed(body, prefix_bytes), len(body), True)
-
-
-def digest(identity: bytes) -> bytes:
-    """Return what is kept of an identity."""
-    return sha256(identity).digest()

@@ -16,34 +16,18 @@ from ..core.ends import Ends
 from ..core.fragments import Partial, Reassembly
 from ..core.halves import OPEN
 from ..core.replay import Replay
-from ..core.streams import Stream, StreamTable
 from ..errors import LocalError, ResumeRejected, SetupRejected
 from ..kinds import Kind
-from ..settings import Settings
 from ..wire.codec import Codec
 from ..wire.framing import MAX_FRAME_BYTES, prefixed
 from ..wire.rsocket.frames import Frame, FrameType
 from .codes import Code
 from .dialect import deframer_of
 from .lifecycle import OPENED, Lifecycle
-from .outbound import Outbound
 
-__all__ = [
-    "VERSION",
-    "Checkpoint",
-    "PartialState",
-    "SessionStore",
-    "StreamState",
-    "decode_checkpoint",
-    "encode_checkpoint",
-    "restore",
-    "take_checkpoint",
-]
+__all__ = ["Checkpoint", "SessionStore", "decode_checkpoint", "encode_checkpoint", "restore", "take_checkpoint"]
 
 SessionT = TypeVar("SessionT")
-
-TOKEN_BYTES: Final = 16
-"""128 random bits: nobody guesses them."""
 
 
 class StreamState(msgspec.Struct, array_like=True):
@@ -55,11 +39,6 @@ class StreamState(msgspec.Struct, array_like=True):
     outbound: int
     granted: int
     credit: int
-
-    @classmethod
-    def of(cls, stream: Stream) -> StreamState:
-        """Return the state of `stream`."""
-        return cls(stream.id, stream.kind, stream.inbound, stream.outbound, stream.granted, stream.credit)
 
 
 class PartialState(msgspec.Struct, array_like=True):
@@ -121,12 +100,7 @@ def encode_checkpoint(checkpoint: Checkpoint, secrets: int = 0) -> bytes:
 
 
 def decode_checkpoint(data: bytes) -> Checkpoint:
-    """Return the checkpoint that `data` holds.
-
-    Raises:
-        LocalError: It is not a checkpoint, or one of a later version.
-
-    """
+    """Return the checkpoint in `data`. Raises LocalError if it is not one, or of a later version."""
     public, private = dissect(data)
     try:
         checkpoint = _decoder.decode(public)
@@ -140,25 +114,13 @@ def decode_checkpoint(data: bytes) -> Checkpoint:
     return checkpoint
 
 
-def take_checkpoint(
-    life: Lifecycle,
-    outbound: Outbound,
-    streams: StreamTable,
-    partials: dict[int, Partial],
-    stream_id: int,
-    count: int,
-) -> bytes | None:
+def take_checkpoint(life: Lifecycle, partials: dict[int, Partial], stream_id: int, count: int) -> bytes | None:
     """Return what a new process needs to go on with a client's session; None if it cannot be resumed.
 
-    Args:
-        life: It says what was received, and from now on reports only what is committed.
-        outbound: It holds what the server may not have received.
-        streams: What is open.
-        partials: Items that are not whole yet, by stream.
-        stream_id: The stream of which more items will be requested when the checkpoint is safe.
-        count: How many items; 0 for none.
-
+    From now on, only what is committed is reported. `partials` are the items that are not whole yet, by stream.
+    When the checkpoint is safe, `count` more items of stream `stream_id` will be requested, if it is not 0.
     """
+    outbound, streams = life.outbound, life.streams
     replay = outbound.replay
     stream = streams.get(stream_id)
     if replay is None or life.token is None or life.state != OPENED:
@@ -166,7 +128,11 @@ def take_checkpoint(
     life.reported = max(life.reported, 0)
     codec = outbound.codec
     retained = _split(codec, replay.since(replay.first))
-    state = [StreamState.of(each) for each in streams.all() if each.ours]
+    state = [
+        StreamState(each.id, each.kind, each.inbound, each.outbound, each.granted, each.credit)
+        for each in streams.all()
+        if each.ours
+    ]
     if stream is not None and stream.inbound == OPEN and count > 0:
         # The request that `commit` will send: the server may have it, or not, when this is read.
         retained.append(codec.request_n_frame(stream_id, count)[codec.prefix_bytes :])
@@ -198,19 +164,13 @@ def _split(codec: Codec, pieces: list[bytes]) -> list[bytes]:
     return frames
 
 
-def restore(
-    checkpoint: Checkpoint,
-    settings: Settings,
-    life: Lifecycle,
-    outbound: Outbound,
-    streams: StreamTable,
-    reassembly: Reassembly,
-) -> None:
+def restore(checkpoint: Checkpoint, life: Lifecycle, reassembly: Reassembly) -> None:
     """Give the parts of a new session what `checkpoint` holds for them."""
+    outbound, streams = life.outbound, life.streams
     life.move("restored")
     life.received = life.reported = checkpoint.received
     prefix_bytes = outbound.prefix_bytes
-    replay = Replay(settings.resume_bytes, prefix_bytes, checkpoint.sent)
+    replay = Replay(life.settings.resume_bytes, prefix_bytes, checkpoint.sent)
     for body in checkpoint.retained:
         replay.keep(prefixed(body, prefix_bytes), len(body), True)
     outbound.replay = replay
@@ -243,9 +203,7 @@ class SessionStore(Generic[SessionT]):
     def add(self, token: bytes, session: SessionT, identity: bytes = b"") -> bool:
         """Keep `session` for the peer of that `identity`; return False if its token is taken or the store is full.
 
-        Raises:
-            SetupRejected: A session of that token has ended. What it was asked for is not begun again.
-
+        Raises SetupRejected if a session of that token has ended: what it was asked for is not begun again.
         """
         ended = self._ends.reason(token, identity)
         if ended:
@@ -258,9 +216,7 @@ class SessionStore(Generic[SessionT]):
     def get(self, token: bytes, identity: bytes = b"") -> SessionT:
         """Return the session of that token, for the peer that began it.
 
-        Raises:
-            ResumeRejected: There is none, or it is another client's: the error does not tell which.
-
+        Raises ResumeRejected if there is none, or if it is another client's: the error does not tell which.
         """
         found = self._find(token)
         # THREATS 28: a token that was stolen is worth nothing without the key of its owner's certificate.

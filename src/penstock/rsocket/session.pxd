@@ -18,12 +18,10 @@ cdef int _CALL, _FIRE, _STREAM, _UPLOAD, _CHANNEL, _METADATA_PUSH
 cdef class RSocketSession:
     cdef object _settings
     cdef object _dialect
-    cdef bint _is_client
     cdef bint _own_ids
     cdef object _store
     cdef Lifecycle _life
     cdef list _events
-    cdef object _timers
     cdef StreamTable _streams
     cdef Outbound _outbound
     cdef Leases _leases
@@ -33,6 +31,7 @@ cdef class RSocketSession:
     cdef Link _link
     cdef object _promised
     cdef public bint link_wanted
+    cdef public bytes identity
 
     cpdef receive(self, bytes data, double now)
     cpdef list take_output(self)

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from ..core.credit import MAX_REQUEST_N
 from ..core.halves import DONE, OPEN, Signal
-from ..core.streams import Stream, StreamTable
-from ..core.timers import TimerTable
+from ..core.streams import Stream
 from ..errors import (
     CreditExceeded,
     LeaseMissing,
@@ -20,30 +19,24 @@ from ..errors import (
 from ..events import Closed, Event, Failed
 from ..kinds import Kind
 from ..payload import Payload, PayloadRun
-from ..session import ClientStart, Durable
+from ..session import ClientStart
 from ..settings import Settings
 from ..wire.rsocket.frames import COMPLETE, RESPOND, Frame, FrameType, KeepaliveFrame, ResumeFrame
 from .codes import Code, wire_of
 from .control import Control
 from .dialect import DIALECTS, ENDLESS, RSOCKET_1_0, Dialect
 from .inbound import Inbound
-from .lease import Leases
 from .lifecycle import CLOSED, DRAINING, OPENED, Lifecycle
 from .link import Link
-from .outbound import Outbound
 from .resume import Checkpoint, SessionStore, decode_checkpoint, restore, take_checkpoint
 from .strays import Strays
 
 __all__ = ["RSocketSession", "client"]
 
-_COMPLETE = int(Signal.COMPLETE)
-_FAIL = int(Signal.FAIL)
-_CANCELED = int(Signal.CANCEL)
-_CALL = int(Kind.CALL)
-_FIRE = int(Kind.FIRE)
-_STREAM = int(Kind.STREAM)
-_UPLOAD = int(Kind.UPLOAD)
-_CHANNEL = int(Kind.CHANNEL)
+# Plain integers, because compiled code compares them for every item.
+_COMPLETE, _FAIL, _CANCELED = int(Signal.COMPLETE), int(Signal.FAIL), int(Signal.CANCEL)
+_CALL, _FIRE, _STREAM = int(Kind.CALL), int(Kind.FIRE), int(Kind.STREAM)
+_UPLOAD, _CHANNEL = int(Kind.UPLOAD), int(Kind.CHANNEL)
 _METADATA_PUSH = int(FrameType.METADATA_PUSH)
 
 
@@ -54,6 +47,7 @@ class RSocketSession:
 
     Attributes:
         link_wanted: See :class:`penstock.session.Session`.
+        identity: Who the client is, as far as its link proves it.
 
     """
 
@@ -68,24 +62,21 @@ class RSocketSession:
     ) -> None:
         self._settings = settings
         self._dialect = dialect
-        self._is_client = is_client
         self._own_ids = dialect.own_ids
         self._store = store
-        self._life = life = Lifecycle(token)
-        self._events: list[Event] = []
-        self._timers = timers = TimerTable()
-        first_id = 1 if is_client == (settings.client_ids == "odd") else 2
-        self._streams = streams = StreamTable(first_id, dialect.own_ids, dialect.half_close)
-        self._outbound = outbound = Outbound(dialect.codec(), settings.fragment_bytes, dialect.cuts_requests)
-        self._leases = leases = Leases(timers)
-        self._strays = Strays(settings, streams, outbound, self._events, leases)
-        self._inbound = inbound = Inbound(settings, dialect, streams, outbound, self._events, self._strays, leases)
-        shared = settings, dialect, is_client, life, self._events, timers, outbound, inbound
-        self._control = Control(*shared, streams, leases, setup, self._finish)
-        self._link = Link(*shared, self._control, store, self, self._finish)
+        self._life = life = Lifecycle(settings, dialect, is_client, token, self._finish)
+        self._events = life.events
+        self._streams = life.streams
+        self._outbound = life.outbound
+        self._leases = life.leases
+        self._strays = Strays(life)
+        self._inbound = Inbound(life, self._strays)
+        self._control = Control(life, self._inbound, setup, store, self)
+        self._link = Link(life, self._inbound, self._control)
         # The position, the stream and the request that the last checkpoint covers, until it is committed.
         self._promised: tuple[int, int, int] | None = None
         self.link_wanted = True
+        self.identity = b""
 
     @classmethod
     def client(
@@ -118,16 +109,7 @@ class RSocketSession:
     def restore_from(self, checkpoint: Checkpoint) -> None:
         """Take over the state of `checkpoint`, instead of a set-up."""
         self._control.handshake = None
-        restore(checkpoint, self._settings, self._life, self._outbound, self._streams, self._strays.reassembly)
-
-    @property
-    def identity(self) -> bytes:
-        """Who the client is, as far as its link proves it."""
-        return self._life.identity
-
-    @identity.setter
-    def identity(self, identity: bytes) -> None:
-        self._life.identity = identity
+        restore(checkpoint, self._life, self._strays.reassembly)
 
     def link_up(self, now: float) -> None:
         """A link is open; output made from now on belongs on it."""
@@ -151,7 +133,7 @@ class RSocketSession:
 
     def next_timer(self) -> float | None:
         """Return when to call `handle_timer`, or None. It may be early, never late."""
-        return self._timers.next()
+        return self._life.timers.earliest
 
     def handle_timer(self, now: float) -> None:
         """Do what is due by now."""
@@ -175,16 +157,8 @@ class RSocketSession:
     linked_at = None
     excused = False
     calls_by_streams = False
-
-    @property
-    def durable(self) -> Durable | None:
-        """None: this session ends with its process."""
-        return None
-
-    @property
-    def full(self) -> bool:
-        """Whether nothing more should be read: never, because credit bounds what comes."""
-        return False
+    durable = None
+    full = False
 
     @property
     def secret(self) -> bytes:
@@ -349,7 +323,7 @@ class RSocketSession:
 
     def checkpoint(self, stream_id: int, count: int) -> bytes | None:
         """Return what a new process needs to go on; see :meth:`penstock.session.Session.checkpoint`."""
-        found = take_checkpoint(self._life, self._outbound, self._streams, self._strays.partials, stream_id, count)
+        found = take_checkpoint(self._life, self._strays.partials, stream_id, count)
         if found is not None:
             self._promised = self._life.received, stream_id, count
         return found
@@ -362,7 +336,7 @@ class RSocketSession:
         self._promised = None
         if count > 0:
             self.request(stream_id, count)
-        self._outbound.control(KeepaliveFrame(RESPOND if self._is_client else 0, self._life.reported))
+        self._outbound.control(KeepaliveFrame(RESPOND if self._life.is_client else 0, self._life.reported))
 
     def _finish(self, error: Exception | None) -> None:
         """End the session for good; every stream fails first."""
@@ -378,7 +352,7 @@ class RSocketSession:
         self._strays.reassembly.clear()
         self.link_wanted = False
         self._events.append(Closed(error))
-        self._timers.clear()
+        life.timers.clear()
 
     def _sending(self, stream_id: int) -> Stream:
         stream = self._streams.get(stream_id)

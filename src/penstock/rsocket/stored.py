@@ -1,186 +1,116 @@
-"""A server's session that outlives its process: nothing is sent before all that resuming needs is durable.
+"""A server's sessions that outlive its process: nothing leaves before all that resuming needs is durable.
 
 Invariant: a frame that is sent and a position that is reported are in the log first, and so is a request before its
 handler begins. Nobody has heard of what a killed process had not written.
-
-Writing does not block. What there is to send becomes one record, whose output and requests are held until it is
-durable; what comes meanwhile becomes the next record.
 """
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable
-from functools import partial
-from typing import Final, NamedTuple
+from hashlib import sha256
+from typing import Any, Final, cast
 
 from ..core.halves import OPEN
 from ..core.replay import Replay
 from ..core.streams import Stream
-from ..errors import ResumeRejected, SetupRejected
-from ..events import Established, Event, Requested
+from ..core.write_ahead import Logged, WriteAhead, digest
+from ..errors import ResumeRejected, SessionStoreError, SetupRejected
+from ..events import Event
 from ..kinds import Kind
 from ..payload import Payload
-from ..session import Run, SessionLog
+from ..session import Run, SessionLog, SessionLogs
 from ..settings import Settings
 from ..wire.rsocket.frames import FrameType, ResumeFrame
 from .codes import Code
-from .dialect import DIALECTS, RSOCKET_1_0, Dialect
+from .dialect import DIALECTS, RSOCKET_1_0
 from .extensions.metadata import Router
 from .lifecycle import CLOSED, OPENED
-from .records import PARTIAL, RECEIVING, SENDING, Opening, Record, Retained, digest, encode_record
+from .records import PARTIAL, RECEIVING, SENDING, Opening, Record, Retained, encode_record
 from .resume import SessionStore
 from .session import RSocketSession
 
-__all__ = ["StoredSession"]
-
-REWRITE_BYTES: Final = 1 << 20
-"""A log is rewritten when it has grown to twice its size after the last time, and this much more."""
+__all__ = ["StoredSession", "StoredSessions"]
 
 RESTARTED: Final = b"the server was restarted; part of this may have been done"
 NEVER_BEGUN: Final = b"the server was restarted before this request had arrived whole"
-
-
-class _Written(NamedTuple):
-    """What a record says that is being written.
-
-    Attributes:
-        sent: Up to which position it holds what was sent.
-        received: The position that may be reported.
-        streams: What is open of each stream.
-        whole: It takes the place of all records before it.
-
-    """
-
-    sent: int
-    received: int
-    streams: dict[int, int]
-    whole: bool
+NAME_SALT: Final = b"penstock: the name of a session's log\0"
 
 
 class StoredSession(RSocketSession):
-    """A server's session with a log. Without a log, its client does not resume, and it is like any other."""
+    """A server's session whose outbox writes to a log first. Without a log, it is like any other."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        dialect: Dialect,
-        is_client: bool,
-        token: bytes | None,
-        store: SessionStore[RSocketSession] | None,
-        setup: Payload,
-    ) -> None:
-        super().__init__(settings, dialect, is_client, token, store, setup)
-        self._log: SessionLog | None = None
-        self._run: Run | None = None
-        self._watcher: Callable[[bool], None] | None = None
+    def __init__(self, settings: Settings, *parts: Any) -> None:
+        super().__init__(settings, *parts)
+        self._storage = WriteAhead(self._observe, self._record, self._storage_failed, settings.output_high_bytes)
+        self._outbound.outbox = self._storage
         self._opening: Opening | None = None
+        # An earlier process began it, and its client has not resumed it yet.
         self._revived = False
-        # What the log holds: the session as a whole, positions, and what is open of each stream.
-        self._begun = False
-        self._logged_received = 0
-        self._logged_sent = 0
-        self._logged: dict[int, int] = {}
-        self._rewrite_at = 0
-        # Its last records may have been written, and not synced, by a process that was killed in between.
-        self._unsynced = False
-        # What is being written, if anything, and what becomes of the log afterwards, if that is known.
-        self._writing: _Written | None = None
-        self._afterwards: Callable[[], None] | None = None
-        self._crowded = False
-        # What the next record shall cover, beside what is in the outbox; what is being written covers; and what is
-        # durable, and has not been taken yet.
-        self._waiting_events: list[Event] = []
-        self._held_output: list[bytes] = []
-        self._held_events: list[Event] = []
-        self._ready_output: list[bytes] = []
-        self._ready_events: list[Event] = []
 
     # From one process to the next.
 
     def begin(self, log: SessionLog, run: Run) -> None:
         """Keep the session in `log` from now on, which is written by way of `run`."""
-        self._log = log
-        self._run = run
+        self._storage.begin(log, run)
 
     @property
-    def durable(self) -> StoredSession:
+    def durable(self) -> StoredSession:  # type: ignore[override]
         """This session. See :class:`penstock.session.Session`."""
         return self
 
     def watch(self, watcher: Callable[[bool], None]) -> None:
-        """Tell `watcher` of what is durable. See :meth:`penstock.session.Durable.watch`."""
-        self._watcher = watcher
+        """Tell `watcher` what is durable. See :meth:`penstock.session.Durable.watch`."""
+        self._storage.watch(watcher)
 
     @property
     def kept(self) -> bool:
         """Whether another process can go on with it. See :class:`penstock.session.Durable`."""
-        return self._log is not None and self._begun and self._life.state == OPENED
+        return self._storage.log is not None and self._storage.begun and self._life.state == OPENED
 
     @property
     def settled(self) -> bool:
         """Whether nothing waits for the disk. See :class:`penstock.session.Durable`."""
-        return self._log is None or not (self._writing or self._waiting_events or self._outbound.outbox.size)
+        return self._storage.settled
 
     @property
     def withheld(self) -> set[int]:
         """The streams of which events wait for the disk. See :class:`penstock.session.Durable`."""
-        return {event.stream_id for event in self._held_events + self._waiting_events}
+        return self._storage.withheld
 
     @property
-    def full(self) -> bool:
+    def full(self) -> bool:  # type: ignore[override]  # asked after each batch: a constant where nothing waits
         """Whether so many requests wait for the disk that nothing more should be read."""
-        return len(self._waiting_events) >= self._settings.max_streams
+        return len(self._storage.waiting) >= self._settings.max_streams
 
     def detach(self) -> None:
         """Leave the session to the next process. See :meth:`penstock.session.Durable.detach`."""
-        log = self._log
-        self._log = None
-        self._forget_output()
-        self._waiting_events, self._held_events = [], []
-        if log is not None:
-            self._when_written(log.close)
+        self._storage.detach()
 
-    @classmethod
-    def revive(
-        cls,
-        settings: Settings,
-        retained: Retained,
-        log: SessionLog,
-        run: Run,
-        store: SessionStore[RSocketSession],
-        token: bytes,
-        identity: bytes,
-    ) -> StoredSession:
-        """Return the session that an earlier process left; it waits for the client to resume it."""
-        dialect = DIALECTS.get(retained.opening.dialect, RSOCKET_1_0)
-        session = cls(settings, dialect, False, token, store, Payload())
-        session.identity = identity
-        session.begin(log, run)
-        session.revive_from(retained, log)
-        return session
+    def revive(self, retained: Retained, log: SessionLog, run: Run) -> None:
+        """Take over what an earlier process left, instead of a set-up; the client has to resume it.
 
-    def revive_from(self, retained: Retained, log: SessionLog) -> None:
-        """Take over what `retained` says, instead of a set-up, and end what the earlier process had open."""
+        Streams that were open end: their handlers and users died with that process.
+        """
         opening = retained.opening
-        self._revived = self._begun = self._unsynced = True
         life = self._life
         life.move("restored")
         life.established = True
+        life.received = retained.received
+        self._revived = True
         self._opening = opening
         self._inbound.router = Router(opening.metadata_mime, self._settings.max_metadata_entries)
-        life.received = self._logged_received = retained.received
         self._outbound.replay = retained.replay
-        self._outbound.position = self._logged_sent = retained.replay.end
+        self._outbound.position = retained.replay.end
         self._streams.next_id = retained.next_id
-        self._logged = dict(retained.streams)
-        self._rewrite_at = 2 * log.size + REWRITE_BYTES
+        self._storage.begin(log, run, Logged(retained.replay.end, retained.received, dict(retained.streams)))
         if opening.leases:
             self._leases.use(self._settings.lease, request=self._dialect.server_waits, respond=True)
         for stream_id, state in retained.streams.items():
             self._end_orphan(stream_id, state)
 
     def _end_orphan(self, stream_id: int, state: int) -> None:
-        """End a stream whose handler, or whose user, died with the earlier process, behind all that was sent on it."""
+        """End a stream of the earlier process, after all that was sent on it."""
         outbound = self._outbound
         if state == PARTIAL:
             outbound.error(stream_id, Code.REJECTED, NEVER_BEGUN)
@@ -200,10 +130,9 @@ class StoredSession(RSocketSession):
         try:
             super().resume(frame, now)
         except ResumeRejected:
-            if self._revived and self._log is not None:
-                self._log.close()
+            if self._revived:
+                self.detach()
             raise
-        self._forget_output()
         if self._revived and self._store is not None and self._life.token is not None and self._opening is not None:
             self._revived = False
             self._store.revived(self._life.token, self, self.identity)
@@ -212,169 +141,44 @@ class StoredSession(RSocketSession):
 
     # Written down first.
 
-    def take_output(self) -> list[bytes]:
-        """Return the bytes to write of which all that they say is durable."""
-        if not self._outbound.linked and self._life.state != CLOSED:
-            # The next link gets it from the replay.
-            self._forget_output()
-        if self._log is not None:
-            self._secure()
-            if self._writing and not self._crowded:
-                self._crowd(self._outbound.outbox.size > self._settings.output_high_bytes)
-        ready = self._ready_output
-        if ready:
-            self._ready_output = []
-        if self._log is None:
-            # Nobody resumes it any more.
-            output = RSocketSession.take_output(self)
-            return ready + output if ready else output
-        return ready
-
     def take_events(self) -> list[Event]:
         """Return what happened; requests once they are durable, so that none is begun twice."""
-        events = RSocketSession.take_events(self)
-        if self._log is None:
-            return self._take_ready(events)
-        # What comes behind a request that waits keeps its place.
-        waiting = 0 if self._waiting_events or self._held_events else _first_request(events)
-        ready = self._take_ready(events[:waiting])
-        if waiting < len(events):
-            self._waiting_events += events[waiting:]
-            self._secure()
-            if self._life.state == CLOSED:
-                self._ready_events += RSocketSession.take_events(self)
-            ready += self._take_ready([])
+        ready = self._storage.sift(RSocketSession.take_events(self))
+        if self._life.state == CLOSED:
+            # A record that could not be written may have ended the session just now.
+            ready += self._storage.sift(RSocketSession.take_events(self))
         return ready
-
-    def receive(self, data: bytes, now: float) -> None:
-        """Take what the link brought. See :meth:`penstock.session.Session.receive`."""
-        RSocketSession.receive(self, data, now)
-        if self._opening is None:
-            for event in self._events:
-                if isinstance(event, Established):
-                    identity = digest(self.identity)
-                    leases = self._leases.responder is not None
-                    self._opening = Opening.of(event, self._dialect.name, identity, leases)
 
     def close(self, now: float, error: Exception | None = None) -> None:
         """End the session. See :meth:`penstock.session.Session.close`."""
         if isinstance(error, SetupRejected):
             # A client would take what is held, a sign of life above all, for acceptance.
-            self._forget_output()
+            self._storage.forget_output()
         super().close(now, error)
 
     def _finish(self, error: Exception | None) -> None:
-        log = self._log
-        self._log = None
-        # Nobody comes back for it: it need not be durable any more.
-        self._ready_output += self._held_output
-        self._ready_events += self._held_events + self._waiting_events
-        self._held_output, self._held_events, self._waiting_events = [], [], []
+        events, remove_log = self._storage.end()
+        self._storage.ready(events)
         super()._finish(error)
-        if log is not None:
-            self._when_written(log.remove)
+        remove_log()
 
-    def _take_ready(self, events: list[Event]) -> list[Event]:
-        """Return what is durable by now, and `events` behind it."""
-        ready = self._ready_events
-        if not ready:
-            return events
-        self._ready_events = []
-        return ready + events
+    def _storage_failed(self, error: Exception) -> None:
+        """End the session. What waited for the record never happened."""
+        _, remove_log = self._storage.end()
+        self._control.abort(error, Code.CONNECTION_ERROR)
+        remove_log()
 
-    def _forget_output(self) -> None:
-        self._held_output, self._ready_output = [], []
+    # Records.
 
-    def _crowd(self, crowded: bool) -> None:
-        """Tell the watcher whether what waits for the disk is too much."""
-        if crowded and self._watcher is not None:
-            self._crowded = True
-            self._watcher(True)
-
-    def _when_written(self, do: Callable[[], None]) -> None:
-        """Let go of the log, as soon as nothing is being written to it."""
-        if self._writing:
-            self._afterwards = do
-        else:
-            do()
-
-    def _secure(self) -> None:
-        """Begin to write down what has changed, unless something is being written, and hold what may be sent then."""
-        if self._writing or not (self._outbound.outbox.size or self._waiting_events):
-            return
-        work = self._write_down()
-        self._held_output += RSocketSession.take_output(self)
-        self._held_events, self._waiting_events = self._waiting_events, []
-        if work is None or self._run is None:
-            self._release()
-        else:
-            self._run(work, self._written)
-
-    def _release(self) -> None:
-        """Let go of what was held: it is durable."""
-        self._ready_output += self._held_output
-        self._ready_events += self._held_events
-        self._held_output, self._held_events = [], []
-
-    def _written(self, error: Exception | None) -> None:
-        """Go on when a record is durable; where that failed, end the session: nothing of it may be sent."""
-        written, self._writing = self._writing, None
-        log = self._log
-        if log is None or written is None:
-            if self._afterwards is not None:
-                self._afterwards()
-                self._afterwards = None
-        elif error is not None:
-            self._held_output, self._held_events, self._waiting_events = [], [], []
-            self._outbound.outbox.clear()
-            self._control.abort(error, Code.CONNECTION_ERROR)
-        else:
-            self._logged_sent, self._logged_received, self._logged = written.sent, written.received, written.streams
-            self._unsynced = False
-            if written.whole:
-                self._begun = True
-                self._rewrite_at = 2 * log.size + REWRITE_BYTES
-            self._release()
-        self._crowded = False
-        if self._watcher is not None:
-            self._watcher(False)
-
-    def _write_down(self) -> Callable[[], None] | None:
-        """Return what writes down all that has changed, or None where nothing has."""
-        log = self._log
+    def _observe(self) -> Logged | None:
+        """Return what the log should hold."""
         replay = self._outbound.replay
-        if log is None or replay is None or self._opening is None:
+        greeting = self._control.greeting
+        if self._opening is None and greeting is not None:
+            leases = self._leases.responder is not None
+            self._opening = Opening.of(greeting, self._dialect.name, digest(self.identity), leases)
+        if replay is None or self._opening is None:
             return None
-        streams = self._open_now()
-        whole = not self._begun or log.size > self._rewrite_at
-        if whole:
-            record = self._record(replay, replay.first, streams, {})
-            record.opening = self._opening
-        elif (
-            self._unsynced
-            or replay.end != self._logged_sent
-            or self._life.received != self._logged_received
-            or streams != self._logged
-        ):
-            record = self._record(replay, max(replay.first, self._logged_sent), streams, self._logged)
-        else:
-            return None
-        self._writing = _Written(replay.end, self._life.received, streams, whole)
-        return partial(log.rewrite if whole else log.append, encode_record(record))
-
-    def _record(self, replay: Replay, sent: int, streams: dict[int, int], before: dict[int, int]) -> Record:
-        """Return what was sent from position `sent` on, and what is open of `streams` that was not `before`."""
-        return Record(
-            received=self._life.received,
-            sent=sent,
-            frames=b"".join(replay.since(sent)),
-            next_id=self._streams.next_id,
-            opened={id: state for id, state in streams.items() if before.get(id) != state},
-            ended=[id for id in before if id not in streams],
-        )
-
-    def _open_now(self) -> dict[int, int]:
-        """Return what is open of each stream."""
         streams = {
             # Nobody waits for an answer to what was fired.
             stream_id: PARTIAL
@@ -384,12 +188,79 @@ class StoredSession(RSocketSession):
         for stream in self._streams.all():
             sending = SENDING if stream.outbound == OPEN else 0
             streams[stream.id] = sending | (RECEIVING if stream.inbound == OPEN else 0)
-        return streams
+        return Logged(replay.end, self._life.received, streams)
+
+    def _record(self, now: Logged, before: Logged | None) -> bytes:
+        """Return the record that leads from `before` to `now`; from None: the whole session."""
+        replay = cast(Replay, self._outbound.replay)
+        sent = replay.first if before is None else max(replay.first, before.sent)
+        record = Record(
+            received=now.received,
+            sent=sent,
+            frames=b"".join(replay.since(sent)),
+            next_id=self._streams.next_id,
+            opened=now.opened_since(before),
+            ended=now.ended_since(before),
+            opening=self._opening if before is None else None,
+        )
+        return encode_record(record)
 
 
-def _first_request(events: list[Event]) -> int:
-    """Return the index of the first request among `events`; their number if there is none."""
-    for index, event in enumerate(events):
-        if type(event) is Requested:
-            return index
-    return len(events)
+class StoredSessions(SessionStore[RSocketSession]):
+    """The resumable sessions of one server, those of earlier processes included.
+
+    Args:
+        settings: Limits and timeouts.
+        logs: What is kept of them.
+
+    """
+
+    def __init__(self, settings: Settings, logs: SessionLogs) -> None:
+        super().__init__(settings.all_sessions)
+        self._settings = settings
+        self._logs = logs
+
+    def add(self, token: bytes, session: RSocketSession, identity: bytes = b"") -> bool:
+        """Keep `session`; see :meth:`SessionStore.add`. Sessions that nobody has resumed yet count, too."""
+        if len(self._logs) >= self._settings.all_sessions or not super().add(token, session, identity):
+            return False
+        log = self._logs.create(name_of(token))
+        if log is None:
+            super().remove(token)
+            return False
+        cast(StoredSession, session).begin(log, self._logs.run)
+        return True
+
+    def get(self, token: bytes, identity: bytes = b"") -> RSocketSession:
+        """Return the session of that token; see :meth:`SessionStore.get`. An earlier process may have begun it."""
+        revived = self._revive(token, identity) if self._find(token) is None else None
+        return revived or super().get(token, identity)
+
+    def _revive(self, token: bytes, identity: bytes) -> StoredSession | None:
+        try:
+            found = self._logs.open(name_of(token))
+        except SessionStoreError as error:
+            # Its text names local paths, which a peer must not learn.
+            raise ResumeRejected("what was kept of the session cannot be read") from error
+        if found is None:
+            return None
+        log, records = found
+        try:
+            retained = Retained(records, self._settings.resume_bytes, RSOCKET_1_0.codec().prefix_bytes)
+        except SessionStoreError as error:
+            log.close()
+            raise ResumeRejected(f"what was kept of the session cannot be read: {error}") from error
+        # THREATS 28: as for those in memory.
+        if not hmac.compare_digest(retained.opening.identity, digest(identity)):
+            log.close()
+            return None
+        dialect = DIALECTS.get(retained.opening.dialect, RSOCKET_1_0)
+        session = StoredSession(self._settings, dialect, False, token, self, Payload())
+        session.identity = identity
+        session.revive(retained, log, self._logs.run)
+        return session
+
+
+def name_of(token: bytes) -> str:
+    """Return what the log of a session is called: whoever reads it cannot resume the session by it."""
+    return sha256(NAME_SALT + token).hexdigest()

@@ -2,9 +2,9 @@ import cython
 
 from ..core.streams cimport Stream, StreamTable
 from ..events cimport Failed
-from ..payload cimport Payload
 from ..wire.rsocket.frames cimport Frame
 from .lease cimport Leases
+from .lifecycle cimport Lifecycle
 from .outbound cimport Outbound
 
 cdef int _FAIL
@@ -22,13 +22,10 @@ cdef class Strays:
     cdef StreamTable _streams
     cdef readonly object reassembly
     cdef readonly dict partials
-    cdef Py_ssize_t _max_metadata_bytes
 
     cpdef stray(self, double now, Py_ssize_t count=*)
     cpdef expect_late(self, Stream stream)
     cpdef remove_stream(self, Stream stream)
     cpdef refuse(self, Stream stream, int code, error)
     cpdef overrun(self, Stream stream)
-    @cython.locals(limit=Py_ssize_t, metadata=bytes)
-    cpdef check_metadata(self, Payload payload)
     cpdef fail(self, Stream stream, error)

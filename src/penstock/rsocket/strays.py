@@ -12,15 +12,12 @@ from ..core.credit import add
 from ..core.fragments import Reassembly
 from ..core.halves import OPEN, Signal
 from ..core.rates import Rate
-from ..core.streams import Stream, StreamTable
+from ..core.streams import Stream
 from ..errors import LimitExceeded, ProtocolError
-from ..events import Event, Failed
-from ..payload import Payload
-from ..settings import Settings
+from ..events import Failed
 from ..wire.rsocket.frames import Frame, FrameType
 from .codes import Code
-from .lease import Leases
-from .outbound import Outbound
+from .lifecycle import Lifecycle
 
 __all__ = ["RATE_SECONDS", "Strays"]
 
@@ -36,67 +33,34 @@ _FAIL = int(Signal.FAIL)
 class Strays:
     """What is done about frames that should not have come on the streams of a session.
 
-    Args:
-        settings: Limits.
-        streams: The session's streams.
-        outbound: Takes the frames that answer.
-        events: Where to put what happened.
-        leases: Of the session.
-
     Attributes:
         reassembly: Items of which not all fragments are here.
         partials: The same, by stream.
 
     """
 
-    __slots__ = (
-        "_events",
-        "_late",
-        "_leases",
-        "_max_metadata_bytes",
-        "_outbound",
-        "_settings",
-        "_stray",
-        "_streams",
-        "partials",
-        "reassembly",
-    )
-
-    def __init__(
-        self, settings: Settings, streams: StreamTable, outbound: Outbound, events: list[Event], leases: Leases
-    ) -> None:
-        self._settings = settings
-        self._streams = streams
-        self._outbound = outbound
-        self._events = events
-        self._leases = leases
+    def __init__(self, life: Lifecycle) -> None:
+        self._settings = settings = life.settings
+        self._streams = life.streams
+        self._outbound = life.outbound
+        self._events = life.events
+        self._leases = life.leases
         self._late = 0
         self._stray = Rate(settings.max_stray_frames, RATE_SECONDS)
-        self._max_metadata_bytes = settings.max_metadata_bytes
         self.reassembly = Reassembly(settings)
         self.partials = self.reassembly.partials
 
     # Frames that make no sense.
 
     def stray(self, now: float, count: int = 1) -> None:
-        """Ignore frames that make no sense where they came.
-
-        Raises:
-            LimitExceeded: There are too many of them.
-
-        """
+        """Ignore frames that make no sense where they came. Raises LimitExceeded if there are too many of them."""
         if self._late >= count:
             self._late -= count
         elif self._stray.hit(now, count):
             raise LimitExceeded(f"more than max_stray_frames ({self._settings.max_stray_frames}) frames for no stream")
 
     def ignored(self, frame: Frame, now: float) -> None:
-        """Ignore a frame of a type that makes no sense here; a large one counts as many (THREATS 14).
-
-        Raises:
-            LimitExceeded: There are too many of them.
-
-        """
+        """Ignore a frame whose type makes no sense here. A large one counts as many (THREATS 14). Raises as `stray`."""
         self.stray(now, 1 + len(frame.data) // STRAY_BYTES)
 
     def interrupt(self, stream_id: int) -> None:
@@ -160,13 +124,6 @@ class Strays:
             self.refuse(stream, Code.INVALID, error)
         else:
             self._outbound.error(stream_id, Code.REJECTED, str(error).encode())
-
-    def check_metadata(self, payload: Payload) -> None:
-        """Raise LimitExceeded if there is too much metadata."""
-        limit = self._max_metadata_bytes
-        metadata = payload.metadata
-        if metadata is not None and len(metadata) > limit:
-            raise LimitExceeded(f"metadata of {len(metadata)} bytes exceeds max_metadata_bytes ({limit})")
 
     def fail(self, stream: Stream, error: Exception) -> None:
         """End a stream that the peer has failed, or has misused."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ...errors import FrameError, LocalError
-from . import numbered
+from .mimes import read_type, write_type
 
 __all__ = ["Authentication", "Bearer", "Custom", "Simple", "decode", "encode"]
 
@@ -61,10 +61,8 @@ Authentication = Simple | Bearer | Custom
 def encode(authentication: Authentication) -> bytes:
     """Return the content of a `message/x.rsocket.authentication.v0` entry.
 
-    Raises:
-        LocalError: A text is none that UTF-8 can say, the user name is too long, or the type has no such name or
-            number, or one that has a class of its own.
-
+    Raises LocalError if a text is not valid Unicode, if the username is too long, or if the type of :class:`Custom` has
+    no such name or number, or has a class of its own.
     """
     match authentication:
         case Simple(username, password):
@@ -72,23 +70,21 @@ def encode(authentication: Authentication) -> bytes:
             if len(name) > MAX_USERNAME_BYTES:
                 raise LocalError(f"the username is {len(name)} bytes of UTF-8; at most {MAX_USERNAME_BYTES} can travel")
             octets = len(name).to_bytes(2, "big") + name + _octets(password, "password")
-            return numbered.write(SIMPLE, TYPE) + octets
+            return write_type(SIMPLE, TYPE) + octets
         case Bearer(token):
-            return numbered.write(BEARER, TYPE) + _octets(token, "token")
+            return write_type(BEARER, TYPE) + _octets(token, "token")
         case Custom(type, payload):
             if type in (SIMPLE, BEARER):
                 raise LocalError(f"{TYPE} {type} is what {(Simple, Bearer)[int(type)].__name__} is for")
-            return numbered.write(type, TYPE) + payload
+            return write_type(type, TYPE) + payload
 
 
 def decode(content: bytes) -> Authentication:
-    """Return what a `message/x.rsocket.authentication.v0` entry says. Nothing is said here about whether it is true.
+    """Return what a `message/x.rsocket.authentication.v0` entry claims; nothing is verified.
 
-    Raises:
-        FrameError: A length runs past the end, or what should be UTF-8 is not.
-
+    Raises FrameError if a length runs past the end, or if a text is not UTF-8.
     """
-    type, at = numbered.read(content, 0, TYPE)
+    type, at = read_type(content, 0, TYPE)
     if type == BEARER:
         return Bearer(_text(content, at, len(content), "token"))
     if type != SIMPLE:

@@ -8,18 +8,12 @@ from typing import Final, NamedTuple
 
 from ...errors import FrameError, LocalError
 from ...settings import DEFAULT_SETTINGS
-from . import authentication, tracing
+from . import authentication, mimes, tracing
 from .authentication import Authentication
-from .metadata import route_tags, routing
-from .mimes import ACCEPT, AUTHENTICATION, COMPOSITE, MIME_TYPE, NAMES, ROUTING, TRACING, read_mime, write_mime
-from .stream_mimes import decode_accept, decode_mime, encode_accept, encode_mime
+from .metadata import composite, read_entries, route_tags, routing
 from .tracing import TraceContext
 
 __all__ = ["Entry", "Metadata", "mime_of", "request_mime"]
-
-MAX_CONTENT_BYTES: Final = 0xFFFFFF
-"""Composite Metadata: lengths have 24 bits."""
-
 
 CACHED_BYTES: Final = 256
 """Longer metadata hardly comes twice."""
@@ -82,17 +76,17 @@ class Metadata:
             raise LocalError("give the route as the first of the tags, or alone")
         made: list[tuple[str | int, bytes]] = []
         if route or tags:
-            made.append((ROUTING, routing(*(tags or (route,)))))
+            made.append((mimes.ROUTING, routing(*(tags or (route,)))))
         if auth is not None:
-            made.append((AUTHENTICATION, authentication.encode(auth)))
+            made.append((mimes.AUTHENTICATION, authentication.encode(auth)))
         if mime is not None:
-            made.append((MIME_TYPE, encode_mime(mime)))
+            made.append((mimes.MIME_TYPE, mimes.write_mime(mime)))
         if accept:
-            made.append((ACCEPT, encode_accept(accept)))
+            made.append((mimes.ACCEPT, mimes.encode_accept(accept)))
         if trace is not None:
-            made.append((TRACING, tracing.encode(trace)))
+            made.append((mimes.TRACING, tracing.encode(trace)))
         found = [
-            Entry(NAMES.get(type, type) if isinstance(type, int) else type, content)
+            Entry(mimes.NAMES.get(type, type) if isinstance(type, int) else type, content)
             for type, content in (*made, *entries)
         ]
         self._fill(found, max(len(tags), len(accept), DEFAULT_SETTINGS.max_metadata_entries))
@@ -109,14 +103,7 @@ class Metadata:
             LocalError: A MIME type is no ASCII of 1 to 128 bytes, or a content is longer than 16 MiB.
 
         """
-        out = bytearray()
-        for mime, content in self.entries:
-            if len(content) > MAX_CONTENT_BYTES:
-                raise LocalError(f"metadata of type {mime!r} is longer than {MAX_CONTENT_BYTES} bytes")
-            out += write_mime(mime)
-            out += len(content).to_bytes(3, "big")
-            out += content
-        return bytes(out)
+        return composite(self.entries)
 
     def addressed(self, route: str) -> bytes:
         """Return the composite metadata of a request for `route`, which is named first unless it is named already.
@@ -143,22 +130,11 @@ class Metadata:
             FrameError: It is no composite metadata, or one of the entries that become attributes is broken.
 
         """
-        metadata = metadata or b""
-        found: list[Entry] = []
-        starts: list[int] = []
-        at = 0
-        while at < len(metadata):
-            # THREATS: a million empty entries.
-            if len(found) == limit:
-                raise FrameError(f"composite metadata has more than {limit} entries", at)
-            entry, at = _entry(metadata, at)
-            found.append(entry)
-            starts.append(at - len(entry.content))
         new = cls.__new__(cls)
-        new._fill(found, limit, starts)
+        new._fill([Entry(*entry) for entry in read_entries(metadata or b"", limit)], limit, from_peer=True)
         return new
 
-    def _fill(self, entries: list[Entry], limit: int, starts: list[int] | None = None) -> None:
+    def _fill(self, entries: list[Entry], limit: int, from_peer: bool = False) -> None:
         """Take the entries, and set the attributes by the first of each type."""
         self.entries: tuple[Entry, ...] = tuple(entries)
         self.tags: tuple[str, ...] = ()
@@ -173,23 +149,24 @@ class Metadata:
                 try:
                     self._take(mime, content, limit)
                 except FrameError as error:
-                    if starts is None:
+                    if not from_peer:
                         raise LocalError(f"entry {index}, {mime}: {error}") from None
-                    raise FrameError(f"entry {index}, {mime}: {error.message}", starts[index] + error.offset) from None
+                    start = len(composite(entries[: index + 1])) - len(content)
+                    raise FrameError(f"entry {index}, {mime}: {error.message}", start + error.offset) from None
 
     def _take(self, mime: str | int, content: bytes, limit: int) -> None:
-        if mime == ROUTING:
+        if mime == mimes.ROUTING:
             tags = route_tags(content)
             if len(tags) > limit:
                 raise FrameError(f"routing has more than {limit} tags")
             self.tags = tuple(tags)
-        elif mime == AUTHENTICATION:
+        elif mime == mimes.AUTHENTICATION:
             self.auth = authentication.decode(content)
-        elif mime == MIME_TYPE:
-            self.mime = decode_mime(content)
-        elif mime == ACCEPT:
-            self.accept = decode_accept(content, limit)
-        elif mime == TRACING:
+        elif mime == mimes.MIME_TYPE:
+            self.mime = mimes.decode_mime(content)
+        elif mime == mimes.ACCEPT:
+            self.accept = mimes.decode_accept(content, limit)
+        elif mime == mimes.TRACING:
             self.trace = tracing.decode(content)
 
     def __eq__(self, other: object) -> bool:
@@ -204,25 +181,8 @@ class Metadata:
         return f"Metadata({', '.join(f'{name}={value!r}' for name, value in values if value not in (None, ()))})"
 
 
-def _entry(metadata: bytes, at: int) -> tuple[Entry, int]:
-    """Return the entry at offset `at`, and the offset behind it."""
-    mime, at = read_mime(metadata, at)
-    start = at + 3
-    if start > len(metadata):
-        raise FrameError("composite metadata ends within an entry's length", at)
-    end = start + int.from_bytes(metadata[at:start], "big")
-    if end > len(metadata):
-        raise FrameError(f"an entry of {end - start} bytes runs past the composite metadata", at)
-    return Entry(mime, metadata[start:end]), end
-
-
 def mime_of(metadata: bytes) -> str | None:
-    """Return the MIME type that composite metadata gives the data beside it; None where it gives none.
-
-    Raises:
-        FrameError: It is no composite metadata.
-
-    """
+    """Return the MIME type that composite metadata gives the data beside it, or None. Raises FrameError."""
     return _cached_mime(metadata) if len(metadata) <= CACHED_BYTES else _mime(metadata)
 
 
@@ -238,13 +198,7 @@ _cached_mime = lru_cache(maxsize=1_024)(_mime)
 def request_mime(metadata_mime: str, metadata: bytes) -> str | None:
     """Return the MIME type that a request's metadata gives the data beside it; None where it gives none.
 
-    Args:
-        metadata_mime: What the metadata of the connection is; empty where a client leaves it to the protocol, and so
-            composite.
-        metadata: The request's.
-
-    Raises:
-        FrameError: It is not composite metadata, and should be.
-
+    `metadata_mime` is that of the connection; a client may leave it empty, which means composite metadata.
+    Raises FrameError if the metadata is not composite, and should be.
     """
-    return mime_of(metadata) if metadata_mime in ("", COMPOSITE) else None
+    return mime_of(metadata) if metadata_mime in ("", mimes.COMPOSITE) else None

@@ -6,15 +6,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from ...errors import FrameError, LocalError
-from .mimes import COMPOSITE, NAMES, NUMBERS, OCTETS, ROUTING
+from .mimes import COMPOSITE, KNOWN, NAMES, NUMBERS, OCTETS, ROUTING, read_mime, write_mime
 
-__all__ = ["Router", "composite", "entries", "route_tags", "routing"]
+__all__ = ["Router", "composite", "entries", "read_entries", "route_tags", "routing"]
 
-MAX_MIME_BYTES: Final = 128
 MAX_TAG_BYTES: Final = 255
 MAX_ENTRY_BYTES: Final = 0xFFFFFF
-KNOWN: Final = 0x80
-"""The bit of an entry's first byte that says: a number follows, not a name."""
+"""Composite Metadata: lengths have 24 bits."""
 
 CACHED_ROUTES: Final = 1_024
 """Routes remembered in encoded form, each way: a service has tens of them; a peer that makes them up gains nothing."""
@@ -22,25 +20,15 @@ CACHED_BYTES: Final = 256
 """Longer metadata holds more than a route, and hardly comes twice."""
 
 
-def composite(parts: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return composite metadata of (MIME type, content) pairs.
-
-    Raises:
-        LocalError: A MIME type is no ASCII of 1 to 128 bytes, or a content is longer than 16 MiB.
-
-    """
+def composite(parts: Iterable[tuple[str | int, bytes]]) -> bytes:
+    """Return composite metadata of (MIME type or number, content) pairs. Raises LocalError if one does not fit."""
     out = bytearray()
     for mime, content in parts:
-        number = NUMBERS.get(mime)
+        number = NUMBERS.get(mime) if type(mime) is str else None
         if number is not None:
             out.append(KNOWN | number)
         else:
-            name = mime.encode("ascii", "replace")
-            if not 1 <= len(name) <= MAX_MIME_BYTES or not mime.isascii():
-                raise LocalError(f"MIME type {mime!r} must be 1 to {MAX_MIME_BYTES} ASCII characters")
-            # One less than the length, as every living peer has it.
-            out.append(len(name) - 1)
-            out += name
+            out += write_mime(mime)
         if len(content) > MAX_ENTRY_BYTES:
             raise LocalError(f"metadata of type {mime!r} is longer than {MAX_ENTRY_BYTES} bytes")
         out += len(content).to_bytes(3, "big")
@@ -49,44 +37,47 @@ def composite(parts: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def entries(metadata: bytes, limit: int = 256) -> list[tuple[str, bytes]]:
-    """Return the (MIME type, content) pairs of composite metadata; unknown numbers are named `0xNN`.
+    """Return the entries of composite metadata as text. See :func:`read_entries`; unknown numbers are named `0xNN`."""
+    return [(_name_of(mime), content) for mime, content in read_entries(metadata, limit)]
 
-    Raises:
-        FrameError: A length runs past the end, or there are more than `limit` entries.
 
+def _name_of(mime: str | int) -> str:
+    if isinstance(mime, int):
+        return f"0x{mime:02X}"
+    return str(mime) if mime.isascii() else mime.encode("ascii", "surrogateescape").decode("ascii", "replace")
+
+
+def read_entries(metadata: bytes, limit: int) -> list[tuple[str | int, bytes]]:
+    """Return the (MIME type or number, content) pairs of composite metadata. They make the same bytes again.
+
+    Raises FrameError if a length runs past the end, or if there are more than `limit` entries.
     """
-    found: list[tuple[str, bytes]] = []
+    found: list[tuple[str | int, bytes]] = []
     at, end = 0, len(metadata)
     while at < end:
         if len(found) == limit:
+            # THREATS: a million empty entries.
             raise FrameError(f"composite metadata has more than {limit} entries", at)
         first = metadata[at]
-        at += 1
+        mime: str | int
         if first & KNOWN:
-            mime = NAMES.get(first & ~KNOWN, f"0x{first & ~KNOWN:02X}")
+            mime = NAMES.get(first & ~KNOWN, first & ~KNOWN)
+            at += 1
         else:
-            if at + first + 1 > end:
-                raise FrameError(f"a MIME type of {first + 1} bytes runs past the composite metadata", at)
-            mime = metadata[at : at + first + 1].decode("ascii", "replace")
-            at += first + 1
-        if at + 3 > end:
+            mime, at = read_mime(metadata, at)
+        start = at + 3
+        if start > end:
             raise FrameError("composite metadata ends within an entry's length", at)
-        length = int.from_bytes(metadata[at : at + 3], "big")
-        at += 3
-        if at + length > end:
+        length = int.from_bytes(metadata[at:start], "big")
+        if start + length > end:
             raise FrameError(f"an entry of {length} bytes runs past the composite metadata", at)
-        found.append((mime, metadata[at : at + length]))
-        at += length
+        at = start + length
+        found.append((mime, metadata[start:at]))
     return found
 
 
 def routing(*tags: str) -> bytes:
-    """Return routing metadata: each tag behind one byte of length.
-
-    Raises:
-        LocalError: A tag is longer than 255 bytes of UTF-8.
-
-    """
+    """Return routing metadata of `tags`. Raises LocalError if one is longer than 255 bytes of UTF-8."""
     out = bytearray()
     for tag in tags:
         raw = tag.encode()
@@ -98,12 +89,7 @@ def routing(*tags: str) -> bytes:
 
 
 def route_tags(content: bytes) -> list[str]:
-    """Return the tags of routing metadata.
-
-    Raises:
-        FrameError: A length runs past the end.
-
-    """
+    """Return the tags of routing metadata. Raises FrameError if a length runs past the end."""
     tags: list[str] = []
     at = 0
     while at < len(content):
@@ -132,13 +118,9 @@ class Router:
         self._decoded: dict[bytes, str] = {}
 
     def metadata(self, route: str, metadata: bytes | None) -> bytes | None:
-        """Return the metadata of a request for `route`; the request's own becomes an entry beside it.
+        """Return the metadata of a request for `route`, if it has one; the request's own becomes an entry beside it.
 
-        Without a route the request's own metadata travels as it is.
-
-        Raises:
-            LocalError: The route is too long, or the connection's metadata has no room for both.
-
+        Raises LocalError if the route is too long, or if the connection's type of metadata cannot hold both.
         """
         if not route:
             return metadata
@@ -154,11 +136,9 @@ class Router:
         return head + composite([(OCTETS, metadata)])
 
     def route(self, metadata: bytes | None) -> str:
-        """Return the route that a request's metadata names; empty when it names none.
+        """Return the route that a request's metadata names, or an empty string.
 
-        Raises:
-            FrameError: The metadata is not what the connection's MIME type says.
-
+        Raises FrameError if the metadata is not of the connection's type.
         """
         if metadata is None:
             return ""
@@ -180,7 +160,7 @@ class Router:
             return tags[0] if tags else ""
         if self._mime != COMPOSITE:
             return metadata.decode("utf-8", "replace")
-        for mime, content in entries(metadata, self._limit):
+        for mime, content in read_entries(metadata, self._limit):
             if mime == ROUTING:
                 tags = route_tags(content)
                 return tags[0] if tags else ""

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import FrameError, LocalError
-from penstock.rsocket.extensions.mimes import NAMES, LiteralMime
-from penstock.rsocket.extensions.stream_mimes import decode_accept, decode_mime, encode_accept, encode_mime
+from penstock.rsocket.extensions.mimes import NAMES, LiteralMime, decode_accept, decode_mime, encode_accept
+from penstock.rsocket.extensions.mimes import write_mime as encode_mime
 
 UNKNOWN = sorted(set(range(128)) - set(NAMES))
 MIMES = (

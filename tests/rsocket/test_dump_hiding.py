@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from penstock import Bearer, Metadata
+from penstock.rsocket.dump import Hiding, is_secret, named
 from penstock.rsocket.extensions.mimes import AUTHENTICATION, COMPOSITE
-from penstock.rsocket.hiding import Hiding, is_secret, named
 from penstock.wire.rsocket.dump import line
 from penstock.wire.rsocket.frames import FOLLOWS, METADATA, Frame, FrameType, ResumeFrame, SetupFrame
 

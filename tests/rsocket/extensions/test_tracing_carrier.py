@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from penstock import Connection, Kind, Payload, Request
-from penstock.rsocket.extensions.carrier import FIELD_BYTES, FIELDS, CompositeCarrier
 from penstock.rsocket.extensions.metadata import Router, composite, entries
 from penstock.rsocket.extensions.mimes import COMPOSITE, OCTETS, ROUTING
+from penstock.rsocket.extensions.tracing import FIELD_BYTES, FIELDS, CompositeCarrier
 
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=b"}
 

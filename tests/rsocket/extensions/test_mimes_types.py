@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import FrameError, LocalError
-from penstock.rsocket.extensions import numbered
+from penstock.rsocket.extensions.mimes import read_type, write_type
 
 NAMES = st.text(st.characters(max_codepoint=127), min_size=1, max_size=128)
 
@@ -22,23 +22,23 @@ NAMES = st.text(st.characters(max_codepoint=127), min_size=1, max_size=128)
     ],
 )
 def test_numbers_and_names(value: int | str, octets: str) -> None:
-    assert numbered.write(value, "type").hex() == octets
-    assert numbered.read(bytes.fromhex(octets), 0, "type") == (value, len(octets) // 2)
+    assert write_type(value, "type").hex() == octets
+    assert read_type(bytes.fromhex(octets), 0, "type") == (value, len(octets) // 2)
 
 
 @given(st.integers(0, 127) | NAMES, st.binary(max_size=5), st.binary(max_size=5))
 def test_what_is_written_is_read_wherever_it_stands(value: int | str, before: bytes, after: bytes) -> None:
-    octets = numbered.write(value, "type")
-    assert numbered.read(before + octets + after, len(before), "type") == (value, len(before) + len(octets))
+    octets = write_type(value, "type")
+    assert read_type(before + octets + after, len(before), "type") == (value, len(before) + len(octets))
 
 
 @given(st.binary(min_size=1, max_size=40))
 def test_what_is_read_is_written_as_it_was(junk: bytes) -> None:
     try:
-        value, end = numbered.read(junk, 0, "type")
+        value, end = read_type(junk, 0, "type")
     except FrameError:
         return
-    assert numbered.write(value, "type") == junk[:end]
+    assert write_type(value, "type") == junk[:end]
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_what_is_read_is_written_as_it_was(junk: bytes) -> None:
 )
 def test_what_is_cut_off_is_an_error(octets: str, at: int, message: str) -> None:
     with pytest.raises(FrameError, match=f"^{message}$"):
-        numbered.read(bytes.fromhex(octets), at, "type")
+        read_type(bytes.fromhex(octets), at, "type")
 
 
 @pytest.mark.parametrize("value", [-1, 128, "", "n" * 129, "tëxt"])
 def test_what_does_not_fit_is_refused(value: int | str) -> None:
     with pytest.raises(LocalError, match=r"type .* must be"):
-        numbered.write(value, "type")
+        write_type(value, "type")
