@@ -49,11 +49,15 @@ class ReactiveStreamsSession:
         """Return a client's session.
 
         Raises:
-            LocalError: There is a `setup`, for which this protocol has no place.
+            LocalError: The settings, or `setup`, ask for what this protocol lacks.
 
         """
         if setup.data or setup.metadata is not None:
             raise LocalError("reactive-streams has no set-up payload; leave `setup` out")
+        if settings.resume:
+            raise LocalError("reactive-streams cannot resume sessions; leave Settings.resume out")
+        if settings.lease:
+            raise LocalError("reactive-streams has no leases; leave Settings.lease out")
         return cls(settings, True)
 
     @classmethod
