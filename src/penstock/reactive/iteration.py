@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from typing import Final, Generic, TypeVar
 
 from ..errors import CreditExceeded, LocalError
-from .interfaces import Publisher, Subscriber, Subscription, check_subscriber
+from .interfaces import Publisher, Starting, Subscriber, Subscription
 from .subscriptions import TaskSubscription
 
 __all__ = ["WINDOW", "Window", "from_aiter", "to_aiter"]
@@ -36,17 +36,7 @@ def from_aiter(items: AsyncIterable[T] | Iterable[T]) -> Publisher[T]:
     """
     if not isinstance(items, AsyncIterable | Iterable):
         raise LocalError(f"from_aiter() takes an iterable or an async iterable, not {type(items).__name__}")
-    return _Iterated(items)
-
-
-class _Iterated(Generic[T]):
-    def __init__(self, items: AsyncIterable[T] | Iterable[T]) -> None:
-        self._items = items
-
-    def subscribe(self, subscriber: Subscriber[T]) -> None:
-        """Iterate for `subscriber`."""
-        check_subscriber(subscriber)
-        _Iteration(subscriber, self._items).begin()
+    return Starting(lambda subscriber: _Iteration(subscriber, items).begin())
 
 
 class _Iteration(TaskSubscription[T]):
