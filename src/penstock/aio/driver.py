@@ -200,12 +200,15 @@ class Driver:
                 self.sink.take(happened)
             happened = session.take_events()
         if self.exchanges.left and not (self.admission is not None and self.admission.withholds):
-            self.exchanges.forget_left(self._durable)
+            if self._durable is None:
+                self.exchanges.left.clear()
+            else:
+                self.exchanges.forget_left(self._durable)
         flow.write()
         flow.batching = False
         if session.full:
             flow.stop_reading(FULL)
-        else:
+        elif flow.holds:
             flow.resume_reading(FULL)
         if not session.link_wanted and flow.link is not None:
             flow.link.close()

@@ -55,13 +55,14 @@ class Flow:
         paused: The link has no room, or storage is behind: senders wait.
         withheld: Output stays in the session until the set-up is accepted.
         batching: A batch is open; its end writes the output.
+        holds: All the reasons why nothing is read.
         senders: The sending half of each stream.
 
     """
 
     __slots__ = (
-        "_fires", "_holds", "_link_full", "_storage_full", "_taken", "_unsent", "_waited", "_waiters",
-        "batching", "connection", "flush", "link", "loop", "name", "paused", "senders", "session", "settings",
+        "_fires", "_link_full", "_storage_full", "_taken", "_unsent", "_waited", "_waiters",
+        "batching", "connection", "flush", "holds", "link", "loop", "name", "paused", "senders", "session", "settings",
         "withheld"
     )  # fmt: skip
 
@@ -88,7 +89,7 @@ class Flow:
         self._storage_full = False
         self._waiters: list[asyncio.Future[None]] = []
         self._unsent = 0
-        self._holds = 0
+        self.holds = 0
         self._fires = 0
         # Whether much waited in the link at the last look, and the number that told how much had left it.
         self._waited = False
@@ -102,8 +103,8 @@ class Flow:
         self.link = link
         self._waited = False
         # The other reasons were those of the old link.
-        self._holds &= ADMISSION | HOOK
-        if self._holds:
+        self.holds &= ADMISSION | HOOK
+        if self.holds:
             link.pause_reading()
         self.writing_resumed()
 
@@ -234,13 +235,13 @@ class Flow:
 
     def stop_reading(self, why: int) -> None:
         """Read nothing until `why`, and every other reason, is gone."""
-        if not self._holds and self.link is not None:
+        if not self.holds and self.link is not None:
             self.link.pause_reading()
-        self._holds |= why
+        self.holds |= why
 
     def resume_reading(self, why: int) -> None:
         """Read again unless there is another reason than `why` not to."""
-        if self._holds:
-            self._holds &= ~why
-            if not self._holds and self.link is not None:
+        if self.holds:
+            self.holds &= ~why
+            if not self.holds and self.link is not None:
                 self.link.resume_reading()

@@ -213,7 +213,9 @@ class Pump(Half):
                 if self.credit <= 0 or flow.paused or self.over:
                     break
                 self.burst()
-                flow.write()
+                # The end of a stream goes out with the batch.
+                if not self.over:
+                    flow.write()
             else:
                 flow.loop.call_soon(self.step)
         except StreamClosed:
@@ -248,7 +250,7 @@ class Pump(Half):
 
     def _complete(self) -> None:
         self.over = True
-        self.exchanges.finish(self.stream_id)
+        self.session.complete(self.stream_id)
 
     def _close(self) -> None:
         self.exchanges.half_ended(self, self.stream_id, self.name)
@@ -286,24 +288,21 @@ class TaskPump(Half):
     def granted(self) -> None:
         """Go on, because the peer asked for more."""
         self.credit = self.session.credit(self.stream_id)
-        self._wake()
+        self.resumed()
 
     def resumed(self) -> None:
         """Go on, because the link has room again."""
-        self._wake()
+        waiter = self.waiter
+        if waiter is not None and self.credit > 0 and not self.flow.paused:
+            self.waiter = None
+            if not waiter.done():
+                waiter.set_result(None)
 
     def canceled(self, metadata: bytes | None = None) -> None:
         """Stop: nobody wants more. The half is no longer in the table."""
         self.over = True
         if self.task is not None:
             self.task.cancel(metadata)
-
-    def _wake(self) -> None:
-        waiter = self.waiter
-        if waiter is not None and self.credit > 0 and not self.flow.paused:
-            self.waiter = None
-            if not waiter.done():
-                waiter.set_result(None)
 
     async def _run(self) -> None:
         flow = self.flow
@@ -326,7 +325,7 @@ class TaskPump(Half):
             close = getattr(items, "aclose", None)
             if close is not None:
                 await close()
-        self.exchanges.finish(self.stream_id)
+        self.session.complete(self.stream_id)
 
     async def _ready(self) -> None:
         """Wait for credit and for room in the link. Other streams get a turn between our bursts."""
