@@ -13,7 +13,7 @@ from .connectors import Connector
 from .driver import Driver
 from .handlers import Interceptor, Request, chain
 from .pump import Source, pump
-from .streams import InterceptedStream, Stream, StreamRequest
+from .streams import Stream, StreamRequest
 
 __all__ = ["Peer", "RequestMetadata", "RoutableMetadata"]
 
@@ -342,7 +342,7 @@ class Peer:
         if not self._interceptors:
             return Stream(self._connector, wanted)
         request = self._request(wanted.kind, wanted.route, wanted.payload, wanted.routed, wanted.outgoing)
-        return InterceptedStream(self._connector, request, self._interceptors, wanted)
+        return Stream(self._connector, wanted, request, self._interceptors)
 
     # Interceptors.
 

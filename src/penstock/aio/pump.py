@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from ..errors import LocalError, StreamClosed
 from ..payload import MetadataPush, Payload, PayloadRun
 from .exchanges import Exchanges
+from .items import close_items
 
 if TYPE_CHECKING:
     from ..wire.columns import RowBuffers, WidthRows
@@ -322,9 +323,7 @@ class TaskPump(Half):
                     self.send_many()
                 flow.wake()
         finally:
-            close = getattr(items, "aclose", None)
-            if close is not None:
-                await close()
+            await close_items(items)
         self.session.complete(self.stream_id)
 
     async def _ready(self) -> None:

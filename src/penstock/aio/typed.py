@@ -17,8 +17,9 @@ from ..schema.converter import INVALID_REQUEST, Converter, problems_in_json, val
 from ..schema.formats import JSON, KNOWN, Format, format_of
 from .annotations import Types, takes_payload
 from .handlers import Handler
+from .items import close_items
 
-__all__ = ["TypedHandler"]
+__all__ = ["TypedHandler", "each", "each_later"]
 
 AS_IT_IS: Final = (Payload, MetadataPush, PayloadRun)
 """What a typed handler may also return or yield: it is encoded already."""
@@ -116,29 +117,16 @@ class TypedHandler(Handler):
         return Payload() if self.kind is Kind.FIRE else Payload(Converter.encode(form, value))
 
     def _encoded_items(self, form: Format, items: Any) -> Any:
+        encode = partial(self._encoded_item, form)
         if isinstance(items, AsyncIterable):
-            return self._each_later(form, items)
+            return each_later(encode, items)
         # What cannot be iterated over, or is one item, is refused where items are sent.
         single = not isinstance(items, Iterable) or isinstance(items, str | bytes | Payload | PayloadRun)
-        return items if single else self._each(form, items)
+        return items if single else each(encode, items)
 
-    def _each(self, form: Format, items: Iterable[Any]) -> Generator[Any, None, None]:
-        try:
-            for item in items:
-                yield item if _is_rows(item) else self._encoded(form, item)
-        finally:
-            close = getattr(items, "close", None)
-            if close is not None:
-                close()
-
-    async def _each_later(self, form: Format, items: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
-        try:
-            async for item in items:
-                yield item if _is_rows(item) else self._encoded(form, item)
-        finally:
-            close = getattr(items, "aclose", None)
-            if close is not None:
-                await close()
+    def _encoded_item(self, form: Format, item: Any) -> Any:
+        # The items of a record batch are encoded already.
+        return item if hasattr(item, "__arrow_c_array__") else self._encoded(form, item)
 
 
 def _unbound(*arguments: Any) -> Any:
@@ -151,9 +139,24 @@ def _may_be_awaited(cls: type) -> bool:
     return issubclass(cls, (Awaitable, GeneratorType))
 
 
-def _is_rows(item: Any) -> bool:
-    """Whether it is a record batch, whose items are encoded already."""
-    return hasattr(item, "__arrow_c_array__")
+def each(convert: Callable[[Any], Any], items: Iterable[Any]) -> Generator[Any, None, None]:
+    """Yield each item as `convert` returns it, and close `items` at the end."""
+    try:
+        for item in items:
+            yield convert(item)
+    finally:
+        close = getattr(items, "close", None)
+        if close is not None:
+            close()
+
+
+async def each_later(convert: Callable[[Any], Any], items: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+    """Yield each item as `convert` returns it, and close `items` at the end."""
+    try:
+        async for item in items:
+            yield convert(item)
+    finally:
+        await close_items(items)
 
 
 def _format(connection: Connection, payload: Payload) -> Format:

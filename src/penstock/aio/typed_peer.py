@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable
+from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any, Generic, TypeVar, overload
 
@@ -12,8 +12,10 @@ from ..payload import Payload
 from ..schema.converter import Converter
 from ..schema.formats import KNOWN, Format, format_of
 from ..schema.named import TypedError, named_error
+from .items import close_items
 from .peer import Peer, RequestMetadata
 from .streams import Stream
+from .typed import each, each_later
 
 __all__ = ["TypedPeer", "TypedStream", "typed"]
 
@@ -250,9 +252,7 @@ class TypedStream(Generic[T]):
         except ApplicationError as error:
             raise _named(error, self._errors, self._form) from None
         finally:
-            close = getattr(items, "aclose", None)
-            if close is not None:
-                await close()
+            await close_items(items)
 
     def cancel(self) -> None:
         """Want no more values."""
@@ -287,26 +287,12 @@ def _data(form: Format, value: Any) -> bytes | Payload:
 
 def _each(form: Format, outgoing: Iterable[Any] | AsyncIterable[Any]) -> Iterable[Any] | AsyncIterable[Any]:
     """Return values as they travel, when their turn comes."""
+    encode = partial(_data, form)
     if isinstance(outgoing, AsyncIterable):
-        return _each_later(form, outgoing)
+        return each_later(encode, outgoing)
     if isinstance(outgoing, str | bytes):
         raise LocalError(f"values come from an iterable or an async iterable, not from {type(outgoing).__name__}")
-    return _each_now(form, outgoing)
-
-
-def _each_now(form: Format, outgoing: Iterable[Any]) -> Iterator[bytes | Payload]:
-    for value in outgoing:
-        yield _data(form, value)
-
-
-async def _each_later(form: Format, outgoing: AsyncIterable[Any]) -> AsyncGenerator[bytes | Payload, None]:
-    try:
-        async for value in outgoing:
-            yield _data(form, value)
-    finally:
-        close = getattr(outgoing, "aclose", None)
-        if close is not None:
-            await close()
+    return each(encode, outgoing)
 
 
 def _named(error: ApplicationError, errors: Errors, form: Format) -> ApplicationError:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from typing import Final, Generic, TypeVar
 
+from ..aio.items import close_items
 from ..errors import CreditExceeded, LocalError
 from .interfaces import Publisher, Starting, Subscriber, Subscription
 from .subscriptions import TaskSubscription
@@ -55,9 +56,7 @@ class _Iteration(TaskSubscription[T]):
                 if not self.give(item):
                     break
         finally:
-            close = getattr(items, "aclose", None)
-            if close is not None:
-                await close()
+            await close_items(items)
 
 
 async def _in_turns(items: Iterable[T]) -> AsyncGenerator[T, None]:
