@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable
 from functools import lru_cache, partial
 from types import TracebackType
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 from ..errors import ApplicationError, LocalError
 from ..payload import Payload
@@ -22,6 +22,16 @@ __all__ = ["TypedPeer", "TypedStream", "typed"]
 T = TypeVar("T")
 
 Errors = Iterable[type[TypedError]]
+Values = Iterable[Any] | AsyncIterable[Any]
+
+
+class _Options(TypedDict, total=False):
+    errors: Errors
+    metadata: RequestMetadata
+
+
+class _StreamOptions(_Options, total=False):
+    credit: int | None
 
 
 def typed(peer: Peer, mime: str = "") -> TypedPeer:
@@ -64,13 +74,9 @@ class TypedPeer:
         return f"<TypedPeer of {self._peer!r}, {self._form.name}>"
 
     @overload
-    async def call(
-        self, route: str, data: Any = ..., *, returns: type[T], errors: Errors = ..., metadata: RequestMetadata = ...
-    ) -> T: ...
+    async def call(self, route: str, data: Any = ..., *, returns: type[T], **options: Unpack[_Options]) -> T: ...
     @overload
-    async def call(
-        self, route: str, data: Any = ..., *, returns: Any = ..., errors: Errors = ..., metadata: RequestMetadata = ...
-    ) -> Any: ...
+    async def call(self, route: str, data: Any = ..., *, returns: Any = ..., **options: Unpack[_Options]) -> Any: ...
     async def call(
         self, route: str, data: Any = None, *, returns: Any = Any, errors: Errors = (), metadata: RequestMetadata = None
     ) -> Any:
@@ -89,31 +95,17 @@ class TypedPeer:
 
     @overload
     async def upload(
-        self,
-        route: str,
-        data: Any,
-        outgoing: Iterable[Any] | AsyncIterable[Any],
-        *,
-        returns: type[T],
-        errors: Errors = ...,
-        metadata: RequestMetadata = ...,
+        self, route: str, data: Any, outgoing: Values, *, returns: type[T], **options: Unpack[_Options]
     ) -> T: ...
     @overload
     async def upload(
-        self,
-        route: str,
-        data: Any,
-        outgoing: Iterable[Any] | AsyncIterable[Any],
-        *,
-        returns: Any = ...,
-        errors: Errors = ...,
-        metadata: RequestMetadata = ...,
+        self, route: str, data: Any, outgoing: Values, *, returns: Any = ..., **options: Unpack[_Options]
     ) -> Any: ...
     async def upload(
         self,
         route: str,
         data: Any,
-        outgoing: Iterable[Any] | AsyncIterable[Any],
+        outgoing: Values,
         *,
         returns: Any = Any,
         errors: Errors = (),
@@ -130,25 +122,11 @@ class TypedPeer:
 
     @overload
     def stream(
-        self,
-        route: str,
-        data: Any = ...,
-        *,
-        returns: type[T],
-        errors: Errors = ...,
-        metadata: RequestMetadata = ...,
-        credit: int | None = ...,
+        self, route: str, data: Any = ..., *, returns: type[T], **options: Unpack[_StreamOptions]
     ) -> TypedStream[T]: ...
     @overload
     def stream(
-        self,
-        route: str,
-        data: Any = ...,
-        *,
-        returns: Any = ...,
-        errors: Errors = ...,
-        metadata: RequestMetadata = ...,
-        credit: int | None = ...,
+        self, route: str, data: Any = ..., *, returns: Any = ..., **options: Unpack[_StreamOptions]
     ) -> TypedStream[Any]: ...
     def stream(
         self,
@@ -168,33 +146,17 @@ class TypedPeer:
 
     @overload
     def channel(
-        self,
-        route: str,
-        data: Any,
-        outgoing: Iterable[Any] | AsyncIterable[Any],
-        *,
-        returns: type[T],
-        errors: Errors = ...,
-        metadata: RequestMetadata = ...,
-        credit: int | None = ...,
+        self, route: str, data: Any, outgoing: Values, *, returns: type[T], **options: Unpack[_StreamOptions]
     ) -> TypedStream[T]: ...
     @overload
     def channel(
-        self,
-        route: str,
-        data: Any,
-        outgoing: Iterable[Any] | AsyncIterable[Any],
-        *,
-        returns: Any = ...,
-        errors: Errors = ...,
-        metadata: RequestMetadata = ...,
-        credit: int | None = ...,
+        self, route: str, data: Any, outgoing: Values, *, returns: Any = ..., **options: Unpack[_StreamOptions]
     ) -> TypedStream[Any]: ...
     def channel(
         self,
         route: str,
         data: Any,
-        outgoing: Iterable[Any] | AsyncIterable[Any],
+        outgoing: Values,
         *,
         returns: Any = Any,
         errors: Errors = (),
@@ -285,7 +247,7 @@ def _data(form: Format, value: Any) -> bytes | Payload:
     return value if isinstance(value, Payload) else Converter.encode(form, value)
 
 
-def _each(form: Format, outgoing: Iterable[Any] | AsyncIterable[Any]) -> Iterable[Any] | AsyncIterable[Any]:
+def _each(form: Format, outgoing: Values) -> Values:
     """Return values as they travel, when their turn comes."""
     encode = partial(_data, form)
     if isinstance(outgoing, AsyncIterable):
