@@ -213,6 +213,7 @@ async def test_work_that_is_done_already_has_ended(build: Build) -> None:
 
 # Requests that wait for a lease.
 
+
 async def test_requests_wait_for_the_next_lease_in_order() -> None:
     # Nine requests are more than two leases give leave for.
     async with world(server=Settings(lease=IntervalLease(4, 0.05)), client=Settings(lease=True)) as w:

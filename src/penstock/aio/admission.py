@@ -213,7 +213,7 @@ class Admission:
             data_mime=event.data_mime,
             strict=event.strict,
             understood=event.understood,
-            address=driver.name,
+            address=driver.flow.name,
             certificate=self._certificate,
             protocol=driver.connection.protocol,
             previous=driver.connection.identity,
@@ -289,7 +289,7 @@ class Admission:
         driver = self._driver
         # The output of the session, a sign of life above all, would be taken for acceptance.
         driver.session.take_output()
-        logger.warning("%s refused: %s", driver.name or "a peer", error)
+        logger.warning("%s refused: %s", driver.flow.name or "a peer", error)
         driver.session.close(driver.loop.time(), error)
 
     # The hook.

@@ -12,7 +12,7 @@ from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..urls import parse_url
 from .connectors import Direct
-from .dialer import Dialer, Said
+from .dialer import Dialer, SetupData
 from .handlers import Interceptor, check_interceptor
 from .observers import Observers
 from .peer import Peer
@@ -29,7 +29,7 @@ def connect(
     *,
     service: Service | None = None,
     settings: Settings | None = None,
-    setup: Said | Callable[[], Said] = b"",
+    setup: SetupData | Callable[[], SetupData] = b"",
     ssl: tls.SSLContext | None = None,
     checkpoint: bytes | None = None,
     secret: bytes = b"",

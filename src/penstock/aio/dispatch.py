@@ -49,11 +49,7 @@ _UPLOAD = int(Kind.UPLOAD)
 class Dispatch:
     """The sink that hands each event to the owner of its stream, and begins a handler for each request.
 
-    Args:
-        exchanges: The owners.
-        service: What answers the peer's requests.
-        tell: Called with each event that belongs to no stream.
-
+    `tell` is called with each event that belongs to no stream.
     """
 
     __slots__ = ("_tell", "exchanges", "flow", "service")

@@ -51,9 +51,6 @@ class Driver:
         unlinked: Called when the link is gone and the session wants another one.
 
     Attributes:
-        flow: The link, and how much moves over it.
-        exchanges: Who owns each stream.
-        dispatch: Hands events to owners and handlers.
         sink: What events go to: `dispatch`, or what stands in front of it.
         admission: What admits the connection, as long as it may have to; None: nothing does.
         taps: The session, where taps are installed.
@@ -104,11 +101,6 @@ class Driver:
             self._durable.watch(self.flow.storage_backlogged)
         if not connection.is_client:
             connection.renew = self._renew
-
-    @property
-    def name(self) -> str:
-        """How logs name the peer."""
-        return self.flow.name
 
     @property
     def link(self) -> Link | None:
@@ -261,7 +253,7 @@ class Driver:
     def _session_closed(self, error: Exception | None) -> None:
         self.error = self.connection.error = error
         if isinstance(error, OwnerMissing):
-            logger.error("%s: %s", self.name, error)
+            logger.error("%s: %s", self.flow.name, error)
         self.exchanges.leases.closed()
         self._stop_timer()
         self._end_use(CLOSED)
@@ -365,7 +357,7 @@ class Driver:
             task.cancel()
         _, stubborn = await asyncio.wait(tasks, timeout=CLOSE_TIMEOUT)
         for task in stubborn:
-            logger.warning("%s: handler did not stop after cancellation: %r", self.name, task)
+            logger.warning("%s: handler did not stop after cancellation: %r", self.flow.name, task)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

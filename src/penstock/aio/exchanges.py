@@ -36,9 +36,6 @@ class Exchanges:
     trace. Two kinds of events come late, and are dropped: those of a stream in `left`, and a grant, or an end, for a
     sending half that has ended by itself.
 
-    Args:
-        flow: The connection's.
-
     Attributes:
         calls: The future of each pending call, by stream.
         inbound: Receiving halves of the other streams.
@@ -196,12 +193,7 @@ class Exchanges:
 
 
 class LeaseWaiters:
-    """Requests that wait for a lease on one connection, in the order in which they came.
-
-    Args:
-        flow: The connection's.
-
-    """
+    """Requests that wait for a lease on one connection, in the order in which they came."""
 
     __slots__ = ("_flow", "_waiting")
 

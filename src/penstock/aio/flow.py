@@ -42,14 +42,8 @@ FULL: Final = 16
 class Flow:
     """The link of one session, with bounds on what waits on either side.
 
-    Args:
-        loop: The event loop of the connection.
-        session: The session.
-        settings: Limits and timeouts.
-        connection: What is known of the connection.
-        flush: Ends a batch: hands out the session's events and writes its output.
-
     Attributes:
+        flush: Ends a batch: hands out the session's events and writes its output.
         name: How logs name the peer.
         link: The link, while there is one.
         paused: The link has no room, or storage is behind: senders wait.

@@ -70,13 +70,13 @@ class Limits:
 
     def linked(self, session: Session, address: str) -> None:
         """Count the link of `session`, instead of the one that it had."""
-        self._release(session)
+        self.ended(session)
         self._addresses[session] = address
         self._linked[address] += 1
 
     def unlinked(self, session: Session) -> Session | None:
         """Count `session` as one without a link; return the one that has to end for it, if any."""
-        self._release(session)
+        self.ended(session)
         self._unlinked[session] = None
         if len(self._unlinked) <= self._settings.max_sessions:
             return None
@@ -87,9 +87,6 @@ class Limits:
 
     def ended(self, session: Session) -> None:
         """Count a session no more."""
-        self._release(session)
-
-    def _release(self, session: Session) -> None:
         self._unlinked.pop(session, None)
         address = self._addresses.pop(session, None)
         if address is not None:

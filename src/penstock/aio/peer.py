@@ -86,7 +86,7 @@ class Peer:
         self._plain: Peer | None = Peer(connector) if self._interceptors else None
 
     def __repr__(self) -> str:
-        return f"<Peer {self._driver.name}{', closed' if self.closed else ''}>"
+        return f"<Peer {self._driver.flow.name}{', closed' if self.closed else ''}>"
 
     @property
     def closed(self) -> bool:

@@ -38,12 +38,7 @@ _NOTHING = object()
 def pump(exchanges: Exchanges, stream_id: int, credit: int, source: Source, name: str = "") -> None:
     """Send what `source` yields on a stream, then complete it.
 
-    Args:
-        exchanges: Those of the session.
-        stream_id: The stream, whose sending half is open.
-        credit: Items that may be sent at once.
-        source: The items; or something to await for them.
-        name: The handler whose items they are; empty on the side that opened the stream.
+    `name` is that of the handler whose items they are; empty on the side that opened the stream.
 
     Raises:
         LocalError: `source` is not iterable.
@@ -164,19 +159,15 @@ class Half:
 
 
 class Pump(Half):
-    """Sends what a plain iterator yields. There is no task: each grant of credit moves it on.
-
-    Attributes:
-        ahead: An item that was taken while there was no credit for it.
-        running: The source is being asked for an item.
-
-    """
+    """Sends what a plain iterator yields. There is no task: each grant of credit moves it on."""
 
     __slots__ = ("ahead", "running")
 
     def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Iterator[Any], name: str) -> None:
         super().__init__(exchanges, stream_id, credit, source, name)
+        # An item that was taken while there was no credit for it.
         self.ahead: object = _NOTHING
+        # The source is being asked for an item.
         self.running = False
 
     def start(self) -> None:
@@ -265,21 +256,16 @@ class Pump(Half):
 
 
 class TaskPump(Half):
-    """Sends what an async iterable yields, in a task.
-
-    Attributes:
-        task: The task.
-        waiter: What the task waits for while it may not send.
-        replaced: A plain pump has taken over.
-
-    """
+    """Sends what an async iterable yields, in a task."""
 
     __slots__ = ("replaced", "task", "waiter")
 
     def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Source, name: str) -> None:
         super().__init__(exchanges, stream_id, credit, source, name)
         self.task: asyncio.Future[None] | None = None
+        # What the task waits for while it may not send.
         self.waiter: asyncio.Future[None] | None = None
+        # A plain pump has taken over.
         self.replaced = False
 
     def start(self) -> None:

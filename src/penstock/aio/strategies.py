@@ -85,22 +85,19 @@ class RoundRobin:
         return self._turn
 
 
-class LeastLoaded:
+class LeastLoaded(RoundRobin):
     """The node where a request waits least: its latency, times the requests that it works on and this one.
 
     One that has never answered is asked once, to get to know it. Equals take turns.
     """
 
-    __slots__ = ("_turn",)
-
-    def __init__(self) -> None:
-        self._turn = -1
+    __slots__ = ()
 
     def pick(self, candidates: Sequence[Candidate], now: float) -> int:
         """Return the index of the node with the least load."""
-        self._turn = (self._turn + 1) % len(candidates)
-        best, least = self._turn, load(candidates[self._turn], now)
-        for index in (*range(self._turn + 1, len(candidates)), *range(self._turn)):
+        first = best = super().pick(candidates, now)
+        least = load(candidates[first], now)
+        for index in (*range(first + 1, len(candidates)), *range(first)):
             found = load(candidates[index], now)
             if found < least:
                 best, least = index, found
@@ -115,10 +112,7 @@ def load(candidate: Candidate, now: float) -> float:
     return seconds * (candidate.outstanding + 1)
 
 
-STRATEGIES: Final[dict[str, type[RoundRobin | LeastLoaded]]] = {
-    "round-robin": RoundRobin,
-    "least-loaded": LeastLoaded,
-}
+STRATEGIES: Final[dict[str, type[RoundRobin]]] = {"round-robin": RoundRobin, "least-loaded": LeastLoaded}
 
 
 def strategy_named(name: str) -> Strategy:
