@@ -43,17 +43,8 @@ def payload_of(data: SetupData) -> Payload:
 class Dialer:
     """Knows a server, and all that its sessions begin with.
 
-    Args:
-        url: Where it is, and what it speaks.
-        service: What it may ask of us.
-        settings: Limits and timeouts.
-        setup: What to tell it about us, or what returns it: at every session, and where the protocol says it again.
-        ssl: For TLS; None: the system's certificate authorities are trusted.
-        backoff: Makes the waiting times between tries to get a link for a session that has lost its own.
-        checkpoint: Of a session that another process left: the first session goes on with it.
-        confirm: Wait until the server has accepted the set-up.
-        observers: Of its connections.
-        secret: Of the session that `checkpoint` belongs to.
+    `backoff` makes the waiting times between tries to get a link for a session that has lost its own. For the others
+    see :func:`penstock.connect`.
 
     Attributes:
         connection: What is known of the newest one.

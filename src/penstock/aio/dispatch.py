@@ -60,10 +60,6 @@ class Dispatch:
         self.service = service
         self._tell = tell
 
-    def kind_of(self, route: str) -> Kind | None:
-        """Return the kind of the handler that answers `route` now."""
-        return self.service.kind_of(route)
-
     # Events.
 
     def take(self, happened: list[Event]) -> None:
@@ -260,15 +256,11 @@ def _reply(exchanges: Exchanges, stream_id: int, payload: Payload, handler: Hand
 
 
 class SingleItem:
-    """The future result of a call's handler, to be awaited as a stream of one item.
-
-    Attributes:
-        close: Of the coroutine that it is, if it is one: to be called if it is never awaited.
-
-    """
+    """The future result of a call's handler, to be awaited as a stream of one item."""
 
     def __init__(self, result: Awaitable[Any]) -> None:
         self._result = result
+        # To be called if a coroutine is never awaited.
         self.close: Callable[[], None] = getattr(result, "close", lambda: None)
 
     def __await__(self) -> Generator[Any, Any, tuple[Payload]]:

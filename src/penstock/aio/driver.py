@@ -95,7 +95,7 @@ class Driver:
         self._signs: list[asyncio.Future[Exception | None]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = inf
-        session.ask_kinds(self.dispatch.kind_of)
+        session.ask_kinds(service.kind_of)
         self._durable = session.durable
         if self._durable is not None:
             self._durable.watch(self.flow.storage_backlogged)
@@ -116,6 +116,11 @@ class Driver:
     def closed(self) -> bool:
         """Whether the session is over."""
         return self.state == CLOSED
+
+    def serve(self, service: Service) -> None:
+        """Answer the peer's requests by `service` from now on."""
+        self.dispatch.service = service
+        self.session.ask_kinds(service.kind_of)
 
     def restore(self) -> None:
         """Own the streams of a session that was restored from a checkpoint. Call it before the first link opens.
@@ -204,7 +209,12 @@ class Driver:
             flow.resume_reading(FULL)
         if not session.link_wanted and flow.link is not None:
             flow.link.close()
-        self._set_timer()
+        due = session.next_timer()
+        if due is not None and due < self._timer_due:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer_due = due
+            self._timer = self.loop.call_at(due, self._timer_fired)
 
     async def writable(self) -> None:
         """Wait until the link takes more output; the other tasks get a turn."""
@@ -213,14 +223,6 @@ class Driver:
         await asyncio.sleep(0)
         while flow.paused and self.state != CLOSED:
             await flow.room()
-
-    def _set_timer(self) -> None:
-        due = self.session.next_timer()
-        if due is not None and due < self._timer_due:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer_due = due
-            self._timer = self.loop.call_at(due, self._timer_fired)
 
     def _timer_fired(self) -> None:
         # It may be early, because a timer that moves on is not set again: the session knows what is due.

@@ -111,11 +111,7 @@ class Exchanges:
     def fail(self, stream_id: int, error: BaseException, name: str) -> None:
         """End a stream because of what its handler, or the source of its items, raised.
 
-        Args:
-            stream_id: The stream.
-            error: What was raised. Only an ApplicationError tells the peer its text.
-            name: The handler, for the log; empty for a source of this side, whose error reaches its own consumer.
-
+        `name` is the handler, for the log; empty for a source of this side, whose error reaches its own consumer.
         """
         if not isinstance(error, Exception):
             error = Canceled(message="the handler was canceled")

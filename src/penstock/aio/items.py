@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..wire.columns import ColumnBuilder
 
-__all__ = ["Items", "close_items"]
+__all__ = ["Items"]
 
 PAUSE_TURNS: Final = 2
 """Turns of the loop without an item after which a batch is handed out: a read comes one turn after its poll."""
@@ -126,10 +126,3 @@ class Items:
     async def _opened(self) -> ReceiveBuffer:
         assert self._inbound is not None
         return self._inbound
-
-
-async def close_items(items: object) -> None:
-    """Close what yields items, if it is an async iterator that can be closed."""
-    close = getattr(items, "aclose", None)
-    if close is not None:
-        await close()

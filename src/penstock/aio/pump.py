@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from ..errors import LocalError, StreamClosed
 from ..payload import MetadataPush, Payload, PayloadRun
 from .exchanges import Exchanges
-from .items import close_items
+from .handlers import close_items
 
 if TYPE_CHECKING:
     from ..wire.columns import RowBuffers, WidthRows

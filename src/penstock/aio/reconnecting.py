@@ -29,10 +29,7 @@ CLOSE_TIMEOUT: Final = 1.0
 class Reconnecting(Connector):
     """The connector of one server, which makes another session when one breaks.
 
-    Args:
-        dialer: The server.
-        policy: The policy of its user.
-        changed: Called when there is a connection, or none any more, when a try has failed, and at the end.
+    `changed` is called when there is a connection, or none any more, when a try has failed, and at the end.
 
     Attributes:
         peer: What asks the server.

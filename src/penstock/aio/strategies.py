@@ -19,11 +19,7 @@ class PeakEwma:
 
     An answer that is slower than the average becomes the average, so that a node in trouble is spared after one
     answer; faster ones pull it down by and by. While a node is asked nothing its average sinks, so that it gets
-    another chance. Twitter's Finagle balances by such averages.
-
-    Args:
-        half_life: Seconds after which an answer counts half; more than 0.
-
+    another chance. An answer counts half after `half_life` seconds. Twitter's Finagle balances by such averages.
     """
 
     __slots__ = ("_at", "_half_life", "_seconds")

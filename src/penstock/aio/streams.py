@@ -10,9 +10,9 @@ from ..errors import LeaseMissing, LocalError, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
 from .connectors import Connector
-from .handlers import Interceptor, Request, chain
+from .handlers import Interceptor, Request, chain, close_items
 from .inbound import ReceiveBuffer
-from .items import Items, close_items
+from .items import Items
 from .pump import Source, pump
 
 if TYPE_CHECKING:
@@ -22,19 +22,9 @@ __all__ = ["Stream", "StreamRequest"]
 
 
 class StreamRequest(NamedTuple):
-    """What a stream shall be opened with.
+    """What a STREAM or CHANNEL shall be opened with; see :meth:`penstock.Peer.stream` and `channel`.
 
-    Attributes:
-        kind: STREAM or CHANNEL.
-        route: The handler.
-        payload: The request.
-        routed: The request's metadata holds the route already: no other is put beside it.
-        credit: Items that may be under way; None: `Settings.credit`, which grows.
-        manual: Ask for no more than that, but for what is granted.
-        outgoing: For a CHANNEL: the items that follow the request.
-        endless: It is not expected to complete.
-        on_push: Gets metadata that is pushed between the items; None: nobody does.
-
+    `routed` says that the metadata of `payload` holds the route already: no other is put beside it.
     """
 
     kind: Kind
@@ -108,13 +98,7 @@ class Stream(Items):
 
     @classmethod
     def adopted(cls, connector: Connector, inbound: ReceiveBuffer) -> Stream:
-        """Return a stream that another process opened, for the one that takes it over.
-
-        Args:
-            connector: The peer's.
-            inbound: Its receiving half. It asks for nothing by itself: :meth:`grant` does.
-
-        """
+        """Return a stream that another process opened. It asks for nothing by itself: :meth:`grant` does."""
         stream = cls(connector, StreamRequest(Kind.STREAM, "", Payload(), credit=1, manual=True))
         stream._inbound = inbound
         return stream

@@ -12,7 +12,7 @@ from ..payload import Payload
 from ..schema.converter import Converter
 from ..schema.formats import KNOWN, Format, format_of
 from ..schema.named import TypedError, named_error
-from .items import close_items
+from .handlers import close_items
 from .peer import Peer, RequestMetadata
 from .streams import Stream
 from .typed import each, each_later

@@ -62,12 +62,7 @@ class Processor(Subscriber[T_in], Publisher[T_out], Protocol[T_in, T_out]):
 
 
 class Starting(Generic[T_out]):
-    """A publisher that calls a function for each subscriber, to start its subscription.
-
-    Args:
-        start: The function.
-
-    """
+    """A publisher that calls a function for each subscriber, to start its subscription."""
 
     def __init__(self, start: Callable[[Subscriber[T_out]], None]) -> None:
         self._start = start

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from typing import Final, Generic, TypeVar
 
-from ..aio.items import close_items
+from ..aio.handlers import close_items
 from ..errors import CreditExceeded, LocalError
 from .interfaces import Publisher, Starting, Subscriber, Subscription
 from .subscriptions import TaskSubscription
@@ -104,15 +104,7 @@ async def to_aiter(publisher: Publisher[T], window: int = WINDOW) -> AsyncGenera
 
 
 class Window:
-    """The demand of a subscriber that holds at most a window of items.
-
-    Args:
-        size: The size of the window.
-
-    Raises:
-        LocalError: It is less than 1.
-
-    """
+    """The demand of a subscriber that holds at most a window of items; raises LocalError if that is less than 1."""
 
     def __init__(self, size: int) -> None:
         if size < 1:
