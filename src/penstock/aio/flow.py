@@ -51,13 +51,14 @@ class Flow:
         batching: A batch is open; its end writes the output.
         holds: All the reasons why nothing is read.
         senders: The sending half of each stream.
+        unsent: How often output was made since the last write.
 
     """
 
     __slots__ = (
-        "_fires", "_link_full", "_storage_full", "_taken", "_unsent", "_waited", "_waiters",
+        "_fires", "_link_full", "_storage_full", "_taken", "_waited", "_waiters",
         "batching", "connection", "flush", "holds", "link", "loop", "name", "paused", "senders", "session", "settings",
-        "withheld"
+        "unsent", "withheld"
     )  # fmt: skip
 
     def __init__(
@@ -82,7 +83,7 @@ class Flow:
         self._link_full = False
         self._storage_full = False
         self._waiters: list[asyncio.Future[None]] = []
-        self._unsent = 0
+        self.unsent = 0
         self.holds = 0
         self._fires = 0
         # Whether much waited in the link at the last look, and the number that told how much had left it.
@@ -128,8 +129,8 @@ class Flow:
 
     def wake(self) -> None:
         """Schedule the output that was just made: for the end of the batch, or of this turn of the loop."""
-        self._unsent += 1
-        if self._unsent >= FLUSH_AFTER:
+        self.unsent += 1
+        if self.unsent >= FLUSH_AFTER:
             self.write()
         if not self.batching:
             self.batching = True
@@ -137,7 +138,7 @@ class Flow:
 
     def write(self) -> None:
         """Write the session's output. Without a link, or before the set-up is accepted, it stays where it is."""
-        self._unsent = 0
+        self.unsent = 0
         link = self.link
         if link is not None and not self.withheld:
             if self.paused and not self._check_backlog(link):
