@@ -313,10 +313,6 @@ NAMING = {
     "schema/": "schemas and types of data in the form of River's reference",
 }
 """Files and folders that name one all the same, and why."""
-SNIFFING = {
-    "aio/tapping.py": "forwards all that the waist names",
-}
-"""Files that look into a session, and why."""
 
 
 def names_in(source: str) -> Iterator[tuple[int, str]]:
@@ -356,7 +352,7 @@ def test_file_above_the_families_names_no_protocol(place: str) -> None:
     assert protocols_in(ABOVE[place].read_text()) == []
 
 
-@pytest.mark.parametrize("place", [place for place in ABOVE if place not in SNIFFING])
+@pytest.mark.parametrize("place", ABOVE)
 def test_file_above_the_waist_sniffs_at_no_session(place: str) -> None:
     assert sniffing_in(ABOVE[place].read_text()) == []
 
@@ -364,8 +360,6 @@ def test_file_above_the_waist_sniffs_at_no_session(place: str) -> None:
 def test_every_exception_is_needed() -> None:
     for place in NAMING:
         assert any(protocols_in(path.read_text()) for name, path in ABOVE.items() if name.startswith(place)), place
-    for place in SNIFFING:
-        assert sniffing_in(ABOVE[place].read_text()), place
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,15 @@ async def test_the_answer_of_a_canceled_call_is_dropped(build: Build) -> None:
     assert world.session.told == []
 
 
+async def test_an_answer_to_a_stream_that_is_over_is_dropped(build: Build) -> None:
+    world = World(build)
+    answered = []
+    world.service.call("r")(lambda request: answered.append(request) or request)  # type: ignore[func-returns-value]
+    world.session.closed.add(STREAM)
+    world.happen("Requested", STREAM, build.module("penstock.kinds").Kind.CALL, "r", world.payload(b"x"), 1, True)
+    assert (len(answered), world.session.told) == (1, [])
+
+
 async def test_an_upload_that_is_answered_owns_its_end_as_well(build: Build) -> None:
     world = World(build)
     future = world.call()

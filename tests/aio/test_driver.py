@@ -352,5 +352,5 @@ async def test_a_session_may_ask_what_kind_a_route_is(build: Build) -> None:
     world.service.stream("s")(lambda request: [])
     assert world.session.kind_of("s").name == "STREAM"
     other = build.module("penstock.aio.service").Service()
-    world.driver.dispatch.service = other
+    world.driver.serve(other)
     assert world.session.kind_of("s") is None

@@ -37,14 +37,14 @@ async def test_its_state_follows_its_connection() -> None:
     assert (status.url, status.state, status.outstanding) == (URL, "away", 0)
     assert "listens there" in str(status.error)
     async with penstock.serve(make_service([], asyncio.Event()), URL):
-        await until(lambda: node.ready)
+        await until(lambda: node.connector.connected)
         assert (node.status(0.0).state, node.status(0.0).error) == ("up", None)
         call = asyncio.create_task(node.connector.peer.call("never"))
         await until(lambda: node.outstanding == 1)
         call.cancel()
         closing = asyncio.create_task(node.close(None))
         await until(lambda: node.status(0.0).state == "leaving")
-        assert not node.ready
+        assert not node.connector.connected
         await closing
     assert len(changes) >= 3
     await alone()
@@ -68,7 +68,7 @@ async def test_it_rests_when_it_rejects_too_many_in_a_row() -> None:
         node.rejected()
         assert not node.resting
         node.rejected()
-        assert (node.resting, node.ready, node.status(0.0).state) == (True, True, "resting")
+        assert (node.resting, node.connector.connected, node.status(0.0).state) == (True, True, "resting")
         changes.clear()
         await until(lambda: not node.resting)
         assert changes

@@ -38,7 +38,7 @@ async def test_only_what_is_installed_stands_around_a_session() -> None:
     plain = Service()
     driver = made(Observers(), plain)
     assert (driver.sink, driver.admission, driver.taps) == (driver.dispatch, None, None)
-    assert (driver.dispatch.service, driver.name) == (plain, "place")
+    assert (driver.dispatch.service, driver.flow.name) == (plain, "place")
     assert type(driver.session).__name__ == "RSocketSession"
     tapped = made(Observers([Notes()]), plain)
     assert tapped.session is tapped.taps and tapped.sink is tapped.dispatch

@@ -4,18 +4,19 @@ import pytest
 
 from penstock import LocalError
 from penstock.reactive import Processor, Publisher, Subscriber
-from penstock.reactive.interfaces import check_subscriber
+from penstock.reactive.interfaces import Starting
 from tests.reactive.probe import Probe, Scripted
 
 
 def test_whatever_has_the_methods_is_one() -> None:
     subscriber: Subscriber[bytes] = Probe()
     publisher: Publisher[bytes] = Scripted()
-    check_subscriber(subscriber)
+    starting: Starting[bytes] = Starting(lambda _: None)
+    starting.subscribe(subscriber)
     with pytest.raises(LocalError, match="Scripted"):
-        check_subscriber(publisher)
+        starting.subscribe(publisher)  # type: ignore[arg-type]
     with pytest.raises(LocalError, match="NoneType"):
-        check_subscriber(None)
+        starting.subscribe(None)  # type: ignore[arg-type]
 
 
 def test_a_processor_is_both() -> None:

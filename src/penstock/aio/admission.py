@@ -44,16 +44,7 @@ class Admission:
     than one read. A hook that raises refuses the connection (REFUSED). One that takes longer than the keepalive's
     lifetime loses it.
 
-    Args:
-        driver: The connection's.
-        acceptor: Admits clients; None: everybody is let in.
-        hook: Entered when the connection is established, and exited when it is closed.
-        tasks: Holds the task that does so while it runs.
-
-    Attributes:
-        state: See above.
-        asked: The set-up that the acceptor was asked about last.
-
+    `tasks` holds the task that enters and exits the hook while it runs.
     """
 
     __slots__ = (
@@ -77,6 +68,7 @@ class Admission:
         self._held: list[Event] = []
         self._waiting: list[Event] = []
         self._certificate: bytes | None = None
+        # The set-up that the acceptor was asked about last.
         self.asked: Established | None = None
         # The tasks that ask the acceptor, and that enter and exit the hook.
         self._asking: asyncio.Task[None] | None = None
@@ -213,7 +205,7 @@ class Admission:
             data_mime=event.data_mime,
             strict=event.strict,
             understood=event.understood,
-            address=driver.name,
+            address=driver.flow.name,
             certificate=self._certificate,
             protocol=driver.connection.protocol,
             previous=driver.connection.identity,
@@ -265,7 +257,7 @@ class Admission:
             driver.connection.identity = verdict.identity
             verdict = verdict.service
         if verdict is not None:
-            driver.dispatch.service = bound(verdict, driver.connection)
+            driver.serve(bound(verdict, driver.connection))
         held, self._held = self._held, []
         self._unlock()
         self._accepted([event for event in held if event is self.asked or not isinstance(event, Established)])
@@ -289,7 +281,7 @@ class Admission:
         driver = self._driver
         # The output of the session, a sign of life above all, would be taken for acceptance.
         driver.session.take_output()
-        logger.warning("%s refused: %s", driver.name or "a peer", error)
+        logger.warning("%s refused: %s", driver.flow.name or "a peer", error)
         driver.session.close(driver.loop.time(), error)
 
     # The hook.

@@ -49,11 +49,6 @@ UNTYPED: Final = Types()
 def types_of(function: Callable[..., Any], kind: Kind, given: Types) -> Types:
     """Return the types of a handler: those that were given with its route, else those of its annotations.
 
-    Args:
-        function: The handler, which can be called as `kind` wants.
-        kind: What it answers.
-        given: What was given with the route.
-
     Raises:
         LocalError: The request's annotation, or that of a typed handler's answer, cannot be read at run time.
 

@@ -18,7 +18,7 @@ from ..protocols import EXAMPLE_URL, fitting
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..urls import Url, parse_url
 from .connectors import Connector
-from .dialer import Dialer, Said
+from .dialer import Dialer, SetupData
 from .driver import Driver
 from .nodes import Node, NodeStatus
 from .peer import Peer
@@ -48,7 +48,7 @@ def balance(
     half_life: float = HALF_LIFE,
     service: Service | None = None,
     settings: Settings | None = None,
-    setup: Said | Callable[[], Said] = b"",
+    setup: SetupData | Callable[[], SetupData] = b"",
     ssl: tls.SSLContext | None = None,
     clock: Callable[[], float] = monotonic,
 ) -> Balancer:
@@ -203,18 +203,7 @@ class Balancer(Peer):
 class Balanced(Connector):
     """The connector of several servers that offer the same.
 
-    Args:
-        urls: The servers.
-        make: Makes a node of a URL, and calls a function when it has changed.
-        strategy: Chooses one of several nodes.
-        policy: What is done while no node can be reached.
-        settings: Limits and timeouts.
-        clock: Tells the seconds.
-
-    Attributes:
-        clock: As above.
-        nodes: The nodes by URL.
-
+    `make` makes a node of a URL, and `policy` says what is done while no node can be reached.
     """
 
     def __init__(
@@ -263,7 +252,7 @@ class Balanced(Connector):
         A node that comes later does not get it; `Reconnect.on_connect` reaches each one that comes.
         """
         await self.pick()
-        for node in [node for node in self.nodes.values() if node.ready]:
+        for node in [node for node in self.nodes.values() if node.connector.connected]:
             # It may go while another one is told.
             with suppress(ConnectError):
                 await node.connector.push(metadata)
@@ -340,7 +329,7 @@ class Balanced(Connector):
                 return node
             # Its link is full, or gone while its session is being resumed, which is not announced.
             self._known = None
-            if node.ready:
+            if node.connector.connected:
                 # Nothing was sent yet: should it go meanwhile, another one takes its place.
                 with suppress(PenstockError):
                     await node.connector.driver()
@@ -350,7 +339,7 @@ class Balanced(Connector):
         """Return the nodes that may get a request. Those that rest are better than none."""
         if self._known is not None and not refused:
             return self._known
-        ready = [node for node in self.nodes.values() if node.ready and node not in refused]
+        ready = [node for node in self.nodes.values() if node.connector.connected and node not in refused]
         fit = [node for node in ready if not node.resting] or ready
         if not refused:
             self._known = fit

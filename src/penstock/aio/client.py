@@ -12,7 +12,7 @@ from ..settings import DEFAULT_SETTINGS, Settings
 from ..tap import Tap
 from ..urls import parse_url
 from .connectors import Direct
-from .dialer import Dialer, Said
+from .dialer import Dialer, SetupData
 from .handlers import Interceptor, check_interceptor
 from .observers import Observers
 from .peer import Peer
@@ -29,7 +29,7 @@ def connect(
     *,
     service: Service | None = None,
     settings: Settings | None = None,
-    setup: Said | Callable[[], Said] = b"",
+    setup: SetupData | Callable[[], SetupData] = b"",
     ssl: tls.SSLContext | None = None,
     checkpoint: bytes | None = None,
     secret: bytes = b"",
@@ -134,15 +134,12 @@ class Connecting:
 
     async def _open(self) -> Peer:
         if self._peer is None:
-            self._peer = await self._connected()
+            if self._reconnect is None:
+                driver = self._dialer.driver()
+                await self._dialer.open(driver)
+                self._peer = Peer(Direct(driver), self._interceptors)
+            else:
+                connector = Reconnecting(self._dialer, self._reconnect)
+                await connector.open()
+                self._peer = Peer(connector, self._interceptors) if self._interceptors else connector.peer
         return self._peer
-
-    async def _connected(self) -> Peer:
-        around = self._interceptors
-        if self._reconnect is None:
-            driver = self._dialer.driver()
-            await self._dialer.open(driver)
-            return Peer(Direct(driver), around)
-        connector = Reconnecting(self._dialer, self._reconnect)
-        await connector.open()
-        return Peer(connector, around) if around else connector.peer

@@ -13,9 +13,6 @@ __all__ = ["Connector", "Direct"]
 class Connector:
     """Finds the driver over which the next request goes.
 
-    Args:
-        settings: Those of all its connections.
-
     Attributes:
         current: The driver to use now, unless its flow is paused; None: ask :meth:`driver`.
         latest: The driver whose session is the peer's own; None where there are several.
@@ -70,12 +67,7 @@ class Connector:
 
 
 class Direct(Connector):
-    """The connector of one connection, which is not replaced when it breaks.
-
-    Args:
-        driver: The connection's.
-
-    """
+    """The connector of one connection, which is not replaced when it breaks."""
 
     __slots__ = ()
 

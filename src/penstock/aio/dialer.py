@@ -22,7 +22,7 @@ from .observers import Observers
 from .reconnect import Backoff
 from .service import Service
 
-__all__ = ["Dialer", "Said", "payload_of"]
+__all__ = ["Dialer", "SetupData", "payload_of"]
 
 logger = logging.getLogger("penstock.aio")
 
@@ -32,28 +32,19 @@ TOKEN_BYTES: Final = 16
 """RSocket 1.0, Identification Token Handling: nobody may guess it. These are 128 bits."""
 
 
-Said: TypeAlias = "bytes | str | Payload"
+SetupData: TypeAlias = "bytes | str | Payload"
 
 
-def payload_of(said: Said) -> Payload:
-    """Return what to say at set-up."""
-    return said if isinstance(said, Payload) else Payload(said)
+def payload_of(data: SetupData) -> Payload:
+    """Return the payload of a set-up."""
+    return data if isinstance(data, Payload) else Payload(data)
 
 
 class Dialer:
     """Knows a server, and all that its sessions begin with.
 
-    Args:
-        url: Where it is, and what it speaks.
-        service: What it may ask of us.
-        settings: Limits and timeouts.
-        setup: What to tell it about us, or what returns it: at every session, and where the protocol says it again.
-        ssl: For TLS; None: the system's certificate authorities are trusted.
-        backoff: Makes the waiting times between tries to get a link for a session that has lost its own.
-        checkpoint: Of a session that another process left: the first session goes on with it.
-        confirm: Wait until the server has accepted the set-up.
-        observers: Of its connections.
-        secret: Of the session that `checkpoint` belongs to.
+    `backoff` makes the waiting times between tries to get a link for a session that has lost its own. For the others
+    see :func:`penstock.connect`.
 
     Attributes:
         connection: What is known of the newest one.
@@ -65,7 +56,7 @@ class Dialer:
         url: Url,
         service: Service,
         settings: Settings,
-        setup: Said | Callable[[], Said],
+        setup: SetupData | Callable[[], SetupData],
         ssl: tls.SSLContext | None,
         backoff: Callable[[], Backoff],
         checkpoint: bytes | None = None,
@@ -106,10 +97,10 @@ class Dialer:
             options=self.url.options,
             renew=self._renew,
         )
-        resumption = _Resumption(self)
+        restorer = _LinkRestorer(self)
         self.connection = connection = self._new_connection()
-        driver = self._observers.driver(session, self.settings, self._service, connection, resumption.unlinked)
-        resumption.driver = driver
+        driver = self._observers.driver(session, self.settings, self._service, connection, restorer.unlinked)
+        restorer.driver = driver
         if self._checkpoint is not None:
             # The link may bring items as soon as it is open, before whoever waits for it runs again.
             driver.restore()
@@ -158,7 +149,7 @@ class Dialer:
         self._checkpoint = None
 
 
-class _Resumption:
+class _LinkRestorer:
     """Takes care of a session that has lost its link and wants another."""
 
     def __init__(self, dialer: Dialer) -> None:
@@ -182,7 +173,7 @@ class _Resumption:
             backoff.reset()
         if driver.session.excused:
             backoff.excuse()
-        logger.info("%s: the connection broke; resuming", driver.name)
+        logger.info("%s: the connection broke; resuming", driver.flow.name)
         while driver.link is None and not driver.closed:
             await backoff.wait()
             try:

@@ -9,7 +9,7 @@ from inspect import isawaitable
 from typing import Any, Final
 
 from .. import events
-from ..errors import Canceled, Rejected
+from ..errors import Canceled, Rejected, StreamClosed
 from ..events import (
     Completed,
     CreditGranted,
@@ -23,7 +23,7 @@ from ..events import (
 )
 from ..kinds import Kind
 from ..payload import Payload
-from .exchanges import CANCELED, Exchanges
+from .exchanges import Exchanges
 from .handlers import Handler
 from .inbound import ReceiveBuffer
 from .items import Items
@@ -35,8 +35,6 @@ __all__ = ["Dispatch", "without_requests"]
 
 logger = logging.getLogger("penstock.aio")
 
-REJECTED: Final = 0x202
-"""RSocket 1.0, Error Codes: refused before anything was done."""
 ROUTE_CHARACTERS: Final = 100
 """How much of an unknown route an error repeats."""
 
@@ -51,11 +49,7 @@ _UPLOAD = int(Kind.UPLOAD)
 class Dispatch:
     """The sink that hands each event to the owner of its stream, and begins a handler for each request.
 
-    Args:
-        exchanges: The owners.
-        service: What answers the peer's requests.
-        tell: Called with each event that belongs to no stream.
-
+    `tell` is called with each event that belongs to no stream.
     """
 
     __slots__ = ("_tell", "exchanges", "flow", "service")
@@ -65,10 +59,6 @@ class Dispatch:
         self.exchanges = exchanges
         self.service = service
         self._tell = tell
-
-    def kind_of(self, route: str) -> Kind | None:
-        """Return the kind of the handler that answers `route` now."""
-        return self.service.kind_of(route)
 
     # Events.
 
@@ -158,7 +148,7 @@ class Dispatch:
             # A half that has ended by itself may see this late, too.
             exchanges.end_outbound(stream_id, event.metadata)
             if event.done:
-                why = Canceled(CANCELED, "the peer canceled the stream", None, event.metadata)
+                why = Canceled(message="the peer canceled the stream", metadata=event.metadata)
                 exchanges.end_inbound(stream_id, why)
         elif isinstance(event, Failed):
             sending = exchanges.end_outbound(stream_id)
@@ -194,7 +184,7 @@ class Dispatch:
         kind = event.kind.name.lower()
         # What came with the request has no owner.
         self.exchanges.left.add(event.stream_id)
-        error = Rejected(REJECTED, f"no {kind} handler is named {event.route[:ROUTE_CHARACTERS]!r}")
+        error = Rejected(message=f"no {kind} handler is named {event.route[:ROUTE_CHARACTERS]!r}")
         self.flow.session.fail(event.stream_id, error)
 
     def _begin_channel(self, event: Requested, handler: Handler) -> None:
@@ -252,22 +242,25 @@ def _payload(result: Any) -> Payload:
 
 
 def _reply(exchanges: Exchanges, stream_id: int, payload: Payload, handler: Handler) -> None:
-    if handler.kind != _FIRE:
-        exchanges.reply(stream_id, payload)
-        if handler.kind == _UPLOAD:
-            exchanges.release(stream_id)
+    """Send the one item of an answer, unless the peer has canceled."""
+    if handler.kind == _FIRE:
+        return
+    try:
+        exchanges.session.send(stream_id, payload, True)
+    except StreamClosed:
+        pass
+    else:
+        exchanges.flow.wake()
+    if handler.kind == _UPLOAD:
+        exchanges.release(stream_id)
 
 
 class SingleItem:
-    """The future result of a call's handler, to be awaited as a stream of one item.
-
-    Attributes:
-        close: Of the coroutine that it is, if it is one: to be called if it is never awaited.
-
-    """
+    """The future result of a call's handler, to be awaited as a stream of one item."""
 
     def __init__(self, result: Awaitable[Any]) -> None:
         self._result = result
+        # To be called if a coroutine is never awaited.
         self.close: Callable[[], None] = getattr(result, "close", lambda: None)
 
     def __await__(self) -> Generator[Any, Any, tuple[Payload]]:

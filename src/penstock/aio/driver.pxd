@@ -30,4 +30,3 @@ cdef class Driver:
     cpdef received(self, bytes data)
     @cython.locals(happened=list, flow=Flow)
     cpdef flush(self)
-    cdef _set_timer(self)

@@ -51,9 +51,6 @@ class Driver:
         unlinked: Called when the link is gone and the session wants another one.
 
     Attributes:
-        flow: The link, and how much moves over it.
-        exchanges: Who owns each stream.
-        dispatch: Hands events to owners and handlers.
         sink: What events go to: `dispatch`, or what stands in front of it.
         admission: What admits the connection, as long as it may have to; None: nothing does.
         taps: The session, where taps are installed.
@@ -98,17 +95,12 @@ class Driver:
         self._signs: list[asyncio.Future[Exception | None]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = inf
-        session.ask_kinds(self.dispatch.kind_of)
+        session.ask_kinds(service.kind_of)
         self._durable = session.durable
         if self._durable is not None:
             self._durable.watch(self.flow.storage_backlogged)
         if not connection.is_client:
             connection.renew = self._renew
-
-    @property
-    def name(self) -> str:
-        """How logs name the peer."""
-        return self.flow.name
 
     @property
     def link(self) -> Link | None:
@@ -124,6 +116,11 @@ class Driver:
     def closed(self) -> bool:
         """Whether the session is over."""
         return self.state == CLOSED
+
+    def serve(self, service: Service) -> None:
+        """Answer the peer's requests by `service` from now on."""
+        self.dispatch.service = service
+        self.session.ask_kinds(service.kind_of)
 
     def restore(self) -> None:
         """Own the streams of a session that was restored from a checkpoint. Call it before the first link opens.
@@ -200,16 +197,31 @@ class Driver:
                 self.sink.take(happened)
             happened = session.take_events()
         if self.exchanges.left and not (self.admission is not None and self.admission.withholds):
-            self.exchanges.forget_left(self._durable)
-        flow.write()
+            if self._durable is None:
+                self.exchanges.left.clear()
+            else:
+                self.exchanges.forget_left(self._durable)
+        link = flow.link
+        if link is None or flow.paused or flow.withheld:
+            flow.write()
+        else:
+            # What `Flow.write` would do: each batch comes here, and is spared the call.
+            flow.unsent = 0
+            for chunk in session.take_output():
+                link.write(chunk)
         flow.batching = False
         if session.full:
             flow.stop_reading(FULL)
-        else:
+        elif flow.holds:
             flow.resume_reading(FULL)
         if not session.link_wanted and flow.link is not None:
             flow.link.close()
-        self._set_timer()
+        due = session.next_timer()
+        if due is not None and due < self._timer_due:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer_due = due
+            self._timer = self.loop.call_at(due, self._timer_fired)
 
     async def writable(self) -> None:
         """Wait until the link takes more output; the other tasks get a turn."""
@@ -218,14 +230,6 @@ class Driver:
         await asyncio.sleep(0)
         while flow.paused and self.state != CLOSED:
             await flow.room()
-
-    def _set_timer(self) -> None:
-        due = self.session.next_timer()
-        if due is not None and due < self._timer_due:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer_due = due
-            self._timer = self.loop.call_at(due, self._timer_fired)
 
     def _timer_fired(self) -> None:
         # It may be early, because a timer that moves on is not set again: the session knows what is due.
@@ -258,7 +262,7 @@ class Driver:
     def _session_closed(self, error: Exception | None) -> None:
         self.error = self.connection.error = error
         if isinstance(error, OwnerMissing):
-            logger.error("%s: %s", self.name, error)
+            logger.error("%s: %s", self.flow.name, error)
         self.exchanges.leases.closed()
         self._stop_timer()
         self._end_use(CLOSED)
@@ -362,7 +366,7 @@ class Driver:
             task.cancel()
         _, stubborn = await asyncio.wait(tasks, timeout=CLOSE_TIMEOUT)
         for task in stubborn:
-            logger.warning("%s: handler did not stop after cancellation: %r", self.name, task)
+            logger.warning("%s: handler did not stop after cancellation: %r", self.flow.name, task)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

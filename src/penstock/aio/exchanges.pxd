@@ -13,7 +13,5 @@ cdef class Exchanges:
     cdef public object leases
 
     cpdef request(self, stream_id, count)
-    cpdef reply(self, stream_id, payload)
-    cpdef finish(self, stream_id)
     cpdef bint end_inbound(self, stream_id, error) except -1
     cpdef bint end_outbound(self, stream_id, metadata=*) except -1

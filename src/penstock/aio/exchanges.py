@@ -5,24 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from collections import deque
 from collections.abc import Callable
 from inspect import iscoroutine
 from typing import Any, Final
 
-from ..errors import ApplicationError, Canceled, LocalError, OwnerMissing, StreamClosed
+from ..errors import ApplicationError, Canceled, LeaseMissing, LocalError, OwnerMissing, StreamClosed
 from ..events import Event
+from ..kinds import Kind
 from ..payload import Payload
 from ..session import Durable
 from .flow import Flow
-from .leasing import LeaseWaiters
 from .ports import ReceivingHalf, SendingHalf
 
-__all__ = ["CANCELED", "Exchanges"]
+__all__ = ["Exchanges", "LeaseWaiters"]
 
 logger = logging.getLogger("penstock.aio")
 
-CANCELED: Final = 0x203
-"""RSocket 1.0, Error Codes: canceled, perhaps after half of the work."""
 EAGER: Final[dict[str, Any]] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 """Handlers that never wait need no turn of the loop."""
 MAX_LEFT: Final = 1_024
@@ -36,9 +35,6 @@ class Exchanges:
     event without an owner ends the session with :exc:`~penstock.OwnerMissing`: its content would be lost without a
     trace. Two kinds of events come late, and are dropped: those of a stream in `left`, and a grant, or an end, for a
     sending half that has ended by itself.
-
-    Args:
-        flow: The connection's.
 
     Attributes:
         calls: The future of each pending call, by stream.
@@ -92,7 +88,7 @@ class Exchanges:
             self.left.add(stream_id)
             # A call that was answered, and not completed, ends with this.
             self.calls.pop(stream_id, None)
-            self.session.fail(stream_id, Canceled(CANCELED, "the requester left the stream"))
+            self.session.fail(stream_id, Canceled(message="the requester left the stream"))
             half.canceled()
         self.flow.wake()
 
@@ -112,30 +108,13 @@ class Exchanges:
             task.add_done_callback(finished)
         return task
 
-    def reply(self, stream_id: int, payload: Payload) -> None:
-        """Send the one item of an answer. Does nothing if the peer has canceled."""
-        try:
-            self.session.send(stream_id, payload, True)
-        except StreamClosed:
-            return
-        self.flow.wake()
-
-    def finish(self, stream_id: int) -> None:
-        """End the sending half: there are no more items."""
-        self.session.complete(stream_id)
-        self.flow.wake()
-
     def fail(self, stream_id: int, error: BaseException, name: str) -> None:
         """End a stream because of what its handler, or the source of its items, raised.
 
-        Args:
-            stream_id: The stream.
-            error: What was raised. Only an ApplicationError tells the peer its text.
-            name: The handler, for the log; empty for a source of this side, whose error reaches its own consumer.
-
+        `name` is the handler, for the log; empty for a source of this side, whose error reaches its own consumer.
         """
         if not isinstance(error, Exception):
-            error = Canceled(CANCELED, "the handler was canceled")
+            error = Canceled(message="the handler was canceled")
         elif name and isinstance(error, LocalError):
             # It says what cannot travel, and where; a peer may cause many of them by what a handler sends back.
             logger.error("%s failed: %s", name, error)
@@ -200,10 +179,66 @@ class Exchanges:
             error = OwnerMissing(f"stream {stream_id}: nobody owns it, and {name} came; please report this defect")
             self.session.close(self.flow.loop.time(), error)
 
-    def forget_left(self, durable: Durable | None) -> None:
+    def forget_left(self, durable: Durable) -> None:
         """Forget the streams that were left of which no more events are to come."""
-        if durable is None or durable.settled:
+        if durable.settled:
             self.left.clear()
         elif len(self.left) > MAX_LEFT:
             # A busy session always has something that waits for storage.
             self.left &= durable.withheld
+
+
+class LeaseWaiters:
+    """Requests that wait for a lease on one connection, in the order in which they came."""
+
+    __slots__ = ("_flow", "_waiting")
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def open(
+        self, kind: Kind, route: str, payload: Payload, credit: int, done: bool = False, endless: bool = False
+    ) -> int:
+        """Open a stream as soon as a lease allows it; see `Session.open`.
+
+        Raises:
+            LeaseMissing: No lease came within `Settings.lease_timeout`.
+
+        """
+        flow = self._flow
+        timeout = flow.settings.lease_timeout
+        first = True
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    # Requests that wait already go first.
+                    if not (first and self._waiting):
+                        try:
+                            return flow.session.open(kind, route, payload, credit, done, endless)
+                        except LeaseMissing:
+                            if timeout <= 0:
+                                raise
+                    await self._wait(first)
+                    first = False
+        except TimeoutError:
+            raise LeaseMissing(f"{flow.name} has granted no lease for another request within {timeout:g} s") from None
+
+    def granted(self, count: int) -> None:
+        """Let `count` waiting requests try again."""
+        for waiter in list(self._waiting)[:count]:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def closed(self) -> None:
+        """Let all try again: they find the connection closed."""
+        self.granted(len(self._waiting))
+
+    async def _wait(self, first: bool) -> None:
+        waiter: asyncio.Future[None] = self._flow.loop.create_future()
+        # A request that was overtaken by one that did not wait keeps its place.
+        (self._waiting.append if first else self._waiting.appendleft)(waiter)
+        try:
+            await waiter
+        finally:
+            self._waiting.remove(waiter)

@@ -16,8 +16,8 @@ cdef class Flow:
     cdef bint _link_full
     cdef bint _storage_full
     cdef list _waiters
-    cdef Py_ssize_t _unsent
-    cdef int _holds
+    cdef public Py_ssize_t unsent
+    cdef public int holds
     cdef Py_ssize_t _fires
     cdef bint _waited
     cdef long long _taken

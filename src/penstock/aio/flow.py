@@ -42,27 +42,23 @@ FULL: Final = 16
 class Flow:
     """The link of one session, with bounds on what waits on either side.
 
-    Args:
-        loop: The event loop of the connection.
-        session: The session.
-        settings: Limits and timeouts.
-        connection: What is known of the connection.
-        flush: Ends a batch: hands out the session's events and writes its output.
-
     Attributes:
+        flush: Ends a batch: hands out the session's events and writes its output.
         name: How logs name the peer.
         link: The link, while there is one.
         paused: The link has no room, or storage is behind: senders wait.
         withheld: Output stays in the session until the set-up is accepted.
         batching: A batch is open; its end writes the output.
+        holds: All the reasons why nothing is read.
         senders: The sending half of each stream.
+        unsent: How often output was made since the last write.
 
     """
 
     __slots__ = (
-        "_fires", "_holds", "_link_full", "_storage_full", "_taken", "_unsent", "_waited", "_waiters",
-        "batching", "connection", "flush", "link", "loop", "name", "paused", "senders", "session", "settings",
-        "withheld"
+        "_fires", "_link_full", "_storage_full", "_taken", "_waited", "_waiters",
+        "batching", "connection", "flush", "holds", "link", "loop", "name", "paused", "senders", "session", "settings",
+        "unsent", "withheld"
     )  # fmt: skip
 
     def __init__(
@@ -87,8 +83,8 @@ class Flow:
         self._link_full = False
         self._storage_full = False
         self._waiters: list[asyncio.Future[None]] = []
-        self._unsent = 0
-        self._holds = 0
+        self.unsent = 0
+        self.holds = 0
         self._fires = 0
         # Whether much waited in the link at the last look, and the number that told how much had left it.
         self._waited = False
@@ -102,8 +98,8 @@ class Flow:
         self.link = link
         self._waited = False
         # The other reasons were those of the old link.
-        self._holds &= ADMISSION | HOOK
-        if self._holds:
+        self.holds &= ADMISSION | HOOK
+        if self.holds:
             link.pause_reading()
         self.writing_resumed()
 
@@ -133,8 +129,8 @@ class Flow:
 
     def wake(self) -> None:
         """Schedule the output that was just made: for the end of the batch, or of this turn of the loop."""
-        self._unsent += 1
-        if self._unsent >= FLUSH_AFTER:
+        self.unsent += 1
+        if self.unsent >= FLUSH_AFTER:
             self.write()
         if not self.batching:
             self.batching = True
@@ -142,7 +138,7 @@ class Flow:
 
     def write(self) -> None:
         """Write the session's output. Without a link, or before the set-up is accepted, it stays where it is."""
-        self._unsent = 0
+        self.unsent = 0
         link = self.link
         if link is not None and not self.withheld:
             if self.paused and not self._check_backlog(link):
@@ -234,13 +230,13 @@ class Flow:
 
     def stop_reading(self, why: int) -> None:
         """Read nothing until `why`, and every other reason, is gone."""
-        if not self._holds and self.link is not None:
+        if not self.holds and self.link is not None:
             self.link.pause_reading()
-        self._holds |= why
+        self.holds |= why
 
     def resume_reading(self, why: int) -> None:
         """Read again unless there is another reason than `why` not to."""
-        if self._holds:
-            self._holds &= ~why
-            if not self._holds and self.link is not None:
+        if self.holds:
+            self.holds &= ~why
+            if not self.holds and self.link is not None:
                 self.link.resume_reading()

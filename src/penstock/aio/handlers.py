@@ -1,4 +1,4 @@
-"""Handlers, requests as interceptors see them, and interceptors."""
+"""Handlers, requests as interceptors see them, interceptors, and the end of the items that they yield."""
 
 from __future__ import annotations
 
@@ -13,19 +13,11 @@ from ..kinds import Kind
 from ..payload import Payload
 from .annotations import UNTYPED, Types
 
-__all__ = ["Handler", "Interceptor", "Next", "Request", "chain", "check_interceptor"]
+__all__ = ["Handler", "Interceptor", "Next", "Request", "chain", "check_interceptor", "close_items"]
 
 
 class Handler:
-    """A function that answers requests of one kind on one route.
-
-    Attributes:
-        function: Called with the request, and for UPLOAD and CHANNEL with the items that follow it.
-        kind: What it answers.
-        name: What logs call it.
-        types: What is known of its data.
-
-    """
+    """A function that answers requests of one kind on one route; for UPLOAD and CHANNEL it also takes items."""
 
     __slots__ = ("function", "kind", "name", "types")
 
@@ -109,3 +101,10 @@ def check_interceptor(interceptor: Interceptor) -> None:
         inspect.signature(interceptor).bind("request", "next")
     except TypeError as error:
         raise LocalError(f"the interceptor {interceptor!r} is called with (request, next): {error}") from None
+
+
+async def close_items(items: object) -> None:
+    """Close what yields items, if it is an async iterator that can be closed."""
+    close = getattr(items, "aclose", None)
+    if close is not None:
+        await close()

@@ -31,16 +31,11 @@ class ReceiveBuffer:
     time, so that the peer need not stop and no item costs a frame of its own. A consumer that takes them
     fast gets a larger window, as long as it holds few bytes.
 
-    Args:
-        exchanges: Those of the session.
-        stream_id: The stream.
-        window: Items that were requested when the stream was opened.
-        max_window: Items to which the window may grow.
-        manual: Leave it to the consumer to request more.
-
     Attributes:
         window: Items that the peer may have under way.
-        min_window: The window at first.
+        min_window: The window at first: what was requested when the stream was opened.
+        max_window: Items to which the window may grow.
+        threshold: So many consumed items are requested again; NEVER where the consumer requests more by itself.
         consumed: Items that were consumed and not requested again yet.
         received_bytes: Bytes that arrived since more items were requested.
         asked: When that was.

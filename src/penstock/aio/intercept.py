@@ -25,31 +25,30 @@ def bound(service: Service, connection: Connection) -> Service:
 
     A service that has neither is returned itself.
     """
-    asked = _Typed(service, connection) if service.typed else service
-    return _Intercepted(asked, connection) if service.interceptors else asked
+    return _Bound(service, connection) if service.typed or service.interceptors else service
 
 
-class _Typed(Service):
-    """A service whose typed handlers know the connection, which says how its data is encoded."""
+class _Bound(Service):
+    """A service whose typed handlers know the connection, and are called through the interceptors."""
 
     def __init__(self, service: Service, connection: Connection) -> None:
         super().__init__()
         self.interceptors = service.interceptors
+        self._kinds = service._kinds
         self._service = service
         self._connection = connection
 
     def find(self, kind: int, route: str, calls_by_streams: bool = False) -> Handler | None:
-        """Return the handler of a request; each is made for this connection once."""
+        """Return what calls the handler of a request. Each handler is made for this connection once.
+
+        With interceptors there always is one: they also see requests for which there is no handler.
+        """
         handler = self._handlers[kind].get(route)
         if handler is None:
             handler = self._service.find(kind, route, calls_by_streams)
             if handler is not None:
                 handler = self._handlers[kind][route] = handler.bound(self._connection)
-        return handler
-
-    def kind_of(self, route: str) -> Kind | None:
-        """Return the kind of the handler of that route."""
-        return self._service.kind_of(route)
+        return self._around(handler, kind, route) if self.interceptors else handler
 
     def pushed(self, metadata: bytes) -> None:
         """Hand pushed metadata to the push handler."""
@@ -59,18 +58,7 @@ class _Typed(Service):
         """Return what is offered, sorted."""
         return self._service.routes()
 
-
-class _Intercepted(Service):
-    """A service whose handlers are called through its interceptors, for one connection."""
-
-    def __init__(self, service: Service, connection: Connection) -> None:
-        super().__init__()
-        self._service = service
-        self._connection = connection
-
-    def find(self, kind: int, route: str, calls_by_streams: bool = False) -> Handler:
-        """Return what calls the handler of a request. Who asks for nobody also goes through the interceptors."""
-        handler = self._service.find(kind, route, calls_by_streams)
+    def _around(self, handler: Handler | None, kind: int, route: str) -> Handler:
         if handler is None:
             handler = Handler(_nobody, Kind(kind), route[:ROUTE_CHARACTERS])
         begin = self._open if handler.kind in (Kind.STREAM, Kind.CHANNEL) else self._ask
@@ -78,28 +66,16 @@ class _Intercepted(Service):
         around.name = handler.name
         return around
 
-    def kind_of(self, route: str) -> Kind | None:
-        """Return the kind of the handler of that route."""
-        return self._service.kind_of(route)
-
-    def pushed(self, metadata: bytes) -> None:
-        """Hand pushed metadata to the push handler."""
-        self._service.pushed(metadata)
-
-    def routes(self) -> list[tuple[Kind, str]]:
-        """Return what is offered, sorted."""
-        return self._service.routes()
-
     def _ask(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Awaitable[Any]:
         """Begin to answer with one item, or none."""
         request = Request(handler.kind, route, payload, self._connection, items)
-        return chain(self._service.interceptors, partial(_answer, handler))(request)
+        return chain(self.interceptors, partial(_answer, handler))(request)
 
     async def _open(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Any:
         """Return what yields the items of an answer."""
         request = Request(handler.kind, route, payload, self._connection, items)
         opened: list[Answer] = []
-        result = await chain(self._service.interceptors, partial(_source, handler, opened))(request)
+        result = await chain(self.interceptors, partial(_source, handler, opened))(request)
         if isinstance(result, Answer):
             # No interceptor wants to see the items: they go the way that is fastest for them.
             return result.source

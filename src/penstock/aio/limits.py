@@ -20,10 +20,6 @@ class Limits:
     A link counts from the moment it is accepted. Until its first message has been read nobody knows whether it resumes
     a session, so such links are counted apart, by the same limits: a full address can still reconnect. A session
     without a link counts as no connection, and there are at most `Settings.max_sessions` of them.
-
-    Args:
-        settings: The limits.
-
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -70,13 +66,13 @@ class Limits:
 
     def linked(self, session: Session, address: str) -> None:
         """Count the link of `session`, instead of the one that it had."""
-        self._release(session)
+        self.ended(session)
         self._addresses[session] = address
         self._linked[address] += 1
 
     def unlinked(self, session: Session) -> Session | None:
         """Count `session` as one without a link; return the one that has to end for it, if any."""
-        self._release(session)
+        self.ended(session)
         self._unlinked[session] = None
         if len(self._unlinked) <= self._settings.max_sessions:
             return None
@@ -87,9 +83,6 @@ class Limits:
 
     def ended(self, session: Session) -> None:
         """Count a session no more."""
-        self._release(session)
-
-    def _release(self, session: Session) -> None:
         self._unlinked.pop(session, None)
         address = self._addresses.pop(session, None)
         if address is not None:
@@ -114,11 +107,8 @@ def _less(counts: Counter[str], address: str) -> None:
 class RefusalCounter:
     """Counts refused links by the addresses that they came from (THREATS 28).
 
-    Everybody's window is the same, so that what is held is bounded by the links that one window may bring.
-
-    Args:
-        limit: How many are fine in one window; 0 for any number.
-
+    Everybody's window is the same, so that what is held is bounded by the links that one window may bring. `limit` of
+    them are fine in one window; 0 for any number.
     """
 
     __slots__ = ("_counts", "_limit", "_started")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import product
 
 from ..connection import Connection
@@ -70,58 +70,46 @@ class Metrics(Tap):
     """
 
     def __init__(self) -> None:
-        self._opened = self._closed = self._failed = self._resumed = self._refused = self._limits = 0
-        self._received_bytes = self._sent_bytes = self._received_items = self._sent_items = 0
         # All entries are there from the start: another thread may copy a table while this one counts.
+        names = [field.name for field in fields(MetricsSnapshot) if not field.name.startswith("streams_")]
+        self._counts = dict.fromkeys(names, 0)
         self._streams_opened = dict.fromkeys(product(Kind, (True, False)), 0)
         self._streams_ended = dict.fromkeys(product(Kind, (True, False), Outcome), 0)
 
     def snapshot(self) -> MetricsSnapshot:
         """Return what has been counted so far."""
         # Ends are read before beginnings: what happens meanwhile must not make a number negative.
-        ended, closed = self._streams_ended.copy(), self._closed
-        return MetricsSnapshot(
-            connections_opened=self._opened,
-            connections_closed=closed,
-            connections_failed=self._failed,
-            connections_resumed=self._resumed,
-            connections_refused=self._refused,
-            limits_exceeded=self._limits,
-            received_bytes=self._received_bytes,
-            sent_bytes=self._sent_bytes,
-            received_items=self._received_items,
-            sent_items=self._sent_items,
-            streams_opened=self._streams_opened.copy(),
-            streams_ended=ended,
-        )
+        ended, closed = self._streams_ended.copy(), self._counts["connections_closed"]
+        counts = self._counts | {"connections_closed": closed}
+        return MetricsSnapshot(**counts, streams_opened=self._streams_opened.copy(), streams_ended=ended)
 
     # What the connections tell.
 
     def opened(self, connection: Connection) -> None:
         """Count it."""
-        self._opened += 1
+        self._counts["connections_opened"] += 1
 
     def closed(self, connection: Connection, error: Exception | None) -> None:
         """Count it, and why."""
-        self._closed += 1
-        self._failed += error is not None and not isinstance(error, PeerClosed)
-        self._limits += isinstance(error, LimitExceeded)
+        self._counts["connections_closed"] += 1
+        self._counts["connections_failed"] += error is not None and not isinstance(error, PeerClosed)
+        self._counts["limits_exceeded"] += isinstance(error, LimitExceeded)
 
     def resumed(self, connection: Connection) -> None:
         """Count it."""
-        self._resumed += 1
+        self._counts["connections_resumed"] += 1
 
     def refused(self, address: str, reason: str) -> None:
         """Count it."""
-        self._refused += 1
+        self._counts["connections_refused"] += 1
 
     def received(self, connection: Connection, data: bytes) -> None:
         """Count the bytes."""
-        self._received_bytes += len(data)
+        self._counts["received_bytes"] += len(data)
 
     def sent(self, connection: Connection, data: bytes) -> None:
         """Count the bytes."""
-        self._sent_bytes += len(data)
+        self._counts["sent_bytes"] += len(data)
 
     def stream_opened(self, connection: Connection, kind: Kind, ours: bool) -> None:
         """Count it by its kind."""
@@ -133,8 +121,8 @@ class Metrics(Tap):
 
     def items_received(self, connection: Connection, count: int) -> None:
         """Count them."""
-        self._received_items += count
+        self._counts["received_items"] += count
 
     def items_sent(self, connection: Connection, count: int) -> None:
         """Count them."""
-        self._sent_items += count
+        self._counts["sent_items"] += count

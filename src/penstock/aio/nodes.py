@@ -44,16 +44,9 @@ class NodeStatus:
 
 
 class Node:
-    """A server of a balancer.
+    """A server of a balancer, which rests after so many `rejections` in a row, for as long as the policy says.
 
-    Args:
-        url: Where it is.
-        dialer: Connects to it.
-        policy: How it is connected to anew, and for how long it rests.
-        latency: How long it takes to answer.
-        rejections: Refusals in a row after which it rests.
-        changed: Called when it comes or goes, or fails to come, and when it rests or has rested.
-
+    `changed` is called when it comes or goes, or fails to come, and when it rests or has rested.
     """
 
     __slots__ = ("_changed", "_delays", "_most", "_rejections", "_rest", "connector", "latency", "leaving", "url")
@@ -82,11 +75,6 @@ class Node:
     def outstanding(self) -> int:
         """How many requests it works on."""
         return self.connector.outstanding
-
-    @property
-    def ready(self) -> bool:
-        """Whether it can take requests."""
-        return self.connector.connected
 
     @property
     def resting(self) -> bool:

@@ -23,14 +23,7 @@ __all__ = ["Observers"]
 
 
 class Observers:
-    """Makes the drivers of connections, with everything that a server or a client has around them.
-
-    Args:
-        taps: Told what happens on all connections.
-        hook: Entered and exited for each of them.
-        acceptor: Admits the clients of a server; None: everybody is let in.
-
-    """
+    """Makes the drivers of connections, with everything that a server or a client has around them."""
 
     def __init__(
         self, taps: Iterable[Tap] = (), hook: ConnectionHook | None = None, acceptor: Acceptor | None = None

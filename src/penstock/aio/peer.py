@@ -13,7 +13,7 @@ from .connectors import Connector
 from .driver import Driver
 from .handlers import Interceptor, Request, chain
 from .pump import Source, pump
-from .streams import InterceptedStream, Stream, StreamRequest
+from .streams import Stream, StreamRequest
 
 __all__ = ["Peer", "RequestMetadata", "RoutableMetadata"]
 
@@ -34,14 +34,7 @@ RequestMetadata: TypeAlias = "bytes | RoutableMetadata | None"
 
 
 def request_of(route: str, data: bytes | str | Payload, metadata: RequestMetadata) -> tuple[Payload, bool]:
-    """Return what a request carries, and whether its metadata holds the route already.
-
-    Args:
-        route: The handler.
-        data: The request.
-        metadata: Metadata of the request, unless `data` has its own.
-
-    """
+    """Return what a request carries, and whether its metadata holds the route already."""
     routed = False
     if metadata is not None and not isinstance(metadata, bytes | str):
         metadata = metadata.addressed(route)
@@ -86,7 +79,7 @@ class Peer:
         self._plain: Peer | None = Peer(connector) if self._interceptors else None
 
     def __repr__(self) -> str:
-        return f"<Peer {self._driver.name}{', closed' if self.closed else ''}>"
+        return f"<Peer {self._driver.flow.name}{', closed' if self.closed else ''}>"
 
     @property
     def closed(self) -> bool:
@@ -125,11 +118,7 @@ class Peer:
     ) -> Coroutine[Any, Any, None]:
         """Send one item without waiting for a response: await it, which takes until the link takes more output.
 
-        Args:
-            route: The handler.
-            data: The item.
-            metadata: Metadata of the request, unless `data` has its own.
-
+        The arguments are those of :meth:`call`.
         """
         payload, routed = request_of(route, data, metadata)
         return self._ask(_FIRE, route, payload, routed, None)
@@ -297,18 +286,9 @@ class Peer:
     # Requests.
 
     async def _ask(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
-        """Ask for what has at most one item for an answer.
+        """Ask for what has at most one item for an answer, and return that; for FIRE None.
 
-        Args:
-            kind: CALL, FIRE or UPLOAD.
-            route: The handler.
-            payload: The request.
-            routed: Its metadata holds the route already.
-            outgoing: For UPLOAD: the items that follow it.
-
-        Returns:
-            The item that comes back; for FIRE None.
-
+        `routed` says that the metadata of `payload` holds the route already; only an UPLOAD has `outgoing` items.
         """
         if self._interceptors:
             return await self._intercepted(kind, route, payload, routed, outgoing)
@@ -342,7 +322,7 @@ class Peer:
         if not self._interceptors:
             return Stream(self._connector, wanted)
         request = self._request(wanted.kind, wanted.route, wanted.payload, wanted.routed, wanted.outgoing)
-        return InterceptedStream(self._connector, request, self._interceptors, wanted)
+        return Stream(self._connector, wanted, request, self._interceptors)
 
     # Interceptors.
 

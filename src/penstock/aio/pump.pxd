@@ -41,5 +41,3 @@ cdef class TaskPump(Half):
     cdef public object task
     cdef public object waiter
     cdef public bint replaced
-
-    cdef _wake(self)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from ..errors import LocalError, StreamClosed
 from ..payload import MetadataPush, Payload, PayloadRun
 from .exchanges import Exchanges
+from .handlers import close_items
 
 if TYPE_CHECKING:
     from ..wire.columns import RowBuffers, WidthRows
@@ -37,12 +38,7 @@ _NOTHING = object()
 def pump(exchanges: Exchanges, stream_id: int, credit: int, source: Source, name: str = "") -> None:
     """Send what `source` yields on a stream, then complete it.
 
-    Args:
-        exchanges: Those of the session.
-        stream_id: The stream, whose sending half is open.
-        credit: Items that may be sent at once.
-        source: The items; or something to await for them.
-        name: The handler whose items they are; empty on the side that opened the stream.
+    `name` is that of the handler whose items they are; empty on the side that opened the stream.
 
     Raises:
         LocalError: `source` is not iterable.
@@ -163,19 +159,15 @@ class Half:
 
 
 class Pump(Half):
-    """Sends what a plain iterator yields. There is no task: each grant of credit moves it on.
-
-    Attributes:
-        ahead: An item that was taken while there was no credit for it.
-        running: The source is being asked for an item.
-
-    """
+    """Sends what a plain iterator yields. There is no task: each grant of credit moves it on."""
 
     __slots__ = ("ahead", "running")
 
     def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Iterator[Any], name: str) -> None:
         super().__init__(exchanges, stream_id, credit, source, name)
+        # An item that was taken while there was no credit for it.
         self.ahead: object = _NOTHING
+        # The source is being asked for an item.
         self.running = False
 
     def start(self) -> None:
@@ -213,7 +205,9 @@ class Pump(Half):
                 if self.credit <= 0 or flow.paused or self.over:
                     break
                 self.burst()
-                flow.write()
+                # The end of a stream goes out with the batch.
+                if not self.over:
+                    flow.write()
             else:
                 flow.loop.call_soon(self.step)
         except StreamClosed:
@@ -248,7 +242,7 @@ class Pump(Half):
 
     def _complete(self) -> None:
         self.over = True
-        self.exchanges.finish(self.stream_id)
+        self.session.complete(self.stream_id)
 
     def _close(self) -> None:
         self.exchanges.half_ended(self, self.stream_id, self.name)
@@ -262,21 +256,16 @@ class Pump(Half):
 
 
 class TaskPump(Half):
-    """Sends what an async iterable yields, in a task.
-
-    Attributes:
-        task: The task.
-        waiter: What the task waits for while it may not send.
-        replaced: A plain pump has taken over.
-
-    """
+    """Sends what an async iterable yields, in a task."""
 
     __slots__ = ("replaced", "task", "waiter")
 
     def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Source, name: str) -> None:
         super().__init__(exchanges, stream_id, credit, source, name)
         self.task: asyncio.Future[None] | None = None
+        # What the task waits for while it may not send.
         self.waiter: asyncio.Future[None] | None = None
+        # A plain pump has taken over.
         self.replaced = False
 
     def start(self) -> None:
@@ -286,24 +275,21 @@ class TaskPump(Half):
     def granted(self) -> None:
         """Go on, because the peer asked for more."""
         self.credit = self.session.credit(self.stream_id)
-        self._wake()
+        self.resumed()
 
     def resumed(self) -> None:
         """Go on, because the link has room again."""
-        self._wake()
+        waiter = self.waiter
+        if waiter is not None and self.credit > 0 and not self.flow.paused:
+            self.waiter = None
+            if not waiter.done():
+                waiter.set_result(None)
 
     def canceled(self, metadata: bytes | None = None) -> None:
         """Stop: nobody wants more. The half is no longer in the table."""
         self.over = True
         if self.task is not None:
             self.task.cancel(metadata)
-
-    def _wake(self) -> None:
-        waiter = self.waiter
-        if waiter is not None and self.credit > 0 and not self.flow.paused:
-            self.waiter = None
-            if not waiter.done():
-                waiter.set_result(None)
 
     async def _run(self) -> None:
         flow = self.flow
@@ -323,10 +309,8 @@ class TaskPump(Half):
                     self.send_many()
                 flow.wake()
         finally:
-            close = getattr(items, "aclose", None)
-            if close is not None:
-                await close()
-        self.exchanges.finish(self.stream_id)
+            await close_items(items)
+        self.session.complete(self.stream_id)
 
     async def _ready(self) -> None:
         """Wait for credit and for room in the link. Other streams get a turn between our bursts."""

@@ -29,10 +29,7 @@ CLOSE_TIMEOUT: Final = 1.0
 class Reconnecting(Connector):
     """The connector of one server, which makes another session when one breaks.
 
-    Args:
-        dialer: The server.
-        policy: The policy of its user.
-        changed: Called when there is a connection, or none any more, when a try has failed, and at the end.
+    `changed` is called when there is a connection, or none any more, when a try has failed, and at the end.
 
     Attributes:
         peer: What asks the server.
@@ -138,7 +135,7 @@ class Reconnecting(Connector):
             elif driver.flow.paused:
                 if driver.link is None and self._backoff.exhausted:
                     # The session lives, and nobody looks for a link: it would be waited for in vain.
-                    raise self._exhausted(self.trouble or f"{driver.name}: the connection broke")
+                    raise self._exhausted(self.trouble or f"{driver.flow.name}: the connection broke")
                 await driver.writable()
             else:
                 return driver
@@ -173,7 +170,7 @@ class Reconnecting(Connector):
     async def _wait_for_driver(self) -> None:
         """Wait until there is another connection, or none any more."""
         policy = self._policy
-        why = self.trouble or f"{self.latest.name} has not been reached yet"
+        why = self.trouble or f"{self.latest.flow.name} has not been reached yet"
         if policy.new_calls == "fail":
             raise ConnectError(f"there is no connection at the moment ({why}); another one is being made")
         if self._backoff.exhausted:
@@ -225,7 +222,7 @@ class Reconnecting(Connector):
             self.trouble = driver.error or SessionError("the server is closing the connection")
             # A first link that breaks as it is made is the business of the one who makes it.
             if self._again is None or self._again.done():
-                logger.info("%s: %s; connecting anew", driver.name, self.trouble)
+                logger.info("%s: %s; connecting anew", driver.flow.name, self.trouble)
                 self._again = driver.loop.create_task(self._reconnect(self.trouble))
         self._changed()
 
@@ -259,7 +256,7 @@ class Reconnecting(Connector):
             # What no other try can mend, such as an option that the transport does not know.
             self._end(error)
         except Exception as error:
-            logger.exception("%s: connecting anew failed", self.latest.name)
+            logger.exception("%s: connecting anew failed", self.latest.flow.name)
             self._end(SessionError(f"connecting anew failed, with a {type(error).__name__} of Reconnect.retry, maybe"))
 
     async def _pause(self, at_once: bool = False) -> None:
@@ -277,7 +274,7 @@ class Reconnecting(Connector):
             # Streams that nobody has adopted yet have ended: whoever adopts them learns how.
             self.latest.exchanges.restored = restored
         if self._backoff.spent:
-            name = self.latest.name
+            name = self.latest.flow.name
             logger.warning("%s: the retry budget is used up; it is tried no more before reset_budget()", name)
             # Whoever waits is told.
             self._known.set()
@@ -307,7 +304,7 @@ class Reconnecting(Connector):
         if self._failed == self._policy.attempts or not self._policy.retry(error):
             # Before the first connection somebody waits for it, and is told.
             level = logging.WARNING if self._opened else logging.INFO
-            logger.log(level, "%s: %s; it is tried no more", self.latest.name, error)
+            logger.log(level, "%s: %s; it is tried no more", self.latest.flow.name, error)
             self._end(error)
         else:
             self._changed()
@@ -318,7 +315,7 @@ class Reconnecting(Connector):
         try:
             await self._policy.on_connect(self.peer)
         except Exception:
-            logger.exception("%s: on_connect failed", self.latest.name)
+            logger.exception("%s: on_connect failed", self.latest.flow.name)
 
     # The end.
 

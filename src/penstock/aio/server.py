@@ -100,7 +100,7 @@ class Server:
         self._listeners: list[Listener] = []
         self._drivers: dict[Session, Driver] = {}
         self._limits = Limits(settings)
-        self._arrivals: set[_Arrival] = set()
+        self._arrivals: set[_PendingLink] = set()
         self._folder: SessionFolder | None = None
         self._background: Background | None = None
         self._expiry: asyncio.TimerHandle | None = None
@@ -217,13 +217,13 @@ class Server:
     def _accepting(self, make: Callable[[], sessions.Detector], protocol: str) -> transports.Accept:
         """Return what takes the new links of one listener."""
 
-        def accept(address: str) -> _Arrival | Refused:
+        def accept(address: str) -> _PendingLink | Refused:
             reason = self._limits.refuses(address, asyncio.get_running_loop().time())
             if reason:
                 self._note_refusal(address, reason)
                 return Refused(SetupRejected.full(reason).message)
             self._limits.arrived(address)
-            arrival = _Arrival(self, make(), address, protocol)
+            arrival = _PendingLink(self, make(), address, protocol)
             self._arrivals.add(arrival)
             return arrival
 
@@ -233,7 +233,7 @@ class Server:
         logger.warning("%s refused: %s", address or "a peer", reason)
         self._observers.refused(address, reason)
 
-    def arrived(self, arrival: _Arrival, session: Session, link: Link) -> None:
+    def arrived(self, arrival: _PendingLink, session: Session, link: Link) -> None:
         """Hand the link of `arrival` to the session that it belongs to."""
         self._arrivals.discard(arrival)
         self._limits.known(arrival.address)
@@ -253,7 +253,7 @@ class Server:
                 driver.taps.arrived(data)
         driver.attach(link)
 
-    def _begin(self, arrival: _Arrival, session: Session) -> Driver:
+    def _begin(self, arrival: _PendingLink, session: Session) -> Driver:
         """Return the driver of a new session."""
         connection = Connection(arrival.protocol, arrival.address, False)
         driver = self._observers.driver(
@@ -274,7 +274,7 @@ class Server:
         link.receiver = Discard()
         link.close()
 
-    def lost(self, arrival: _Arrival, reason: str) -> None:
+    def lost(self, arrival: _PendingLink, reason: str) -> None:
         """Forget a link that was lost before anybody knew whose it is."""
         self._arrivals.discard(arrival)
         self._observers.refused(arrival.address, reason)
@@ -294,7 +294,7 @@ class Server:
         error = LimitExceeded(
             f"max_sessions ({limit}) sessions were without a connection, this one for the longest time"
         )
-        logger.warning("%s: a session is given up: %s", driver.name, error)
+        logger.warning("%s: a session is given up: %s", driver.flow.name, error)
         driver.session.close(driver.loop.time(), error)
         driver.flush()
 
@@ -303,7 +303,7 @@ class Server:
         self._limits.ended(session)
 
 
-class _Arrival:
+class _PendingLink:
     """The receiver of a link of which nobody knows yet whose it is."""
 
     def __init__(self, server: Server, detector: sessions.Detector, address: str, protocol: str) -> None:

@@ -81,15 +81,7 @@ class Service:
     def fire(self, route: str, *, init: Any = None) -> Callable[[H], H]:
         """Take what is fired: ``handler(request)`` returns nothing, and nobody learns whether it failed.
 
-        Use it as a decorator; the handler is returned as it is.
-
-        Args:
-            route: Its name. A service has one handler of a route and kind.
-            init: The type or JSON Schema of the request; else what the handler's annotation says.
-
-        Raises:
-            LocalError: The route is taken or no string, or the handler cannot be called so.
-
+        Use it as a decorator. Arguments and errors are those of :meth:`call`.
         """
         return self._register(Kind.FIRE, route, Types(init))
 
@@ -98,17 +90,7 @@ class Service:
     ) -> Callable[[H], H]:
         """Answer with a stream: ``handler(request)`` yields items, or returns what yields them.
 
-        Use it as a decorator; the handler is returned as it is.
-
-        Args:
-            route: Its name. A service has one handler of a route and kind.
-            init: The type or JSON Schema of the request; else what the handler's annotation says.
-            response: The same, of each item.
-            errors: Those that it may raise, by name: subclasses of :class:`~penstock.TypedError`.
-
-        Raises:
-            LocalError: The route is taken or no string, or the handler cannot be called so.
-
+        Use it as a decorator. Arguments and errors are those of :meth:`call`; `response` is the type of each item.
         """
         return self._register(Kind.STREAM, route, Types(init, None, response, tuple(errors)))
 
@@ -117,18 +99,8 @@ class Service:
     ) -> Callable[[H], H]:
         """Take many items: ``handler(request, items)`` returns one; `items` are those after the request.
 
-        Use it as a decorator; the handler is returned as it is.
-
-        Args:
-            route: Its name. A service has one handler of a route and kind.
-            init: The type or JSON Schema of the request; else what the handler's annotation says.
-            request: The same, of each item behind the request.
-            response: The same, of the answer.
-            errors: Those that it may raise, by name: subclasses of :class:`~penstock.TypedError`.
-
-        Raises:
-            LocalError: The route is taken or no string, or the handler cannot be called so.
-
+        Use it as a decorator. Arguments and errors are those of :meth:`call`; `request` is the type of each item after
+        the request.
         """
         return self._register(Kind.UPLOAD, route, Types(init, request, response, tuple(errors)))
 
@@ -137,18 +109,8 @@ class Service:
     ) -> Callable[[H], H]:
         """Take many items and send many: ``handler(request, items)`` yields them; `items` follow the request.
 
-        Use it as a decorator; the handler is returned as it is.
-
-        Args:
-            route: Its name. A service has one handler of a route and kind.
-            init: The type or JSON Schema of the request; else what the handler's annotation says.
-            request: The same, of each item behind the request.
-            response: The same, of each item.
-            errors: Those that it may raise, by name: subclasses of :class:`~penstock.TypedError`.
-
-        Raises:
-            LocalError: The route is taken or no string, or the handler cannot be called so.
-
+        Use it as a decorator. Arguments and errors are those of :meth:`call`; `request` is the type of each item after
+        the request, `response` that of each item that is sent.
         """
         return self._register(Kind.CHANNEL, route, Types(init, request, response, tuple(errors)))
 

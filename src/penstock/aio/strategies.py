@@ -19,11 +19,7 @@ class PeakEwma:
 
     An answer that is slower than the average becomes the average, so that a node in trouble is spared after one
     answer; faster ones pull it down by and by. While a node is asked nothing its average sinks, so that it gets
-    another chance. Twitter's Finagle balances by such averages.
-
-    Args:
-        half_life: Seconds after which an answer counts half; more than 0.
-
+    another chance. An answer counts half after `half_life` seconds. Twitter's Finagle balances by such averages.
     """
 
     __slots__ = ("_at", "_half_life", "_seconds")
@@ -85,22 +81,19 @@ class RoundRobin:
         return self._turn
 
 
-class LeastLoaded:
+class LeastLoaded(RoundRobin):
     """The node where a request waits least: its latency, times the requests that it works on and this one.
 
     One that has never answered is asked once, to get to know it. Equals take turns.
     """
 
-    __slots__ = ("_turn",)
-
-    def __init__(self) -> None:
-        self._turn = -1
+    __slots__ = ()
 
     def pick(self, candidates: Sequence[Candidate], now: float) -> int:
         """Return the index of the node with the least load."""
-        self._turn = (self._turn + 1) % len(candidates)
-        best, least = self._turn, load(candidates[self._turn], now)
-        for index in (*range(self._turn + 1, len(candidates)), *range(self._turn)):
+        first = best = super().pick(candidates, now)
+        least = load(candidates[first], now)
+        for index in (*range(first + 1, len(candidates)), *range(first)):
             found = load(candidates[index], now)
             if found < least:
                 best, least = index, found
@@ -115,10 +108,7 @@ def load(candidate: Candidate, now: float) -> float:
     return seconds * (candidate.outstanding + 1)
 
 
-STRATEGIES: Final[dict[str, type[RoundRobin | LeastLoaded]]] = {
-    "round-robin": RoundRobin,
-    "least-loaded": LeastLoaded,
-}
+STRATEGIES: Final[dict[str, type[RoundRobin]]] = {"round-robin": RoundRobin, "least-loaded": LeastLoaded}
 
 
 def strategy_named(name: str) -> Strategy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +10,7 @@ from ..errors import LeaseMissing, LocalError, SessionClosed
 from ..kinds import Kind
 from ..payload import Payload
 from .connectors import Connector
-from .handlers import Interceptor, Request, chain
+from .handlers import Interceptor, Request, chain, close_items
 from .inbound import ReceiveBuffer
 from .items import Items
 from .pump import Source, pump
@@ -18,23 +18,13 @@ from .pump import Source, pump
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["InterceptedStream", "Stream", "StreamRequest"]
+__all__ = ["Stream", "StreamRequest"]
 
 
 class StreamRequest(NamedTuple):
-    """What a stream shall be opened with.
+    """What a STREAM or CHANNEL shall be opened with; see :meth:`penstock.Peer.stream` and `channel`.
 
-    Attributes:
-        kind: STREAM or CHANNEL.
-        route: The handler.
-        payload: The request.
-        routed: The request's metadata holds the route already: no other is put beside it.
-        credit: Items that may be under way; None: `Settings.credit`, which grows.
-        manual: Ask for no more than that, but for what is granted.
-        outgoing: For a CHANNEL: the items that follow the request.
-        endless: It is not expected to complete.
-        on_push: Gets metadata that is pushed between the items; None: nobody does.
-
+    `routed` says that the metadata of `payload` holds the route already: no other is put beside it.
     """
 
     kind: Kind
@@ -56,16 +46,24 @@ class Stream(Items):
 
     Args:
         connector: Finds the connection over which it goes.
-        wanted: What to open it with.
+        wanted: What to open it with, whatever interceptors make of the request.
+        request: What interceptors see; None where there are none.
+        interceptors: They open it, and may put something around its items; the first is the outermost.
 
     Raises:
         LocalError: The credit that is wanted is less than 1.
 
     """
 
-    __slots__ = ("_connector", "_credit", "_entered", "_most", "_wanted")
+    __slots__ = ("_around", "_ask", "_connector", "_credit", "_entered", "_most", "_plain", "_request", "_wanted")
 
-    def __init__(self, connector: Connector, wanted: StreamRequest) -> None:
+    def __init__(
+        self,
+        connector: Connector,
+        wanted: StreamRequest,
+        request: Request | None = None,
+        interceptors: Iterable[Interceptor] = (),
+    ) -> None:
         settings = connector.settings
         credit = wanted.credit
         # A window that somebody chose is theirs; ours may grow.
@@ -79,6 +77,11 @@ class Stream(Items):
         self._wanted = wanted
         self._credit = credit
         self._entered = False
+        self._request = request
+        self._ask = None if request is None else chain(interceptors, self._open_plain)
+        # What interceptors have opened, and what they made of its items, unless they left them alone.
+        self._plain: Stream | None = None
+        self._around: AsyncIterator[Payload] | None = None
 
     async def __aenter__(self) -> Stream:
         await self._opened()
@@ -95,13 +98,7 @@ class Stream(Items):
 
     @classmethod
     def adopted(cls, connector: Connector, inbound: ReceiveBuffer) -> Stream:
-        """Return a stream that another process opened, for the one that takes it over.
-
-        Args:
-            connector: The peer's.
-            inbound: Its receiving half. It asks for nothing by itself: :meth:`grant` does.
-
-        """
+        """Return a stream that another process opened. It asks for nothing by itself: :meth:`grant` does."""
         stream = cls(connector, StreamRequest(Kind.STREAM, "", Payload(), credit=1, manual=True))
         stream._inbound = inbound
         return stream
@@ -148,7 +145,9 @@ class Stream(Items):
             LocalError: The protocol has no room for `metadata` there.
 
         """
-        if self._inbound is not None:
+        if self._plain is not None:
+            self._plain.cancel(metadata)
+        elif self._inbound is not None:
             self._inbound.exchanges.cancel_stream(self._inbound.stream_id, metadata)
 
     def push(self, metadata: bytes) -> None:
@@ -168,6 +167,21 @@ class Stream(Items):
         exchanges.session.push(metadata, self._inbound.stream_id)
         exchanges.flow.wake()
 
+    async def arrival(self) -> bool:
+        """Wait until there are items that nobody took yet. See :meth:`Items.arrival`."""
+        if self._ask is not None:
+            await self._opened()
+        if self._around is not None:
+            raise LocalError("arrival() on a stream whose items go through an interceptor; iterate over it")
+        return await super().arrival()
+
+    def _items(self) -> AsyncGenerator[Payload, None]:
+        return super()._items() if self._ask is None else self._intercepted_items()
+
+    def _batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
+        batches = super()._batches if self._ask is None else self._intercepted_batches
+        return batches(max_rows, max_bytes)
+
     async def _items_until_left(self) -> AsyncGenerator[Payload, None]:
         items = self._items()
         try:
@@ -180,73 +194,39 @@ class Stream(Items):
     async def _leave(self) -> None:
         """End what is still open."""
         self.cancel()
+        await close_items(self._around)
 
     async def _opened(self) -> ReceiveBuffer:
-        if self._inbound is None:
-            driver = self._connector.current
-            if driver is None or driver.flow.paused:
-                driver = await self._connector.driver()
-            wanted = self._wanted
-            outgoing = wanted.outgoing
-            route = "" if wanted.routed else wanted.route
-            opening = (wanted.kind, route, wanted.payload, self._credit, outgoing is None, wanted.endless)
+        if self._inbound is not None:
+            return self._inbound
+        if self._ask is not None:
+            return await self._open_intercepted()
+        driver = self._connector.current
+        if driver is None or driver.flow.paused:
+            driver = await self._connector.driver()
+        wanted = self._wanted
+        outgoing = wanted.outgoing
+        route = "" if wanted.routed else wanted.route
+        opening = (wanted.kind, route, wanted.payload, self._credit, outgoing is None, wanted.endless)
+        try:
             try:
-                try:
-                    stream_id = driver.session.open(*opening)
-                except LeaseMissing:
-                    stream_id = await driver.exchanges.leases.open(*opening)
-            except SessionClosed as error:
-                raise driver.error or error from None
-            self._inbound = driver.exchanges.inbound[stream_id] = ReceiveBuffer(
-                driver.exchanges, stream_id, self._credit, self._most, wanted.manual
-            )
-            self._inbound.on_push = wanted.on_push
-            if outgoing is not None:
-                pump(driver.exchanges, stream_id, 0, outgoing)
-            driver.flow.wake()
+                stream_id = driver.session.open(*opening)
+            except LeaseMissing:
+                stream_id = await driver.exchanges.leases.open(*opening)
+        except SessionClosed as error:
+            raise driver.error or error from None
+        self._inbound = driver.exchanges.inbound[stream_id] = ReceiveBuffer(
+            driver.exchanges, stream_id, self._credit, self._most, wanted.manual
+        )
+        self._inbound.on_push = wanted.on_push
+        if outgoing is not None:
+            pump(driver.exchanges, stream_id, 0, outgoing)
+        driver.flow.wake()
         return self._inbound
 
+    # With interceptors.
 
-class InterceptedStream(Stream):
-    """A stream that is opened through interceptors, which may have put something around its items.
-
-    Args:
-        connector: Finds its connection.
-        request: What is asked for.
-        interceptors: The first is the outermost.
-        wanted: As the user wants it, whatever interceptors make of the request.
-
-    """
-
-    __slots__ = ("_around", "_ask", "_plain", "_request")
-
-    def __init__(
-        self,
-        connector: Connector,
-        request: Request,
-        interceptors: list[Interceptor],
-        wanted: StreamRequest,
-    ) -> None:
-        super().__init__(connector, wanted)
-        self._request = request
-        self._ask = chain(interceptors, self._open)
-        # The stream as it comes, and what interceptors made of its items, unless they left them alone.
-        self._plain: Stream | None = None
-        self._around: AsyncIterator[Payload] | None = None
-
-    def cancel(self, metadata: bytes | None = None) -> None:
-        """Want no more items. See :meth:`Stream.cancel`."""
-        if self._plain is not None:
-            self._plain.cancel(metadata)
-
-    async def arrival(self) -> bool:
-        """Wait until there are items that nobody took yet. See :meth:`Items.arrival`."""
-        await self._opened()
-        if self._around is not None:
-            raise LocalError("arrival() on a stream whose items go through an interceptor; iterate over it")
-        return await super().arrival()
-
-    async def _open(self, request: Request) -> Stream:
+    async def _open_plain(self, request: Request) -> Stream:
         """Open it as the interceptors want it, and return what yields the items as they come."""
         if self._plain is not None:
             raise LocalError(f"an interceptor asked twice for one {request.kind.name.lower()}; ask the peer again")
@@ -256,25 +236,31 @@ class InterceptedStream(Stream):
         self._plain = await Stream(self._connector, wanted).__aenter__()
         return self._plain
 
-    async def _opened(self) -> ReceiveBuffer:
-        if self._inbound is None:
-            try:
-                result = await self._ask(self._request)
-                if result is not self._plain:
-                    self._around = aiter(_items_of(result))
-            except BaseException:
-                if self._plain is not None:
-                    self._plain.cancel()
-                raise
-            self._inbound = self._nothing() if self._plain is None else await self._plain._opened()
+    async def _open_intercepted(self) -> ReceiveBuffer:
+        assert self._ask is not None and self._request is not None
+        try:
+            result = await self._ask(self._request)
+            if result is not self._plain:
+                self._around = aiter(_items_of(result))
+        except BaseException:
+            self.cancel()
+            raise
+        self._inbound = self._nothing() if self._plain is None else await self._plain._opened()
         return self._inbound
 
-    async def _items(self) -> AsyncGenerator[Payload, None]:
+    def _nothing(self) -> ReceiveBuffer:
+        """Return the receiving half of a stream that was never opened, because an interceptor answered itself."""
+        assert self._connector.latest is not None
+        inbound = ReceiveBuffer(self._connector.latest.exchanges, 0, 1, 1, True)
+        inbound.ended(None)
+        return inbound
+
+    async def _intercepted_items(self) -> AsyncGenerator[Payload, None]:
         await self._opened()
         async for payload in super()._items() if self._around is None else self._around:
             yield payload
 
-    async def _batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
+    async def _intercepted_batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
         await self._opened()
         if self._around is None:
             async for batch in super()._batches(max_rows, max_bytes):
@@ -290,19 +276,6 @@ class InterceptedStream(Stream):
                 yield builder.finish()
         if len(builder):
             yield builder.finish()
-
-    async def _leave(self) -> None:
-        self.cancel()
-        close = getattr(self._around, "aclose", None)
-        if close is not None:
-            await close()
-
-    def _nothing(self) -> ReceiveBuffer:
-        """Return the receiving half of a stream that was never opened, because an interceptor answered itself."""
-        assert self._connector.latest is not None
-        inbound = ReceiveBuffer(self._connector.latest.exchanges, 0, 1, 1, True)
-        inbound.ended(None)
-        return inbound
 
 
 def _items_of(result: object) -> AsyncIterable[Payload]:

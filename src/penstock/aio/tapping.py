@@ -36,12 +36,7 @@ OBSERVED: Final = {
 
 
 class Taps:
-    """Several taps that are told the same. One that raises is told no more.
-
-    Args:
-        taps: All of them.
-
-    """
+    """Several taps that are told the same. One that raises is told no more."""
 
     def __init__(self, taps: Iterable[Tap]) -> None:
         # The taps that define each method: most have no use for most of what happens.
@@ -88,12 +83,6 @@ class TappedSession:
     """A :class:`penstock.session.Session` that passes everything on to another one, and counts on the way.
 
     No books are kept for methods that no tap defines.
-
-    Args:
-        session: The session.
-        connection: What the taps know it by.
-        taps: They are told of it from the set-up on.
-
     """
 
     link_wanted = property(attrgetter("_session.link_wanted"))
@@ -107,10 +96,10 @@ class TappedSession:
         self._attached = self._is_open = self._is_closed = False
         self._items_sent = 0
         self._counts = self._taps.want({*STREAMS, "items_received"})
-        for name in VERBS:
+        for name, method_of in VERBS.items():
             if name != "take_events" and not self._taps.want(OBSERVED.get(name, set())):
                 # It is looked up here, and costs no call of ours.
-                setattr(self, name, getattr(session, name))
+                setattr(self, name, method_of(session))
 
     # Links.
 
@@ -312,6 +301,6 @@ def outcome_of(error: Exception) -> Outcome:
 
 
 NAMED: Final = {name: each for name, each in vars(Session).items() if not name.startswith("_")}
-VERBS: Final = [name for name, each in NAMED.items() if not isinstance(each, property)]
-for _name in NAMED.keys() - VERBS:
+VERBS: Final = {name: attrgetter(name) for name, each in NAMED.items() if not isinstance(each, property)}
+for _name in NAMED.keys() - VERBS.keys():
     setattr(TappedSession, _name, property(attrgetter(f"_session.{_name}")))

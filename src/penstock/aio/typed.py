@@ -16,29 +16,23 @@ from ..protocols import data_mime, spec_of
 from ..schema.converter import INVALID_REQUEST, Converter, problems_in_json, validation_extras
 from ..schema.formats import JSON, KNOWN, Format, format_of
 from .annotations import Types, takes_payload
-from .handlers import Handler
+from .handlers import Handler, close_items
 
-__all__ = ["TypedHandler"]
+__all__ = ["TypedHandler", "each", "each_later"]
 
 AS_IT_IS: Final = (Payload, MetadataPush, PayloadRun)
 """What a typed handler may also return or yield: it is encoded already."""
 
 
 class TypedHandler(Handler):
-    """A handler that works with values, not bytes. Only :meth:`bound`, to a connection, it can be called.
-
-    Args:
-        function: What its user wrote.
-        kind: What it answers.
-        route: Its route.
-        types: What it takes and gives.
+    """A handler that works with values, not bytes. It can be called when it is bound to a connection.
 
     Raises:
-        LocalError: One of the types cannot be decoded.
+        LocalError: One of its types cannot be decoded.
 
     """
 
-    __slots__ = ("_begin", "_init", "_items", "_raw", "_written")
+    __slots__ = ("_begin", "_encode", "_init", "_items", "_raw", "_written")
 
     def __init__(self, function: Callable[..., Any], kind: Kind, route: str, types: Types) -> None:
         super().__init__(_unbound, kind, route, types)
@@ -50,11 +44,9 @@ class TypedHandler(Handler):
             raise LocalError(f"{self.name}: {error}") from None
         # A Payload is what the handler wants to see, and its schema is what the payload must match.
         self._raw = takes_payload(function)
-        later = inspect.iscoroutinefunction(function)
-        if kind.answers_items:
-            self._begin: Callable[..., Any] = self._open_later if later else self._open
-        else:
-            self._begin = self._answer_later if later else self._answer
+        # A coroutine of its user is only made where it is awaited.
+        self._begin = self._begin_later if inspect.iscoroutinefunction(function) else self._begin_now
+        self._encode = self._encoded_items if kind.answers_items else self._encoded
 
     def bound(self, connection: Connection) -> Handler:
         """Return the handler for the requests of one connection."""
@@ -62,36 +54,21 @@ class TypedHandler(Handler):
         handler.name = self.name
         return handler
 
-    # How it begins, by kind and by what was written. A coroutine of its user is only made where it is awaited.
-
-    def _answer(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
+    def _begin_now(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
         form, arguments = self._arguments(connection, payload, items)
         result = self._written(*arguments)
         cls: Any = type(result)
         if _may_be_awaited(cls) and inspect.isawaitable(result):
-            return self._awaited(form, result)
-        return self._encoded(form, result)
+            if not self.kind.answers_items or not isinstance(result, AsyncIterable):
+                return self._awaited(form, result)
+        return self._encode(form, result)
 
-    async def _answer_later(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
+    async def _begin_later(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
         form, arguments = self._arguments(connection, payload, items)
-        return self._encoded(form, await self._written(*arguments))
-
-    def _open(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
-        form, arguments = self._arguments(connection, payload, items)
-        result = self._written(*arguments)
-        if inspect.isawaitable(result) and not isinstance(result, AsyncIterable):
-            return self._awaited_items(form, result)
-        return self._encoded_items(form, result)
-
-    async def _open_later(self, connection: Connection, payload: Payload, items: Any = None) -> Any:
-        form, arguments = self._arguments(connection, payload, items)
-        return self._encoded_items(form, await self._written(*arguments))
+        return self._encode(form, await self._written(*arguments))
 
     async def _awaited(self, form: Format, result: Awaitable[Any]) -> Any:
-        return self._encoded(form, await result)
-
-    async def _awaited_items(self, form: Format, result: Awaitable[Any]) -> Any:
-        return self._encoded_items(form, await result)
+        return self._encode(form, await result)
 
     # What goes in.
 
@@ -116,29 +93,16 @@ class TypedHandler(Handler):
         return Payload() if self.kind is Kind.FIRE else Payload(Converter.encode(form, value))
 
     def _encoded_items(self, form: Format, items: Any) -> Any:
+        encode = partial(self._encoded_item, form)
         if isinstance(items, AsyncIterable):
-            return self._each_later(form, items)
+            return each_later(encode, items)
         # What cannot be iterated over, or is one item, is refused where items are sent.
         single = not isinstance(items, Iterable) or isinstance(items, str | bytes | Payload | PayloadRun)
-        return items if single else self._each(form, items)
+        return items if single else each(encode, items)
 
-    def _each(self, form: Format, items: Iterable[Any]) -> Generator[Any, None, None]:
-        try:
-            for item in items:
-                yield item if _is_rows(item) else self._encoded(form, item)
-        finally:
-            close = getattr(items, "close", None)
-            if close is not None:
-                close()
-
-    async def _each_later(self, form: Format, items: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
-        try:
-            async for item in items:
-                yield item if _is_rows(item) else self._encoded(form, item)
-        finally:
-            close = getattr(items, "aclose", None)
-            if close is not None:
-                await close()
+    def _encoded_item(self, form: Format, item: Any) -> Any:
+        # The items of a record batch are encoded already.
+        return item if hasattr(item, "__arrow_c_array__") else self._encoded(form, item)
 
 
 def _unbound(*arguments: Any) -> Any:
@@ -151,9 +115,24 @@ def _may_be_awaited(cls: type) -> bool:
     return issubclass(cls, (Awaitable, GeneratorType))
 
 
-def _is_rows(item: Any) -> bool:
-    """Whether it is a record batch, whose items are encoded already."""
-    return hasattr(item, "__arrow_c_array__")
+def each(convert: Callable[[Any], Any], items: Iterable[Any]) -> Generator[Any, None, None]:
+    """Yield each item as `convert` returns it, and close `items` at the end."""
+    try:
+        for item in items:
+            yield convert(item)
+    finally:
+        close = getattr(items, "close", None)
+        if close is not None:
+            close()
+
+
+async def each_later(convert: Callable[[Any], Any], items: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+    """Yield each item as `convert` returns it, and close `items` at the end."""
+    try:
+        async for item in items:
+            yield convert(item)
+    finally:
+        await close_items(items)
 
 
 def _format(connection: Connection, payload: Payload) -> Format:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable
+from functools import lru_cache, partial
 from types import TracebackType
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 from ..errors import ApplicationError, LocalError
 from ..payload import Payload
 from ..schema.converter import Converter
 from ..schema.formats import KNOWN, Format, format_of
 from ..schema.named import TypedError, named_error
+from .handlers import close_items
 from .peer import Peer, RequestMetadata
 from .streams import Stream
+from .typed import each, each_later
 
 __all__ = ["TypedPeer", "TypedStream", "typed"]
 
 T = TypeVar("T")
 
 Errors = Iterable[type[TypedError]]
+Values = Iterable[Any] | AsyncIterable[Any]
+
+
+class _Options(TypedDict, total=False):
+    errors: Errors
+    metadata: RequestMetadata
+
+
+class _StreamOptions(_Options, total=False):
+    credit: int | None
 
 
 def typed(peer: Peer, mime: str = "") -> TypedPeer:
@@ -62,13 +74,9 @@ class TypedPeer:
         return f"<TypedPeer of {self._peer!r}, {self._form.name}>"
 
     @overload
-    async def call(
-        self, route: str, data: Any = ..., *, returns: type[T], errors: Errors = ..., metadata: RequestMetadata = ...
-    ) -> T: ...
+    async def call(self, route: str, data: Any = ..., *, returns: type[T], **options: Unpack[_Options]) -> T: ...
     @overload
-    async def call(
-        self, route: str, data: Any = ..., *, returns: Any = ..., errors: Errors = ..., metadata: RequestMetadata = ...
-    ) -> Any: ...
+    async def call(self, route: str, data: Any = ..., *, returns: Any = ..., **options: Unpack[_Options]) -> Any: ...
     async def call(
         self, route: str, data: Any = None, *, returns: Any = Any, errors: Errors = (), metadata: RequestMetadata = None
     ) -> Any:
@@ -87,31 +95,17 @@ class TypedPeer:
 
     @overload
     async def upload(
-        self,
-        route: str,
-        data: Any,
-        outgoing: Iterable[Any] | AsyncIterable[Any],
-        *,
-        returns: type[T],
-        errors: Errors = ...,
-        metadata: RequestMetadata = ...,
+        self, route: str, data: Any, outgoing: Values, *, returns: type[T], **options: Unpack[_Options]
     ) -> T: ...
     @overload
     async def upload(
-        self,
-        route: str,
-        data: Any,
-        outgoing: Iterable[Any] | AsyncIterable[Any],
-        *,
-        returns: Any = ...,
-        errors: Errors = ...,
-        metadata: RequestMetadata = ...,
+        self, route: str, data: Any, outgoing: Values, *, returns: Any = ..., **options: Unpack[_Options]
     ) -> Any: ...
     async def upload(
         self,
         route: str,
         data: Any,
-        outgoing: Iterable[Any] | AsyncIterable[Any],
+        outgoing: Values,
         *,
         returns: Any = Any,
         errors: Errors = (),
@@ -128,25 +122,11 @@ class TypedPeer:
 
     @overload
     def stream(
-        self,
-        route: str,
-        data: Any = ...,
-        *,
-        returns: type[T],
-        errors: Errors = ...,
-        metadata: RequestMetadata = ...,
-        credit: int | None = ...,
+        self, route: str, data: Any = ..., *, returns: type[T], **options: Unpack[_StreamOptions]
     ) -> TypedStream[T]: ...
     @overload
     def stream(
-        self,
-        route: str,
-        data: Any = ...,
-        *,
-        returns: Any = ...,
-        errors: Errors = ...,
-        metadata: RequestMetadata = ...,
-        credit: int | None = ...,
+        self, route: str, data: Any = ..., *, returns: Any = ..., **options: Unpack[_StreamOptions]
     ) -> TypedStream[Any]: ...
     def stream(
         self,
@@ -166,33 +146,17 @@ class TypedPeer:
 
     @overload
     def channel(
-        self,
-        route: str,
-        data: Any,
-        outgoing: Iterable[Any] | AsyncIterable[Any],
-        *,
-        returns: type[T],
-        errors: Errors = ...,
-        metadata: RequestMetadata = ...,
-        credit: int | None = ...,
+        self, route: str, data: Any, outgoing: Values, *, returns: type[T], **options: Unpack[_StreamOptions]
     ) -> TypedStream[T]: ...
     @overload
     def channel(
-        self,
-        route: str,
-        data: Any,
-        outgoing: Iterable[Any] | AsyncIterable[Any],
-        *,
-        returns: Any = ...,
-        errors: Errors = ...,
-        metadata: RequestMetadata = ...,
-        credit: int | None = ...,
+        self, route: str, data: Any, outgoing: Values, *, returns: Any = ..., **options: Unpack[_StreamOptions]
     ) -> TypedStream[Any]: ...
     def channel(
         self,
         route: str,
         data: Any,
-        outgoing: Iterable[Any] | AsyncIterable[Any],
+        outgoing: Values,
         *,
         returns: Any = Any,
         errors: Errors = (),
@@ -250,9 +214,7 @@ class TypedStream(Generic[T]):
         except ApplicationError as error:
             raise _named(error, self._errors, self._form) from None
         finally:
-            close = getattr(items, "aclose", None)
-            if close is not None:
-                await close()
+            await close_items(items)
 
     def cancel(self) -> None:
         """Want no more values."""
@@ -285,28 +247,14 @@ def _data(form: Format, value: Any) -> bytes | Payload:
     return value if isinstance(value, Payload) else Converter.encode(form, value)
 
 
-def _each(form: Format, outgoing: Iterable[Any] | AsyncIterable[Any]) -> Iterable[Any] | AsyncIterable[Any]:
+def _each(form: Format, outgoing: Values) -> Values:
     """Return values as they travel, when their turn comes."""
+    encode = partial(_data, form)
     if isinstance(outgoing, AsyncIterable):
-        return _each_later(form, outgoing)
+        return each_later(encode, outgoing)
     if isinstance(outgoing, str | bytes):
         raise LocalError(f"values come from an iterable or an async iterable, not from {type(outgoing).__name__}")
-    return _each_now(form, outgoing)
-
-
-def _each_now(form: Format, outgoing: Iterable[Any]) -> Iterator[bytes | Payload]:
-    for value in outgoing:
-        yield _data(form, value)
-
-
-async def _each_later(form: Format, outgoing: AsyncIterable[Any]) -> AsyncGenerator[bytes | Payload, None]:
-    try:
-        async for value in outgoing:
-            yield _data(form, value)
-    finally:
-        close = getattr(outgoing, "aclose", None)
-        if close is not None:
-            await close()
+    return each(encode, outgoing)
 
 
 def _named(error: ApplicationError, errors: Errors, form: Format) -> ApplicationError:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Final, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Final, Generic, Protocol, TypeVar
 
 from ..errors import LocalError
 
-__all__ = ["UNBOUNDED", "Processor", "Publisher", "Subscriber", "Subscription", "check_subscriber"]
+__all__ = ["UNBOUNDED", "Processor", "Publisher", "Starting", "Subscriber", "Subscription"]
 
 T_in = TypeVar("T_in", contravariant=True)
 T_out = TypeVar("T_out", covariant=True)
@@ -60,12 +61,20 @@ class Processor(Subscriber[T_in], Publisher[T_out], Protocol[T_in, T_out]):
     """Both a subscriber and a publisher."""
 
 
-def check_subscriber(subscriber: object) -> None:
-    """Raise an error unless `subscriber` can be subscribed.
+class Starting(Generic[T_out]):
+    """A publisher that calls a function for each subscriber, to start its subscription."""
 
-    Raises:
-        LocalError: It is None (Reactive Streams, rule 1.9), or has no `on_subscribe`.
+    def __init__(self, start: Callable[[Subscriber[T_out]], None]) -> None:
+        self._start = start
 
-    """
-    if not hasattr(subscriber, "on_subscribe"):
-        raise LocalError(f"subscribe() takes a Subscriber, which has on_subscribe(), not {type(subscriber).__name__}")
+    def subscribe(self, subscriber: Subscriber[T_out]) -> None:
+        """Start a subscription for `subscriber`.
+
+        Raises:
+            LocalError: It is None (Reactive Streams, rule 1.9), or has no `on_subscribe`.
+
+        """
+        if not hasattr(subscriber, "on_subscribe"):
+            what = type(subscriber).__name__
+            raise LocalError(f"subscribe() takes a Subscriber, which has on_subscribe(), not {what}")
+        self._start(subscriber)

@@ -7,8 +7,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from typing import Final, Generic, TypeVar
 
+from ..aio.handlers import close_items
 from ..errors import CreditExceeded, LocalError
-from .interfaces import Publisher, Subscriber, Subscription, check_subscriber
+from .interfaces import Publisher, Starting, Subscriber, Subscription
 from .subscriptions import TaskSubscription
 
 __all__ = ["WINDOW", "Window", "from_aiter", "to_aiter"]
@@ -36,17 +37,7 @@ def from_aiter(items: AsyncIterable[T] | Iterable[T]) -> Publisher[T]:
     """
     if not isinstance(items, AsyncIterable | Iterable):
         raise LocalError(f"from_aiter() takes an iterable or an async iterable, not {type(items).__name__}")
-    return _Iterated(items)
-
-
-class _Iterated(Generic[T]):
-    def __init__(self, items: AsyncIterable[T] | Iterable[T]) -> None:
-        self._items = items
-
-    def subscribe(self, subscriber: Subscriber[T]) -> None:
-        """Iterate for `subscriber`."""
-        check_subscriber(subscriber)
-        _Iteration(subscriber, self._items).begin()
+    return Starting(lambda subscriber: _Iteration(subscriber, items).begin())
 
 
 class _Iteration(TaskSubscription[T]):
@@ -65,9 +56,7 @@ class _Iteration(TaskSubscription[T]):
                 if not self.give(item):
                     break
         finally:
-            close = getattr(items, "aclose", None)
-            if close is not None:
-                await close()
+            await close_items(items)
 
 
 async def _in_turns(items: Iterable[T]) -> AsyncGenerator[T, None]:
@@ -115,15 +104,7 @@ async def to_aiter(publisher: Publisher[T], window: int = WINDOW) -> AsyncGenera
 
 
 class Window:
-    """The demand of a subscriber that holds at most a window of items.
-
-    Args:
-        size: The size of the window.
-
-    Raises:
-        LocalError: It is less than 1.
-
-    """
+    """The demand of a subscriber that holds at most a window of items; raises LocalError if that is less than 1."""
 
     def __init__(self, size: int) -> None:
         if size < 1:

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from ..errors import CreditExceeded, LocalError
-from .interfaces import UNBOUNDED, Publisher, Subscriber, Subscription, check_subscriber
+from .interfaces import UNBOUNDED, Publisher, Starting, Subscriber, Subscription
 from .iteration import WINDOW, Window
 from .subscriptions import no_request
 
@@ -52,19 +52,7 @@ def from_observable(observable: Observable[T], policy: Policy = "buffer", bound:
         raise LocalError(f"policy is {policy!r}; it is one of {', '.join(get_args(Policy))}")
     if bound < 1:
         raise LocalError(f"bound is {bound}; a buffer holds at least 1 item")
-    return _Observed(observable, policy, bound)
-
-
-class _Observed(Generic[T]):
-    def __init__(self, observable: Observable[T], policy: Policy, bound: int) -> None:
-        self._observable = observable
-        self._policy = policy
-        self._bound = bound
-
-    def subscribe(self, subscriber: Subscriber[T]) -> None:
-        """Subscribe to the observable for `subscriber`."""
-        check_subscriber(subscriber)
-        _Relay(subscriber, self._policy, self._bound).begin(self._observable)
+    return Starting(lambda subscriber: _Relay(subscriber, policy, bound).begin(observable))
 
 
 class _Relay(Generic[T]):

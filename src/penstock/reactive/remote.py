@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from ..aio.peer import Peer, RequestMetadata
 from ..aio.streams import Stream
 from ..payload import Payload
-from .interfaces import Publisher, Subscriber, check_subscriber
+from .interfaces import Publisher, Starting, Subscriber
 from .subscriptions import TaskSubscription
 
 __all__ = ["publisher_of"]
@@ -37,42 +39,16 @@ def publisher_of(
         endless: See :meth:`penstock.Peer.stream`.
 
     """
-    return _Remote(peer, route, data, metadata, endless)
-
-
-class _Remote:
-    def __init__(
-        self,
-        peer: Peer,
-        route: str,
-        data: bytes | str | Payload,
-        metadata: RequestMetadata,
-        endless: bool,
-    ) -> None:
-        self._peer = peer
-        self._route = route
-        self._data = data
-        self._metadata = metadata
-        self._endless = endless
-
-    def subscribe(self, subscriber: Subscriber[Payload]) -> None:
-        """Open a stream for `subscriber` when it requests items."""
-        check_subscriber(subscriber)
-        _Receiving(subscriber, self).begin()
-
-    def stream(self, credit: int) -> Stream:
-        """Return the stream of one subscription."""
-        return self._peer.stream(
-            self._route, self._data, metadata=self._metadata, credit=credit, manual=True, endless=self._endless
-        )
+    open_stream = partial(peer.stream, route, data, metadata=metadata, manual=True, endless=endless)
+    return Starting(lambda subscriber: _Receiving(subscriber, open_stream).begin())
 
 
 class _Receiving(TaskSubscription[Payload]):
     """One subscription: `demand` is the total requested, `_wired` is the part sent to the peer."""
 
-    def __init__(self, subscriber: Subscriber[Payload], remote: _Remote) -> None:
+    def __init__(self, subscriber: Subscriber[Payload], open_stream: Callable[..., Stream]) -> None:
         super().__init__(subscriber)
-        self._remote = remote
+        self._open_stream = open_stream
         self._stream: Stream | None = None
         self._wired = 0
 
@@ -88,7 +64,7 @@ class _Receiving(TaskSubscription[Payload]):
         """Pass on the items from the peer."""
         await self.demanded()
         self._wired = min(self.demand, MOST)
-        async with self._remote.stream(self._wired) as stream:
+        async with self._open_stream(credit=self._wired) as stream:
             self._stream = stream
             self.requested()
             async for payload in stream:
