@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import DiskFull, JournalError
 
-__all__ = ["disk_errors", "make_folder", "open_private", "replace_file", "sync_folder", "write_at"]
+__all__ = ["disk_errors", "make_folder", "open_private", "read_file", "replace_file", "sync_folder", "write_at"]
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
@@ -39,6 +39,16 @@ def disk_errors(path: Path | str, action: str) -> Iterator[None]:
         raise JournalError(
             f"{path}: cannot {action} ({error.strerror or error}); check the path, its permissions and the disk"
         ) from error
+
+
+def read_file(path: Path, limit: int) -> bytes | None:
+    """Return at most `limit` bytes of a file, or None if there is no such file; an `OSError` is converted."""
+    with disk_errors(path, "be read"):
+        try:
+            with open(path, "rb") as file:
+                return file.read(limit)
+        except FileNotFoundError:
+            return None
 
 
 def write_at(fd: int, chunks: Iterable[bytes | memoryview], offset: int) -> int:

@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import JournalCorrupt
-from .disk import disk_errors, open_private, replace_file
+from .disk import disk_errors, open_private, read_file, replace_file
 from .layout import GAPS
 
 __all__ = ["LATE", "MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "alone", "decode", "encode", "load", "merge"]
@@ -107,13 +107,8 @@ def load(folder: Path) -> list[Gap]:
 
     """
     path = folder / GAPS
-    with disk_errors(path, "be read"):
-        try:
-            with open(path, "rb") as file:
-                data = file.read(MAX_GAPS_BYTES + 1)
-        except FileNotFoundError:
-            return []
-    return decode(data, path)
+    data = read_file(path, MAX_GAPS_BYTES + 1)
+    return [] if data is None else decode(data, path)
 
 
 def encode(gaps: Iterable[Gap]) -> bytes:

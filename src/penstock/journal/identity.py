@@ -15,7 +15,7 @@ import msgspec
 import xxhash
 
 from ..errors import JournalCorrupt, JournalMismatch
-from .disk import disk_errors, replace_file
+from .disk import disk_errors, read_file, replace_file
 from .layout import IDENTITY
 
 __all__ = [
@@ -164,13 +164,8 @@ def load(folder: Path) -> Identity | None:
 
     """
     path = folder / IDENTITY
-    with disk_errors(path, "be read"):
-        try:
-            with open(path, "rb") as file:
-                data = file.read(MAX_IDENTITY_BYTES + 1)
-        except FileNotFoundError:
-            return None
-    return decode(data, path)
+    data = read_file(path, MAX_IDENTITY_BYTES + 1)
+    return None if data is None else decode(data, path)
 
 
 def decode(data: bytes, name: Path | str) -> Identity:

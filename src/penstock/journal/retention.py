@@ -10,14 +10,14 @@ A query that reads a log in several places, as in a self-join, has a cursor for 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from ..errors import JournalCorrupt, JournalError, JournalMismatch, JournalMissing, LocalError
-from .disk import disk_errors, make_folder, replace_file
+from ..errors import JournalCorrupt, JournalMismatch, JournalMissing, LocalError
+from .disk import disk_errors, make_folder, read_file, replace_file
 from .identity import load
 from .layout import COMMITTED, check_name
 from .trimming import delete_free
@@ -264,42 +264,36 @@ def trim(
 
 def logs(folder: Path) -> set[str]:
     """Return the UUIDs of the logs in which a log's readers have committed positions, from valid cursors."""
-    found = set()
-    for name in _names(folder):
-        with suppress(JournalCorrupt):
-            if (cursor := _read(folder / COMMITTED / name)) is not None:
-                found.add(cursor.log)
-    return found
+    return {cursor.log for _, cursor in _checked(folder) if cursor is not None}
 
 
 def damaged(folder: Path, log: str) -> list[str]:
     """Return the names of the cursors that are damaged, or that belong to another log than the one with this UUID."""
-    return [name for name in _names(folder) if not _is_of(folder / COMMITTED / name, log)]
+    return [name for name, cursor in _checked(folder) if cursor is None or cursor.log != log]
 
 
-def _is_of(path: Path, log: str) -> bool:
-    try:
-        cursor = _read(path)
-    except JournalCorrupt:
-        return False
-    return cursor is None or cursor.log == log
+def _checked(folder: Path) -> Iterator[tuple[str, Committed | None]]:
+    """Yield name and content of each cursor of a log; the content of a damaged one is None."""
+    for name in _names(folder):
+        try:
+            cursor = _read(folder / COMMITTED / name)
+        except JournalCorrupt:
+            yield name, None
+        else:
+            if cursor is not None:
+                yield name, cursor
 
 
 def _read(path: Path) -> Committed | None:
+    data = read_file(path, _MAX_CURSOR_BYTES + 1)
+    if data is None:
+        return None
     try:
-        with open(path, "rb") as file:
-            data = file.read(_MAX_CURSOR_BYTES + 1)
         if len(data) > _MAX_CURSOR_BYTES:
             raise ValueError(f"longer than {_MAX_CURSOR_BYTES} bytes")
         cursor = msgspec.json.decode(data, type=Committed)
         if cursor.position < 0:
             raise ValueError("the position is negative")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise JournalError(
-            f"{path}: cannot be read ({error.strerror or error}); check the path, its permissions and the disk"
-        ) from error
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise JournalCorrupt(
             f"{path}: is not a reader's cursor ({error}); `penstock journal forget` drops the reader"

@@ -11,7 +11,7 @@ from secrets import randbits
 
 import msgspec
 
-from .disk import disk_errors, replace_file, sync_folder
+from .disk import disk_errors, read_file, replace_file, sync_folder
 from .layout import SECRET
 
 __all__ = ["MAX_SECRET_BYTES", "Secret", "drop", "load", "new_session", "save", "tidy"]
@@ -54,15 +54,9 @@ def load(folder: Path) -> Secret | None:
         JournalError: The file cannot be read.
 
     """
-    path = folder / SECRET
-    with disk_errors(path, "be read"):
-        try:
-            with open(path, "rb") as file:
-                data = file.read(MAX_SECRET_BYTES)
-        except FileNotFoundError:
-            return None
+    data = read_file(folder / SECRET, MAX_SECRET_BYTES)
     with suppress(msgspec.MsgspecError, ValueError, RecursionError):
-        return msgspec.json.decode(data, type=Secret)
+        return None if data is None else msgspec.json.decode(data, type=Secret)
     return None
 
 

@@ -26,9 +26,7 @@ from .layout import (
     source_folder,
     source_of,
 )
-from .mark import MAX_MARK_FILE_BYTES, Mark, newest
-from .trimmed import MAX_TRIMMED_BYTES
-from .trimmed import decode as decode_trimmed
+from .mark import MAX_MARK_FILE_BYTES, MAX_TRIMMED_BYTES, Mark, decode_trimmed, newest
 
 __all__ = ["LogFolder", "list_sources", "resolve"]
 

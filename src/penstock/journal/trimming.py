@@ -13,9 +13,9 @@ from .disk import disk_errors, replace_file, sync_folder
 from .identity import load, without_identity
 from .index import Index
 from .layout import TRIMMED, Extent, bytes_between, segment_name
+from .mark import encode_trimmed
 from .storage import LogFolder
 from .survey import seal
-from .trimmed import encode
 
 __all__ = ["delete_free"]
 
@@ -73,7 +73,7 @@ def _note(log: LogFolder, folder: Path, uuid: str, position: int) -> bool:
     try:
         with disk_errors(folder / TRIMMED, "be written"), gaps.alone(folder):
             if position > _noted(log, uuid):
-                replace_file(folder / TRIMMED, encode(position, uuid))
+                replace_file(folder / TRIMMED, encode_trimmed(position, uuid))
     except DiskFull:
         return False
     return True
