@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ..errors import JournalCorrupt
-from .format import Entry, Malformed, body_is_sound, corrupt, entry_at, genesis, preamble_bytes, scan
+from .format import Entry, Malformed, body_is_sound, entry_at, genesis, preamble_bytes, scan
 
 __all__ = ["Damage", "Promise", "headers", "salvage"]
 
@@ -61,7 +61,15 @@ class Damage:
 
     def error(self, name: str) -> JournalCorrupt:
         """Return the error for it in the segment `name`."""
-        return corrupt(name, self.first, self.end, self.why)
+        if self.end is None:
+            what = f"positions from {self.first} on are damaged"
+        elif self.end == self.first:
+            what = f"a record before position {self.first} is damaged"
+        else:
+            what = f"positions {self.first} to {self.end - 1} are damaged"
+        return JournalCorrupt(
+            f"{name}: {what} ({self.why}); restore this file from a copy, or see what `penstock journal repair` can do"
+        )
 
 
 def salvage(content: pa.Buffer, first: int, log: str, promise: Promise, why: str) -> tuple[list[Entry], list[Damage]]:

@@ -22,7 +22,7 @@ from ..errors import JournalCorrupt
 from .disk import disk_errors, open_private, read_file, replace_file
 from .layout import GAPS
 
-__all__ = ["LATE", "MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "alone", "decode", "encode", "load", "merge"]
+__all__ = ["LATE", "MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "alone", "decode", "encode", "load", "merge", "time_of"]
 
 MAX_GAPS = 50_000
 """The number of gaps to keep separately; beyond it, the older half is merged into one."""
@@ -166,8 +166,13 @@ def _gap(row: _Row) -> Gap:
         raise ValueError("a number is out of range")
     if row.lost is not None and not 0 <= row.lost[0] <= row.lost[1] <= _MAX_POSITION:
         raise ValueError("a range ends before it starts")
-    previous = None if row.previous is None else _EPOCH + row.previous * _MICROSECOND
-    return Gap(row.position, _EPOCH + row.time * _MICROSECOND, row.reason, previous, row.lost, row.query, row.number)
+    previous = None if row.previous is None else time_of(row.previous)
+    return Gap(row.position, time_of(row.time), row.reason, previous, row.lost, row.query, row.number)
+
+
+def time_of(number: int) -> datetime:
+    """Return a time of a journal, which is stored in microseconds since 1970."""
+    return _EPOCH + number * _MICROSECOND
 
 
 def _number(time: datetime) -> int:
@@ -178,7 +183,7 @@ def _numbered(gaps: list[Gap]) -> list[Gap]:
     """Return the gaps with a number for each one that was recorded late."""
     last = max((gap.number for gap in gaps), default=0)
     # Not from 1: after a damaged file was set aside, numbers must not repeat.
-    numbers = itertools.count(max(last + 1, (datetime.now(UTC) - _EPOCH) // _MICROSECOND))
+    numbers = itertools.count(max(last + 1, _number(datetime.now(UTC))))
     return [
         replace(gap, number=next(numbers)) if gap.number < 0 or (gap.lost is not None and not gap.number) else gap
         for gap in gaps

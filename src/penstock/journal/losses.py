@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from ..errors import JournalCorrupt
 from .damage import Damage
 from .disk import disk_errors, sync_folder
-from .gaps import Gap, add
+from .gaps import Gap, add, time_of
 from .layout import DURABLE
 from .mark import Mark
 from .recovery import Tail, recover
@@ -24,8 +23,6 @@ __all__ = ["DAMAGED", "Condition", "accept", "examine", "is_accepted", "set_asid
 
 DAMAGED = ".damaged"
 """The suffix of a damaged file that was replaced by another."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +114,12 @@ def accept(folder: Path, lost: list[tuple[str, Damage]], time: float, tail: Tail
         JournalError: They cannot be written.
 
     """
-    now = _EPOCH + timedelta(microseconds=int(time * 1_000_000))
+    now = time_of(int(time * 1_000_000))
     gaps = []
     for name, damage in lost:
         end = damage.first if damage.end is None else damage.end
         last = None if tail is None or tail.last_time is None or end < tail.position else tail.last_time
-        previous = None if last is None else _EPOCH + timedelta(microseconds=last)
+        previous = None if last is None else time_of(last)
         reason = f"accepted as lost: {Path(name).name}: {damage.why}"
         gaps.append(Gap(end, now, reason, previous, (damage.first, end)))
     add(folder, gaps)

@@ -24,7 +24,6 @@ def seal(
     log: LogFolder,
     index: Index,
     content: pa.Buffer,
-    uuid: str,
     following: int,
     head: str | None = None,
     known: str | None = None,
@@ -35,7 +34,6 @@ def seal(
         log: Its log.
         index: The segment's index so far.
         content: Its content.
-        uuid: The log's UUID.
         following: The position of the next segment's first row.
         head: The digest of the segment's last batch, if known.
         known: The digest of a batch that the log has, in this segment or another.
@@ -44,7 +42,7 @@ def seal(
     index.extend(content, Promise(following, head, content.size, known))
     if index.damage and head is None:
         why = index.damage[-1].why
-        head = first_prev(log.content(following), following, uuid)
+        head = first_prev(log.content(following), following, index.log)
         index.rebuild(content, Promise(following, head, content.size, known), why)
     index.sealed = True
 
@@ -97,7 +95,7 @@ def survey(
             before = None
             continue
         index = Index(log.name(first), first, uuid)
-        _look_through(log, index, content, uuid, following, mark)
+        _look_through(log, index, content, following, mark)
         if not index.sealed:
             tail(index, content)
         if before is not None:
@@ -111,16 +109,14 @@ def survey(
     return indexes
 
 
-def _look_through(
-    log: LogFolder, index: Index, content: pa.Buffer, uuid: str, following: int | None, mark: Mark | None
-) -> None:
+def _look_through(log: LogFolder, index: Index, content: pa.Buffer, following: int | None, mark: Mark | None) -> None:
     if mark is not None and mark.segment == index.first and mark.offset:
         index.extend(content, promised(mark))
     if following is not None:
         found = index.damage
-        seal(log, index, content, uuid, following, known=mark.head if mark else None)
+        seal(log, index, content, following, known=mark.head if mark else None)
         # The mark may be older than the segment's end, and name a batch that has been replaced.
         index.damage = index.damage or found
     elif mark is not None and mark.segment > index.first:
         head = None if mark.offset else mark.head
-        seal(log, index, content, uuid, mark.segment, head, mark.head)
+        seal(log, index, content, mark.segment, head, mark.head)

@@ -94,7 +94,7 @@ def _recorded(log: LogFolder, uuid: str, extent: Extent) -> Iterator[gaps.Gap]:
         # Another process trims, and has stored them.
         return
     index = Index(log.name(extent.first), extent.first, uuid)
-    seal(log, index, content, uuid, extent.end)
+    seal(log, index, content, extent.end)
     yield from index.gaps
     for damage in index.damage:
         behind = extent.end if damage.end is None else damage.end

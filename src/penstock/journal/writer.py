@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..errors import JournalError, LocalError
 from .disk import disk_errors, make_folder, sync_folder
-from .format import NO_ITEMS, Encoded, Note, encode, preamble, tabulate
+from .format import NO_ITEMS, Encoded, Note, encode, preamble
 from .identity import Identity, Request, create, load, without_identity
 from .layout import (
     DURABLE,
@@ -29,6 +29,7 @@ from .losses import accept, examine, set_aside
 from .mark import Mark, MarkFile
 from .recovery import Tail
 from .retention import commits, last_commit
+from .rows import tabulate
 from .segment import TEMPORARY, SegmentFile
 from .storage import LogFolder
 
