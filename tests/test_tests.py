@@ -18,9 +18,6 @@ SUFFIXES = {".py", ".pyx", ".pxd"}
 
 # Files that are longer, and why, or who is to make them shorter.
 LONG = {
-    "src/penstock/journal/collect.py": "the collector: one state machine",
-    "src/penstock/journal/format.py": "the format of segments: one document",
-    "src/penstock/journal/reader.py": "to be shortened",
     "src/penstock/protocols.py": "every protocol: one row each",
     "src/penstock/rsocket/session.py": "to be shortened",
     "src/penstock/session.py": "the waist: one interface",
