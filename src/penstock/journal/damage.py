@@ -27,37 +27,29 @@ _LEAST_EFFORT = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What the mark, or the next segment, says about a segment's end.
-
-    Attributes:
-        end: The position after its last row; None if unknown.
-        head: The digest of its last batch; None if unknown.
-        size: The end of its last batch, in bytes; None if further batches may follow, or be torn.
-        known: The digest of a batch that the log has, here or elsewhere.
-
-    """
+    """What the mark, or the next segment, says about a segment's end."""
 
     end: int | None = None
+    """The position after its last row; None if unknown."""
     head: str | None = None
+    """The digest of its last batch; None if unknown."""
     size: int | None = None
+    """The end of its last batch, in bytes; None if further batches may follow, or be torn."""
     known: str | None = None
+    """The digest of a batch that the log has, here or elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Damaged positions of a segment.
-
-    Attributes:
-        first: The first of them.
-        end: The position after the last one; None if unknown. If it equals `first`, no row is missing, but a record
-            between rows: a gap, or the collector's state.
-        why: What is wrong.
-
-    """
+    """Damaged positions of a segment."""
 
     first: int
+    """The first of them."""
     end: int | None
+    """The position after the last one; None if unknown. If it equals `first`, no row is missing, but a record between
+    rows: a gap, or the collector's state."""
     why: str
+    """What is wrong."""
 
     def error(self, name: str) -> JournalCorrupt:
         """Return the error for it in the segment `name`."""
@@ -75,13 +67,7 @@ class Damage:
 def salvage(content: pa.Buffer, first: int, log: str, promise: Promise, why: str) -> tuple[list[Entry], list[Damage]]:
     """Return the batches of a segment that are in place, and the damage between them, both in order.
 
-    Args:
-        content: The segment.
-        first: The position of its first row.
-        log: The UUID of its log.
-        promise: What is known about its end.
-        why: The first problem that was found.
-
+    The segment starts with position `first`; `promise` is what is known about its end, `why` its first known problem.
     """
     try:
         start = preamble_bytes(content, log)
@@ -139,14 +125,9 @@ def _chain(
 ) -> list[Entry]:
     """Return the batches of a segment that are in place, in order.
 
-    Args:
-        found: Batches that count if a later batch, or the promise, names them.
-        rest: Batches that count even if the batch that would name them is missing.
-        first: The position of the segment's first row.
-        start: The start of its first batch, in bytes; None if unknown.
-        sound: The end of the consecutive valid batches, in bytes.
-        promise: What is known about its end.
-
+    Batches of `found` count if a later batch, or the promise, names them; those of `rest` even if the batch that would
+    name them is missing. The first batch starts at byte `start`, if that is known; batches up to byte `sound` are
+    valid.
     """
     named: dict[str, list[Entry]] = {}
     for entry in found:

@@ -17,16 +17,9 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 @contextmanager
 def disk_errors(path: Path | str, action: str) -> Iterator[None]:
-    """Convert an `OSError` inside the block.
+    """Convert an `OSError` inside the block: to `DiskFull` if there was no space or quota, otherwise to `JournalError`.
 
-    Args:
-        path: The file that the error is about.
-        action: The action that failed, as in "cannot be listed".
-
-    Raises:
-        DiskFull: There was no space, or this user's quota was used up.
-        JournalError: Any other error.
-
+    `action` is what failed at this path, as in "be listed".
     """
     try:
         yield
@@ -86,10 +79,7 @@ def make_folder(folder: Path, *, fsync: bool = True) -> None:
 def open_private(path: Path, flags: int) -> int:
     """Open or create a file, for this user only regardless of the umask; an existing one keeps its mode.
 
-    Args:
-        path: The file. Symbolic links are not followed.
-        flags: As for `os.open`; with `os.O_EXCL` the file must be new.
-
+    Symbolic links are not followed. The flags are those of `os.open`; with `os.O_EXCL` the file must be new.
     """
     flags |= os.O_CLOEXEC | os.O_NOFOLLOW
     while True:

@@ -161,14 +161,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Malformed(Exception):
-    """These bytes are not a batch of this journal.
-
-    Args:
-        why: What is wrong.
-        offset: Their start in the segment.
-        position: The first row that they may have contained.
-
-    """
+    """These bytes, from `offset` on, are not a batch of this journal; `position` is the first row that may be there."""
 
     def __init__(self, why: str, offset: int, position: int) -> None:
         super().__init__(why, offset, position)
@@ -215,9 +208,7 @@ def encode(rows: pa.RecordBatch, note: Note) -> Encoded:
 def preamble_bytes(content: pa.Buffer, log: str) -> int:
     """Return the start of a segment's first batch.
 
-    Raises:
-        Malformed: The segment does not start with this schema, or belongs to a log with another UUID.
-
+    It raises `Malformed` if the segment does not start with this schema, or belongs to a log with another UUID.
     """
     expected = preamble(log)
     if content.size >= len(expected) and bytes(content.slice(0, len(expected))) == expected:
@@ -230,12 +221,7 @@ def preamble_bytes(content: pa.Buffer, log: str) -> int:
 
 
 def preamble_log(content: pa.Buffer) -> tuple[int, str]:
-    """Return the start of a segment's first batch, and the UUID of its log.
-
-    Raises:
-        Malformed: The segment does not start with this schema.
-
-    """
+    """Return the start of a segment's first batch, and the UUID of its log; or raise `Malformed`."""
     size, schema = _schema(content)
     try:
         found = msgspec.json.decode((schema.metadata or {}).get(_KEY.encode(), b"{}"), type=_Origin)
@@ -269,16 +255,8 @@ def _schema(content: pa.Buffer) -> tuple[int, pa.Schema]:
 def scan(content: pa.Buffer, offset: int, limit: int, position: int, head: str | None) -> Iterator[Entry]:
     """Yield the batches that lie completely between two offsets of a segment, without reading the bodies of rows.
 
-    Args:
-        content: The segment.
-        offset: The start of the first batch.
-        limit: Where to stop; a batch that ends later is ignored.
-        position: The expected position of the first batch.
-        head: The digest of the batch before the first one; None if unknown.
-
-    Raises:
-        Malformed: The bytes are not a batch, or it does not follow the previous one.
-
+    The first one must have this position, and `head` as the digest of the batch before it, if that is known. The next
+    bytes raise `Malformed` if they are not a batch, or if it does not follow the previous one.
     """
     view = memoryview(content)
     while True:
@@ -300,9 +278,7 @@ def scan(content: pa.Buffer, offset: int, limit: int, position: int, head: str |
 def entry_at(view: memoryview, offset: int, limit: int, position: int) -> Entry | None:
     """Return the batch that starts at an offset, or None if it does not end before `limit`.
 
-    Raises:
-        Malformed: There is no batch, or its header is damaged; the error has `position`.
-
+    It raises `Malformed`, with `position`, if there is none, or if its header is damaged.
     """
     if limit - offset < _PREFIX.size:
         return None

@@ -79,13 +79,8 @@ def merge(*groups: Iterable[Gap]) -> list[Gap]:
 def add(folder: Path, gaps: Iterable[Gap]) -> None:
     """Add gaps to a log's file of gaps; they are durable on return. Existing ones are ignored.
 
-    Any process may do so at any time, even while another one writes to the log.
-
-    Raises:
-        DiskFull: There is no space. Nothing was changed.
-        JournalCorrupt: The file is damaged.
-        JournalError: The disk failed.
-
+    Any process may do so at any time, even while another one writes to the log. On `DiskFull`, `JournalError`, and
+    `JournalCorrupt` for a damaged file, nothing was changed.
     """
     new = list(gaps)
     if not new:
@@ -99,13 +94,7 @@ def add(folder: Path, gaps: Iterable[Gap]) -> None:
 
 
 def load(folder: Path) -> list[Gap]:
-    """Return the gaps in the file of a log on this machine, in order.
-
-    Raises:
-        JournalCorrupt: The file is damaged.
-        JournalError: It cannot be read.
-
-    """
+    """Return the gaps in the file of a log on this machine, in order; `JournalCorrupt` if it is damaged."""
     path = folder / GAPS
     data = read_file(path, MAX_GAPS_BYTES + 1)
     return [] if data is None else decode(data, path)
@@ -119,12 +108,7 @@ def encode(gaps: Iterable[Gap]) -> bytes:
 
 
 def decode(data: bytes, name: Path | str) -> list[Gap]:
-    """Return the gaps in the file `name`.
-
-    Raises:
-        JournalCorrupt: It differs from what was written.
-
-    """
+    """Return the gaps in the file `name`; `JournalCorrupt` if they differ from what was written."""
     digest, text = data[:_DIGEST_BYTES], data[_DIGEST_BYTES + 1 :]
     try:
         if len(data) > MAX_GAPS_BYTES:

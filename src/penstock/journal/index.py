@@ -32,14 +32,7 @@ def first_prev(content: pa.Buffer | None, first: int, log: str) -> str | None:
 
 
 class Index:
-    """The batches of one segment, in a chain: each names the previous one.
-
-    Args:
-        name: The segment's path, for errors.
-        first: The position of its first row.
-        log: The UUID of its log.
-
-    """
+    """The batches of one segment of `log`, in a chain: each names the previous one. `name` is its path, for errors."""
 
     __slots__ = (
         "_checksums", "_headers", "_offsets", "_sizes", "_sound", "_starts", "_times", "count", "damage", "end",
@@ -87,10 +80,7 @@ class Index:
     def extend(self, content: pa.Buffer, promise: Promise) -> None:
         """Read what has been added since the last time, and record any difference from the promise in `damage`.
 
-        Args:
-            content: The segment.
-            promise: What is known about its end. If nothing is known, an incomplete end is a torn tail.
-
+        If nothing is known about the segment's end, an incomplete one is a torn tail.
         """
         limit = content.size if promise.size is None else min(promise.size, content.size)
         try:
@@ -135,16 +125,9 @@ class Index:
         self.head = promise.head
 
     def scan(self, content: pa.Buffer, limit: int, *, torn: bool) -> Iterator[Entry]:
-        """Yield the batches after the known ones; `add` them one by one.
+        """Yield the batches after the known ones, up to `limit` bytes; `add` them one by one.
 
-        Args:
-            content: The segment.
-            limit: Where to stop, in bytes.
-            torn: Whether it may end within its schema.
-
-        Raises:
-            Malformed: The next bytes are not the next batch.
-
+        With `torn` the segment may end within its schema. It raises `Malformed` where the next batch is not.
         """
         if self.offset == 0 < limit:
             expected = preamble(self.log)
@@ -219,17 +202,8 @@ class Index:
     ) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Yield the rows between two positions as they were appended, without copying.
 
-        Each comes with the bytes of the whole batch, because Arrow is slow to compute those of a slice.
-
-        Args:
-            content: The segment.
-            start: The first position.
-            end: The position after the last.
-            accepted: Tells whether the loss between two positions was accepted.
-
-        Raises:
-            JournalCorrupt: A batch differs from what was written, and the loss was not accepted.
-
+        Each comes with the bytes of the whole batch, because Arrow is slow to compute those of a slice. A batch that
+        differs from what was written raises `JournalCorrupt`, unless `accepted` returns True for its positions.
         """
         for damage in self.damage:
             at = damage.first

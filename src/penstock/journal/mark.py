@@ -40,19 +40,16 @@ class Mark:
     """How far a log is durable: everything before a segment, and that segment up to `offset` bytes.
 
     Readers do not read past it: there may be half a batch, or one that the disk will refuse.
-
-    Attributes:
-        segment: The position of the segment's first row.
-        offset: Bytes of the segment.
-        end: The position after the last row.
-        head: The digest of the last batch; before the first one, the log's genesis.
-
     """
 
     segment: int
+    """The position of the segment's first row."""
     offset: int
+    """Bytes of the segment."""
     end: int
+    """The position after the last row."""
     head: str
+    """The digest of the last batch; before the first one, the log's genesis."""
 
     def encode(self, number: int) -> bytes:
         """Return the mark as written to a slot, under a number greater than that of the previous mark."""
@@ -80,11 +77,7 @@ def _decode(slot: bytes) -> tuple[int, Mark] | None:
 class MarkFile:
     """The file of a log's mark, for its writer. Its methods raise `OSError`.
 
-    Args:
-        path: The file. It is created with a mark in it, if necessary, so it is never empty.
-        mark: The new mark.
-        fsync: Whether it is durable on return.
-
+    It is created with a mark in it, if necessary, so it is never empty. With `fsync` the mark is durable on return.
     """
 
     def __init__(self, path: Path, mark: Mark, *, fsync: bool) -> None:
@@ -137,9 +130,7 @@ def encode_trimmed(position: int, uuid: str) -> bytes:
 def decode_trimmed(data: bytes, uuid: str, name: str) -> int:
     """Return the position in the file `name`: missing rows below it are not damage.
 
-    Raises:
-        JournalCorrupt: It differs from what was written, or belongs to another log.
-
+    It raises `JournalCorrupt` if that differs from what was written, or belongs to another log.
     """
     match = _TRIMMED.fullmatch(data)
     if match is None or _checksum(b"%s %s" % (uuid.encode(), match[1])) != match[2]:

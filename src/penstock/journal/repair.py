@@ -65,11 +65,8 @@ class Repair:
 class Mended(LogFolder):
     """A log as it will be after its files are repaired, for planning and doing a repair.
 
-    Args:
-        log: The log.
-        moved: The renamed segments with their new names, and those that are set aside, with None.
-        gone: The small files that are set aside.
-
+    The renamed segments are in `moved` with their new names, and those that are set aside with None; the small files
+    that are set aside are in `gone`.
     """
 
     def __init__(self, log: LogFolder, moved: Mapping[int, int | None], gone: Collection[str]) -> None:

@@ -43,17 +43,9 @@ _FEW_ROWS = 1_024
 
 
 def tabulate(items: pa.RecordBatch, stream: str, position: int, time: int) -> pa.RecordBatch:
-    """Return `items` as rows of `SCHEMA`.
+    """Return `items`, with the columns of `ITEMS`, as rows of `SCHEMA`; `LocalError` if they have other columns.
 
-    Args:
-        items: Columns `data` and `metadata`, as in `ITEMS`.
-        stream: The source of the items.
-        position: The position of the first one.
-        time: When they arrived: microseconds since 1970.
-
-    Raises:
-        LocalError: `items` has other columns.
-
+    The first one gets this position, and all of them the time when they arrived, in microseconds since 1970.
     """
     if not items.schema.equals(ITEMS):
         raise LocalError(f"a journal takes the columns data and metadata, both binary; not {items.schema.names}")
@@ -87,12 +79,7 @@ def _repetition(stream: str, length: int) -> pa.StringArray:
 
 
 def decode(message: pa.Buffer) -> pa.RecordBatch:
-    """Return the rows of a batch that `check` has accepted, as views of `message`.
-
-    Raises:
-        Malformed: Arrow cannot read it.
-
-    """
+    """Return the rows of a batch that `check` has accepted, as views of `message`; `Malformed` if Arrow cannot."""
     try:
         return pa.ipc.read_record_batch(message, SCHEMA)
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -100,20 +87,10 @@ def decode(message: pa.Buffer) -> pa.RecordBatch:
 
 
 def check(message: pa.Buffer, header_bytes: int, rows: int, time: int, checksum: bytes | bytearray) -> pa.RecordBatch:
-    """Return the rows of a batch after checking its body, and that every row can be read safely.
+    """Return the rows of a batch after checking its body, and that every row can be read safely; or raise `Malformed`.
 
-    It takes one pass over the body, and one over the offsets.
-
-    Args:
-        message: The batch: header and body.
-        header_bytes: The start of the body.
-        rows: The expected number of rows.
-        time: When each of them was appended: microseconds since 1970.
-        checksum: XXH3 of the body, of 128 bits.
-
-    Raises:
-        Malformed: The batch is not valid.
-
+    It takes one pass over the body, which starts after the header and has this checksum, and one over the offsets. All
+    rows must have the same time, in microseconds since 1970.
     """
     view = memoryview(message)
     if xxhash.xxh3_128_digest(view[header_bytes:]) != checksum:

@@ -28,16 +28,9 @@ def seal(
     head: str | None = None,
     known: str | None = None,
 ) -> None:
-    """Read a segment to its end.
+    """Read a segment to its end. `following` is the position of the next segment's first row.
 
-    Args:
-        log: Its log.
-        index: The segment's index so far.
-        content: Its content.
-        following: The position of the next segment's first row.
-        head: The digest of the segment's last batch, if known.
-        known: The digest of a batch that the log has, in this segment or another.
-
+    The digest of its last batch is `head`, if known; `known` is that of any batch that the log has.
     """
     index.extend(content, Promise(following, head, content.size, known))
     if index.damage and head is None:
@@ -55,15 +48,7 @@ def link(index: Index, content: pa.Buffer, behind: Index) -> None:
 
 
 def missing_beginning(log: LogFolder, uuid: str, first: int, trimmed: int) -> list[Index]:
-    """Return the index of the segments missing before the first existing one; none if none are.
-
-    Args:
-        log: The log.
-        uuid: Its UUID.
-        first: The position of the first segment.
-        trimmed: Rows below it were trimmed.
-
-    """
+    """Return the index of the rows missing between `trimmed` and the first segment; none if none are."""
     if first <= trimmed:
         return []
     missing = Index(log.name(trimmed), trimmed, uuid)
@@ -74,15 +59,9 @@ def missing_beginning(log: LogFolder, uuid: str, first: int, trimmed: int) -> li
 def survey(
     log: LogFolder, uuid: str, segments: list[int], mark: Mark | None, tail: Callable[[Index, pa.Buffer], None]
 ) -> list[Index]:
-    """Return the indexes of a log's segments, each read to its end.
+    """Return the indexes of a log's segments, each read to its end; one that disappears meanwhile was trimmed.
 
-    Args:
-        log: The log.
-        uuid: The log's UUID.
-        segments: Their positions, in order. A segment that disappears meanwhile was trimmed.
-        mark: The durable mark, if there is one.
-        tail: Reads the data after the mark in the last segment, if that has started.
-
+    If the last segment has begun after the mark, or there is none, `tail` reads the data there.
     """
     indexes = []
     if mark is not None:

@@ -23,16 +23,8 @@ __all__ = ["delete_free"]
 def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: int) -> int:
     """Delete the segments that are no longer needed, and return the position of the first remaining row.
 
-    Args:
-        folder: The log's folder.
-        committed: No reader needs rows below it.
-        retain_rows: Rows to keep below that.
-        retain_bytes: Bytes to keep below it, in whole segments.
-
-    Raises:
-        DiskFull: There is no space for the gaps of the segments; none was deleted.
-        JournalError: The disk failed.
-
+    No reader needs rows below `committed`. Below that, `retain_rows` rows are kept, and `retain_bytes` bytes in whole
+    segments. If there is no space for the gaps of the segments, none is deleted, and `DiskFull` raised.
     """
     log = LogFolder.local(folder)
     identity = load(folder)
@@ -62,13 +54,9 @@ def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: in
 
 
 def _note(log: LogFolder, folder: Path, uuid: str, position: int) -> bool:
-    """Record that rows below a position were trimmed, so that their absence is not damage.
+    """Record that rows below a position were trimmed, so that their absence is not damage; return whether it fitted.
 
     If another process has trimmed further meanwhile, its position stays.
-
-    Returns:
-        Whether there was space for it.
-
     """
     try:
         with disk_errors(folder / TRIMMED, "be written"), gaps.alone(folder):

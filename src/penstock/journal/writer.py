@@ -161,12 +161,7 @@ class JournalWriter:
         self._identity = identity
 
     def _recovered(self, accept_loss: bool) -> Tail:
-        """Return the end of the log. Damage is recorded as lost if that is accepted.
-
-        Raises:
-            JournalCorrupt: It is not accepted.
-
-        """
+        """Return the end of the log. Damage is recorded as lost if that is accepted, and raised if not."""
         condition = examine(LogFolder.local(self._folder), self.uuid, last_commit(self._folder, self.uuid))
         if condition.error is not None and not accept_loss:
             raise condition.error

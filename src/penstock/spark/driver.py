@@ -35,13 +35,6 @@ class SourceDriver:
 
     Temporary trouble, such as a disk or network that does not respond, never ends a query: there are then no new rows,
     and Spark asks again.
-
-    Args:
-        options: The query's options.
-
-    Attributes:
-        view: The journal.
-
     """
 
     def __init__(self, options: SourceOptions) -> None:
@@ -61,10 +54,7 @@ class SourceDriver:
     def stop_here(self) -> None:
         """Read only the rows that exist now, and no sources that appear later.
 
-        Raises:
-            JournalError: The journal cannot be read.
-            LocalError: The query collects, so the existing rows are not all rows.
-
+        A query that collects raises `LocalError`, because the existing rows are not all rows.
         """
         if self._collector is not None:
             raise LocalError(

@@ -34,11 +34,7 @@ def limit_rows(ranges: Ranges, max_rows: int) -> dict[str, tuple[int, int]]:
 def limit_bytes(ranges: Ranges, max_bytes: int, size: Callable[[str, int, int], int]) -> dict[str, tuple[int, int]]:
     """Reduce ranges to about `max_bytes` in total, each in proportion to its bytes, but at least one row.
 
-    Args:
-        ranges: The available rows.
-        max_bytes: The limit.
-        size: Returns the approximate bytes between two positions of a source.
-
+    `size` returns the approximate bytes between two positions of a source.
     """
     sizes = {source: size(source, first, end) for source, (first, end) in ranges.items()}
     total = sum(sizes.values())

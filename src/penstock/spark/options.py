@@ -39,49 +39,45 @@ _SIZES = ("", "k", "m", "g", "t")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """The options of `spark.read` and `spark.readStream`.
-
-    Attributes:
-        journal: A folder, or a URI for reading only.
-        sources: The logs to read; None means all existing and future ones. With `url` it is the one that is collected,
-            named after the route by default.
-        starting: Where to start without a checkpoint.
-        ending: Where a batch read ends; "earliest" is not valid.
-        max_rows: Maximum rows of a micro-batch; None: no limit.
-        max_bytes: Maximum bytes of a micro-batch, but at least one row.
-        partitions: Tasks of a batch; None: depends on the number of cores and rows.
-        rows_per_partition: Maximum rows of a task; None: no limit.
-        gaps: Whether to read the journal's gaps instead of its rows.
-        fail_on_data_loss: Whether missing or damaged rows end the query; otherwise they are skipped.
-        fail_on_gap: Whether a gap ends the query before a row after it is read.
-        journal_timeout: Seconds to wait for a journal or source that does not exist.
-        reader: The name under which a streaming query commits its position in the journal; None: it does not.
-        trim: Whether it commits, so that the journal can delete committed rows.
-        retain_bytes: Bytes of committed rows to keep.
-        url: The publisher of an embedded collector; None: the collector runs elsewhere.
-        route: The stream to collect.
-        data: The data of its request.
-
-    """
+    """The options of `spark.read` and `spark.readStream`."""
 
     journal: str
+    """A folder, or a URI for reading only."""
     sources: tuple[str, ...] | None = None
+    """The logs to read; None means all existing and future ones. With `url` it is the one that is collected, named
+    after the route by default."""
     starting: Start = EARLIEST
+    """Where to start without a checkpoint."""
     ending: Start = LATEST
+    """Where a batch read ends; "earliest" is not valid."""
     max_rows: int | None = None
+    """Maximum rows of a micro-batch; None: no limit."""
     max_bytes: int = DEFAULT_TRIGGER_BYTES
+    """Maximum bytes of a micro-batch, but at least one row."""
     partitions: int | None = None
+    """Tasks of a batch; None: depends on the number of cores and rows."""
     rows_per_partition: int | None = None
+    """Maximum rows of a task; None: no limit."""
     gaps: bool = False
+    """Whether to read the journal's gaps instead of its rows."""
     fail_on_data_loss: bool = True
+    """Whether missing or damaged rows end the query; otherwise they are skipped."""
     fail_on_gap: bool = False
+    """Whether a gap ends the query before a row after it is read."""
     journal_timeout: float = DEFAULT_TIMEOUT
+    """Seconds to wait for a journal or source that does not exist."""
     reader: str | None = None
+    """The name under which a streaming query commits its position in the journal; None: it does not."""
     trim: bool = True
+    """Whether it commits, so that the journal can delete committed rows."""
     retain_bytes: int = DEFAULT_RETAIN_BYTES
+    """Bytes of committed rows to keep."""
     url: str | None = None
+    """The publisher of an embedded collector; None: the collector runs elsewhere."""
     route: str | None = None
+    """The stream to collect."""
     data: bytes = b""
+    """The data of its request."""
 
     @property
     def remote(self) -> bool:
@@ -90,12 +86,7 @@ class SourceOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
-        """Return the options of a source.
-
-        Raises:
-            LocalError: An option is unknown, missing, or has an invalid value.
-
-        """
+        """Return the options of a source; `LocalError` if one is unknown, missing, or has an invalid value."""
         if "paths" in options:
             raise LocalError("a query reads one journal at a time; load each one separately, and use union()")
         given = _Given(options, "journal path source startingOffsets endingOffsets rows url route", _PLAIN_SOURCE)
@@ -139,31 +130,22 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions:
-    """The options of `df.write` and `df.writeStream`.
-
-    Attributes:
-        url: The service.
-        route: Its handler.
-        kind: "channel", which is awaited to its end, or "fire", without a response.
-        data_column: The column for an item's data; None: see :mod:`penstock.spark.items`.
-        metadata_column: The column for an item's metadata; None: the row's origin.
-
-    """
+    """The options of `df.write` and `df.writeStream`."""
 
     url: str
+    """The service."""
     route: str
+    """Its handler."""
     kind: str = "channel"
+    """Either "channel", which is awaited to its end, or "fire", without a response."""
     data_column: str | None = None
+    """The column for an item's data; None: see :mod:`penstock.spark.items`."""
     metadata_column: str | None = None
+    """The column for an item's metadata; None: the row's origin."""
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SinkOptions:
-        """Return the options of a sink.
-
-        Raises:
-            LocalError: An option is unknown, missing, or has an invalid value.
-
-        """
+        """Return the options of a sink; `LocalError` if one is unknown, missing, or has an invalid value."""
         # Spark adds checkpointLocation and queryName, which a sink does not use.
         given = _Given(options, "url route delivery queryName checkpointLocation", _PLAIN_SINK)
         url = given.get("url", _url, None)

@@ -16,20 +16,16 @@ MIN_ROWS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Consecutive rows of one source.
-
-    Attributes:
-        source: The source.
-        first: The position of the first row.
-        end: The position after the last.
-        log: The UUID of the log that these positions belong to.
-
-    """
+    """Consecutive rows of one source."""
 
     source: str
+    """The source."""
     first: int
+    """The position of the first row."""
     end: int
+    """The position after the last."""
     log: str
+    """The UUID of the log that these positions belong to."""
 
 
 class JournalPartition(InputPartition):
@@ -44,13 +40,9 @@ class JournalPartition(InputPartition):
 
 
 def split(ranges: Sequence[Range], partitions: int | None, rows_per_partition: int | None) -> list[JournalPartition]:
-    """Split consecutive ranges into parts with equal numbers of rows.
+    """Split consecutive ranges into this number of parts with equal numbers of rows, or into more with fewer rows.
 
-    Args:
-        ranges: The rows to read.
-        partitions: The number of parts; None means one per core, and fewer if there are few rows.
-        rows_per_partition: Maximum rows of a part; None: no limit.
-
+    Without a number there is one part per core, and fewer if there are few rows.
     """
     rows = sum(each.end - each.first for each in ranges)
     if not rows:

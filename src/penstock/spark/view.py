@@ -54,10 +54,7 @@ class JournalView:
     def refresh(self) -> None:
         """Read what was appended since the last time, and which sources appeared or disappeared.
 
-        Raises:
-            JournalMissing: There is no such journal, or no source in it.
-            JournalError: The journal cannot be reached.
-
+        It raises `JournalMissing` if there is no such journal, or no source in it.
         """
         if self._options.remote and self._clock() < self._next_look:
             return
@@ -144,12 +141,7 @@ class JournalView:
         return status.st_ino, status.st_mtime_ns
 
     def reader(self, source: str) -> JournalReader:
-        """Return a source's reader.
-
-        Raises:
-            JournalError: It cannot be read; the message has the reason.
-
-        """
+        """Return a source's reader, or raise the error that has the reason why there is none."""
         reader = self.readers.get(source)
         if reader is None:
             raise self.troubles.get(source) or self._missing(source)
@@ -160,16 +152,10 @@ class JournalView:
         return {source: reader.uuid for source, reader in self.readers.items()}
 
     def position(self, source: str, place: int | str) -> int:
-        """Return the current position of a start or end in a source.
+        """Return the current position of a start or end in a readable source.
 
-        Args:
-            source: A readable source.
-            place: A position; "earliest", "latest", or a time, for the first row that was received since.
-
-        Raises:
-            DataLost: The source ends before it.
-            JournalError: The rows around that time cannot be reached.
-
+        That is a position; "earliest", "latest", or a time, for the first row that was received since. If the source
+        ends before it, this raises `DataLost`.
         """
         reader = self.readers[source]
         if place == "earliest":
@@ -182,12 +168,7 @@ class JournalView:
         return place
 
     def require_end(self, source: str, position: int) -> None:
-        """Check that a source is long enough for a position.
-
-        Raises:
-            DataLost: It ends before it.
-
-        """
+        """Check that a source is long enough for a position; `DataLost` if it ends before it."""
         reaches(self._options.journal, self.readers[source], position)
 
     def ends(self) -> dict[str, int]:
@@ -199,15 +180,7 @@ class JournalView:
         return self.readers[source].bytes_between(first, end)
 
     def require_sources(self, **places: Start) -> None:
-        """Check that options name existing sources.
-
-        Args:
-            **places: Positions by source, by the name of the option.
-
-        Raises:
-            LocalError: A source does not exist.
-
-        """
+        """Check that options, by name, with positions by source, name existing sources; or raise `LocalError`."""
         present = {*self.readers, *self.troubles, *self.coming}
         for option, value in places.items():
             unknown = sorted(value.keys() - present) if isinstance(value, Mapping) else []
@@ -219,12 +192,7 @@ class JournalView:
 
 
 def reaches(journal: str, reader: JournalReader, position: int) -> None:
-    """Check that a log is long enough for a position.
-
-    Raises:
-        DataLost: It ends before it.
-
-    """
+    """Check that a log is long enough for a position; `DataLost` if it ends before it."""
     if position > reader.end:
         raise DataLost(
             f"source {reader.source!r} of journal {journal} ends at position {reader.end}, before {position}; "
