@@ -16,14 +16,7 @@ from ..errors import JournalError, LocalError
 from .disk import disk_errors, make_folder, sync_folder
 from .format import NO_ITEMS, Encoded, Note, encode, preamble
 from .identity import Identity, Request, create, load, without_identity
-from .layout import (
-    DURABLE,
-    LOCK,
-    Extent,
-    bytes_between,
-    log_folder,
-    segment_name,
-)
+from .layout import DURABLE, LOCK, Extent, bytes_between, log_folder, segment_name
 from .lock import Lock
 from .losses import accept, examine, set_aside
 from .mark import Mark, MarkFile
@@ -57,12 +50,11 @@ class JournalWriter:
     def __init__(
         self,
         folder: Path,
-        *,
         budget_bytes: int,
         segment_bytes: int,
         fsync: bool,
         clock: Callable[[], float],
-        lock: Lock | None = None,
+        lock: Lock | None,
     ) -> None:
         self._folder = folder
         self._budget = budget_bytes
@@ -132,14 +124,7 @@ class JournalWriter:
             raise LocalError(
                 f"budget_bytes is {budget_bytes} and segment_bytes is {segment_bytes}; both must be at least 1"
             )
-        writer = cls(
-            log_folder(path, source),
-            budget_bytes=budget_bytes,
-            segment_bytes=segment_bytes,
-            fsync=fsync,
-            clock=clock,
-            lock=lock,
-        )
+        writer = cls(log_folder(path, source), budget_bytes, segment_bytes, fsync, clock, lock)
         try:
             writer._identify(request)
             writer._go_on(writer._recovered(accept_loss))

@@ -14,10 +14,9 @@ from ..journal.layout import log_folder
 from ..journal.retention import cursors
 from .cursor import Cursor
 from .embedded import EmbeddedCollector
-from .limits import limit_bytes, limit_rows
 from .offsets import Offset, same_logs
 from .options import SourceOptions
-from .partitions import Range
+from .partitions import Range, limit_bytes, limit_rows
 from .planning import Planner
 from .troubles import Troubles
 from .view import JournalView
