@@ -67,7 +67,12 @@ class Damage:
 def salvage(content: pa.Buffer, first: int, log: str, promise: Promise, why: str) -> tuple[list[Entry], list[Damage]]:
     """Return the batches of a segment that are in place, and the damage between them, both in order.
 
-    The segment starts with position `first`; `promise` is what is known about its end, `why` its first known problem.
+    Args:
+        content: The segment.
+        first: The position of its first row.
+        log: The UUID of its log.
+        promise: What is known about its end.
+        why: The first problem that was found.
     """
     try:
         start = preamble_bytes(content, log)

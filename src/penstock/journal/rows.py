@@ -79,7 +79,7 @@ def _repetition(stream: str, length: int) -> pa.StringArray:
 
 
 def decode(message: pa.Buffer) -> pa.RecordBatch:
-    """Return the rows of a batch that `check` has accepted, as views of `message`; `Malformed` if Arrow cannot."""
+    """Return the rows of a batch that `check` has accepted, as views of `message`; or raise `Malformed`."""
     try:
         return pa.ipc.read_record_batch(message, SCHEMA)
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -177,7 +177,7 @@ def _malformed(why: str) -> Malformed:
 
 
 def merge_small(batches: Iterable[tuple[pa.RecordBatch, int]]) -> Iterator[pa.RecordBatch]:
-    """Yield large batches as they are, and consecutive small ones as one. Each comes with its bytes."""
+    """Return large batches as they are, and consecutive small ones as one. Each is passed with its size in bytes."""
     small: list[pa.RecordBatch] = []
     rows = size = 0
     for batch, batch_bytes in batches:

@@ -106,7 +106,10 @@ class LogFolder:
                 return None
 
     def identity(self) -> Identity | None:
-        """Return the log's identity, or None if there is no such file; `JournalCorrupt` if it is damaged."""
+        """Return the log's identity, or None if there is no such file.
+
+        It raises `JournalCorrupt` if the file is damaged, or has another version of the format.
+        """
         data = self._small(IDENTITY, MAX_IDENTITY_BYTES)
         return None if data is None else decode(data, f"{self.path}/{IDENTITY}")
 

@@ -59,9 +59,14 @@ def missing_beginning(log: LogFolder, uuid: str, first: int, trimmed: int) -> li
 def survey(
     log: LogFolder, uuid: str, segments: list[int], mark: Mark | None, tail: Callable[[Index, pa.Buffer], None]
 ) -> list[Index]:
-    """Return the indexes of a log's segments, each read to its end; one that disappears meanwhile was trimmed.
+    """Return the indexes of a log's segments, each read to its end.
 
-    If the last segment has begun after the mark, or there is none, `tail` reads the data there.
+    Args:
+        log: The log.
+        uuid: The log's UUID.
+        segments: Their positions, in order. A segment that disappears meanwhile was trimmed.
+        mark: The durable mark, if there is one.
+        tail: Reads the data after the mark in the last segment, if that has started.
     """
     indexes = []
     if mark is not None:

@@ -204,16 +204,13 @@ class Cursor:
         deadline = time.monotonic() + PATIENCE
         while (lock := self._try(name)) is None:
             if time.monotonic() > deadline:
-                raise self._in_use(name)
+                raise JournalLocked(
+                    f"journal {self._journal}: {self._owner(name) or 'another process'} reads it as "
+                    f"{retention.reader_of(name)!r} from the same checkpoint; stop it, or give this query a checkpoint "
+                    "and a reader name of its own"
+                )
             time.sleep(RETRY)
         return lock
-
-    def _in_use(self, name: str) -> JournalLocked:
-        return JournalLocked(
-            f"journal {self._journal}: {self._owner(name) or 'another process'} reads it as "
-            f"{retention.reader_of(name)!r} from the same checkpoint; stop it, or give this query a checkpoint and a "
-            "reader name of its own"
-        )
 
     def _owner(self, name: str) -> Owner | None:
         """Return the owner of a lock, if it is readable."""

@@ -71,7 +71,10 @@ class Troubles:
         return True
 
     def wait_until_there(self, sources: Collection[str]) -> None:
-        """Read the journal until all sources of a planned micro-batch are readable, or it has taken too long."""
+        """Read the journal until all sources of a planned micro-batch are readable.
+
+        Damage, and a wait that takes too long, raise the error that ends the query.
+        """
         deadline = self._clock() + self._options.journal_timeout
         while (not self.look() and sources) or not self._view.readers.keys() >= set(sources):
             try:

@@ -54,7 +54,8 @@ class JournalView:
     def refresh(self) -> None:
         """Read what was appended since the last time, and which sources appeared or disappeared.
 
-        It raises `JournalMissing` if there is no such journal, or no source in it.
+        It raises `JournalMissing` if there is no such journal, or no source in it, and `JournalError` if it cannot be
+        reached.
         """
         if self._options.remote and self._clock() < self._next_look:
             return
@@ -141,7 +142,7 @@ class JournalView:
         return status.st_ino, status.st_mtime_ns
 
     def reader(self, source: str) -> JournalReader:
-        """Return a source's reader, or raise the error that has the reason why there is none."""
+        """Return a source's reader; if it cannot be read, raise the error with the reason."""
         reader = self.readers.get(source)
         if reader is None:
             raise self.troubles.get(source) or self._missing(source)
@@ -154,8 +155,8 @@ class JournalView:
     def position(self, source: str, place: int | str) -> int:
         """Return the current position of a start or end in a readable source.
 
-        That is a position; "earliest", "latest", or a time, for the first row that was received since. If the source
-        ends before it, this raises `DataLost`.
+        The place is a position; "earliest", "latest", or a time, for the first row that was received since. It raises
+        `DataLost` if the source ends before it, and `JournalError` if the rows around that time cannot be reached.
         """
         reader = self.readers[source]
         if place == "earliest":
@@ -180,7 +181,10 @@ class JournalView:
         return self.readers[source].bytes_between(first, end)
 
     def require_sources(self, **places: Start) -> None:
-        """Check that options, by name, with positions by source, name existing sources; or raise `LocalError`."""
+        """Check that options name existing sources; `LocalError` if one does not exist.
+
+        `places` has the value of each option: positions by source.
+        """
         present = {*self.readers, *self.troubles, *self.coming}
         for option, value in places.items():
             unknown = sorted(value.keys() - present) if isinstance(value, Mapping) else []
