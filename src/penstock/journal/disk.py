@@ -36,12 +36,15 @@ def disk_errors(path: Path | str, action: str) -> Iterator[None]:
 
 def read_file(path: Path, limit: int) -> bytes | None:
     """Return at most `limit` bytes of a file, or None if there is no such file; an `OSError` is converted."""
-    with disk_errors(path, "be read"):
-        try:
-            with open(path, "rb") as file:
-                return file.read(limit)
-        except FileNotFoundError:
-            return None
+    try:
+        with open(path, "rb") as file:
+            return file.read(limit)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        # Not around the whole: a writer looks at cursors before each request.
+        with disk_errors(path, "be read"):
+            raise
 
 
 def write_at(fd: int, chunks: Iterable[bytes | memoryview], offset: int) -> int:
