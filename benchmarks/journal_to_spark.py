@@ -19,7 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from penstock.journal.format import ITEMS, tabulate
+from penstock.journal.format import ITEMS
+from penstock.journal.rows import tabulate
 from penstock.journal.writer import JournalWriter
 from penstock.spark.local import session
 from penstock.spark.schema import COLUMNS, Projection

@@ -18,10 +18,6 @@ SUFFIXES = {".py", ".pyx", ".pxd"}
 
 # Files that are longer, and why, or who is to make them shorter.
 LONG = {
-    "src/penstock/journal/collect.py": "the collector: one state machine",
-    "src/penstock/journal/format.py": "the format of segments: one document",
-    "src/penstock/journal/reader.py": "to be shortened",
-    "src/penstock/rsocket/session.py": "to be shortened",
     "src/penstock/wire/reactivestreams/decoder.py": "to be shortened",
     "tests/wire/rsocket/test_v1.py": "to be split",
 }

@@ -18,10 +18,11 @@ import xxhash
 
 from penstock import DataLost, JournalCorrupt, JournalError
 from penstock.journal import SCHEMA, Journal, JournalReader, JournalWriter
-from penstock.journal.format import Note, encode, genesis, preamble, tabulate
+from penstock.journal.format import Note, encode, genesis, preamble
 from penstock.journal.gaps import encode as encode_gaps
 from penstock.journal.layout import COMMITTED, DURABLE, GAPS, IDENTITY
 from penstock.journal.mark import Mark
+from penstock.journal.rows import tabulate
 from tests.journal.logs import SOURCE, entries, items, segment, uuid, write
 
 SEEDS = range(400)

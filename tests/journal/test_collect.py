@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
-import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,8 +10,8 @@ import pytest
 
 import penstock
 from penstock.checkpoints import join
-from penstock.errors import DiskFull, JournalCorrupt, JournalLocked
-from penstock.journal import Journal, JournalWriter, collect
+from penstock.errors import JournalCorrupt, JournalLocked
+from penstock.journal import Journal, JournalWriter, progress
 from penstock.journal.collect import Collector, State
 from penstock.journal.feedlog import MAX_PRIVATE_BYTES
 from penstock.journal.writer import MAX_STATE_BYTES
@@ -122,30 +120,6 @@ async def test_cancellation_waits_for_the_batch_being_written(
     JournalWriter.open(tmp_path, ROUTE).close()
 
 
-async def test_failed_write_is_logged_once_when_canceled(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    loop, begun, full = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-    noise: list[str] = []
-    loop.set_exception_handler(lambda _, context: noise.append(str(context["message"])))
-
-    def write() -> None:
-        loop.call_soon_threadsafe(begun.set)
-        full.wait()
-        raise DiskFull("no room on the disk")
-
-    task = asyncio.create_task(Collector(URL, ROUTE, tmp_path)._write(write))
-    await begun.wait()
-    task.cancel()
-    await turns(3)
-    full.set()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    del task
-    gc.collect()
-    await turns(3)
-    assert noise == []
-    assert [line.getMessage() for line in caplog.records if "its last write failed: no room" in line.getMessage()]
-
-
 # Pace.
 
 
@@ -153,8 +127,8 @@ async def test_collector_stops_requesting_when_budget_is_used_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     window, width, budget = 16, 1_000, 100_000
-    monkeypatch.setattr(collect, "FIRST_WINDOW", window)
-    monkeypatch.setattr(collect, "WINDOW_BYTES", window * width)
+    monkeypatch.setattr(progress, "FIRST_WINDOW", window)
+    monkeypatch.setattr(progress, "WINDOW_BYTES", window * width)
     publisher = Publisher(*numbered(0, 1_000, width))
     collector = Collector(URL, ROUTE, tmp_path, budget_bytes=budget)
 

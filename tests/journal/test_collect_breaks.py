@@ -12,7 +12,7 @@ from penstock.aio.dialer import Dialer
 from penstock.aio.driver import Driver
 from penstock.errors import SetupRejected
 from penstock.events import ItemReceived
-from penstock.journal import Journal, collect
+from penstock.journal import Journal, collect, progress
 from penstock.journal.collect import Collector
 from penstock.settings import DEFAULT_SETTINGS
 from tests.journal.publishing import (
@@ -142,7 +142,7 @@ async def test_a_collector_that_was_stopped_goes_on_where_it_was(tmp_path: Path)
 
 
 async def test_stopped_collector_resumes_with_no_demand_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collect, "FIRST_WINDOW", 5)
+    monkeypatch.setattr(progress, "FIRST_WINDOW", 5)
     publisher = Publisher(*numbered(0, 100, 1_000))
     async with publisher.serve():
         first, second = (Collector(URL, ROUTE, tmp_path, budget_bytes=10_000) for _ in range(2))
@@ -262,7 +262,7 @@ async def test_stream_failed_while_stopped_leaves_a_gap(tmp_path: Path, monkeypa
 async def test_broken_connection_is_noticed_when_budget_is_used_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collect, "FIRST_WINDOW", 5)
+    monkeypatch.setattr(progress, "FIRST_WINDOW", 5)
     publisher = Publisher(*numbered(0, 1_000, 1_000))
     collector = Collector(URL, ROUTE, tmp_path, budget_bytes=10_000)
     async with publisher.serve(NO_RESUME) as server, collecting(collector):

@@ -10,7 +10,7 @@ import pytest
 import penstock
 from penstock import Settings
 from penstock.errors import SetupRejected
-from penstock.journal import collect
+from penstock.journal import collect, progress
 from penstock.journal.collect import Collector
 from penstock.settings import DEFAULT_SETTINGS
 from tests.journal.publishing import (
@@ -89,8 +89,8 @@ async def test_river_session_is_tried_after_its_grace_period(tmp_path: Path) -> 
 async def test_unrequested_river_items_are_kept_when_space_returns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collect, "FIRST_WINDOW", 4)
-    monkeypatch.setattr(collect, "WINDOW_BYTES", 400)
+    monkeypatch.setattr(progress, "FIRST_WINDOW", 4)
+    monkeypatch.setattr(progress, "WINDOW_BYTES", 400)
     publisher = Publisher(*numbered(1_000, 1_100, 0), asyncio.Event())
     async with publisher.serve(url=RIVER):
         for stop in range(1, 10):

@@ -15,7 +15,7 @@ import pytest
 import penstock
 from penstock import ApplicationError, ConnectError, Settings
 from penstock.errors import JournalMismatch, LimitExceeded, SetupRejected
-from penstock.journal import Journal, JournalWriter, Request, collect
+from penstock.journal import Journal, JournalWriter, Request, collect, progress
 from penstock.journal import secret as secrets
 from penstock.journal.collect import Collector
 from penstock.journal.feedlog import NO_TOKEN, NOT_RESUMED, FeedLog, State
@@ -47,7 +47,7 @@ ALL = [*RESUMING, (OLDEST, ROUTE), (URL.replace("rsocket", "reactive-streams"), 
 
 @pytest.fixture(autouse=True)
 def small_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collect, "FIRST_WINDOW", 8)
+    monkeypatch.setattr(progress, "FIRST_WINDOW", 8)
 
 
 def collector(journal: Path, url: str = URL, route: str = ROUTE, **options: Any) -> Collector:

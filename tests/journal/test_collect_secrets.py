@@ -17,7 +17,7 @@ import pytest
 
 from penstock import Bearer, Metadata, Settings, Simple
 from penstock.cli.main import run
-from penstock.journal import Journal, Request, collect
+from penstock.journal import Journal, Request, collect, progress
 from penstock.journal import secret as secrets
 from penstock.journal.collect import Collector
 from penstock.journal.feedlog import FeedLog, State
@@ -177,7 +177,7 @@ async def test_no_credential_is_in_a_file_that_people_copy(
     # THREATS 100
     feed = FEEDS[name]
     journal = tmp_path / "journal"
-    monkeypatch.setattr(collect, "FIRST_WINDOW", 8)
+    monkeypatch.setattr(progress, "FIRST_WINDOW", 8)
     caplog.set_level(logging.DEBUG)
     released = asyncio.Event()
     first, second = ([feed.item + item for item in numbered(*span, 2)] for span in ((256, 296), (296, 336)))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from penstock import JournalCorrupt
 from penstock.journal import Journal, JournalReader, JournalWriter
+from penstock.journal.damage import Damage
 from penstock.journal.format import Entry
 from penstock.journal.layout import log_folder
 from tests.journal.laboratory import experiment
@@ -281,3 +282,9 @@ def test_damage_to_any_file_is_told_and_one_repair_is_enough(tmp_path: Path, gro
     for seed in range(group, SEEDS, 8):
         found += experiment(tmp_path / f"{seed}", seed)
     assert found == []
+
+
+def test_errors_name_the_rows() -> None:
+    assert "positions 3 to 9 are damaged (why)" in str(Damage(3, 10, "why").error("file"))
+    assert "positions from 3 on are damaged (why)" in str(Damage(3, None, "why").error("file"))
+    assert "a record before position 3 is damaged (why)" in str(Damage(3, 3, "why").error("file"))

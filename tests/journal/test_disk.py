@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from penstock import DiskFull, JournalError
-from penstock.journal.disk import disk_errors, make_folder, open_private, replace_file, sync_folder, write_at
+from penstock.journal.disk import (
+    disk_errors,
+    make_folder,
+    open_private,
+    read_file,
+    replace_file,
+    sync_folder,
+    write_at,
+)
 
 
 def test_a_full_disk_has_its_own_error() -> None:
@@ -36,6 +44,14 @@ def test_everything_is_written_however_little_goes_at_once(tmp_path: Path, monke
     finally:
         os.close(fd)
     assert path.read_bytes() == b"\0\x000123456789abcd"
+
+
+def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"0123456789")
+    assert read_file(tmp_path / "file", 4) == b"0123"
+    assert read_file(tmp_path / "absent", 4) is None
+    with pytest.raises(JournalError, match="cannot be read"):
+        read_file(tmp_path, 4)
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

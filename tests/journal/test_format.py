@@ -20,14 +20,13 @@ from penstock.journal.format import (
     Malformed,
     Note,
     body_is_sound,
-    corrupt,
     encode,
     genesis,
     preamble,
     preamble_bytes,
     scan,
-    tabulate,
 )
+from penstock.journal.rows import tabulate
 from tests.journal.logs import items
 
 LOG = "5d9a9f0e-0d4e-4c57-9d0a-6d2c38b7f3a1"
@@ -236,9 +235,3 @@ def test_another_format_is_refused() -> None:
     with pytest.raises(Malformed, match="the log has format 2"):
         entries(sink.getvalue())
     assert note.penstock == 2
-
-
-def test_errors_name_the_rows() -> None:
-    assert "positions 3 to 9 are damaged (why)" in str(corrupt("file", 3, 10, "why"))
-    assert "positions from 3 on are damaged (why)" in str(corrupt("file", 3, None, "why"))
-    assert "a record before position 3 is damaged (why)" in str(corrupt("file", 3, 3, "why"))

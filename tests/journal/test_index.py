@@ -8,9 +8,10 @@ import pytest
 from penstock import JournalCorrupt
 from penstock.journal import rows
 from penstock.journal.damage import Damage, Promise
-from penstock.journal.format import Note, encode, genesis, preamble, tabulate
+from penstock.journal.format import Note, encode, genesis, preamble
 from penstock.journal.gaps import Gap
 from penstock.journal.index import Index
+from penstock.journal.rows import tabulate
 from tests.journal.logs import items
 
 LOG = "5d9a9f0e-0d4e-4c57-9d0a-6d2c38b7f3a1"

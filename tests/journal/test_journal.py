@@ -15,8 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from penstock import DataLost, DiskFull, JournalMissing, LocalError
 from penstock.journal import Journal, JournalReader, JournalWriter
-from penstock.journal.format import Note, encode, tabulate
+from penstock.journal.format import Note, encode
 from penstock.journal.layout import segment_position
+from penstock.journal.rows import tabulate
 from penstock.journal.storage import LogFolder
 from tests.journal.logs import SOURCE, append, items, numbers, write
 

@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.journal.mark import MARK_BYTES, MAX_MARK_FILE_BYTES, Mark, MarkFile, newest
+from penstock import JournalCorrupt
+from penstock.journal.mark import (
+    MARK_BYTES,
+    MAX_MARK_FILE_BYTES,
+    MAX_TRIMMED_BYTES,
+    Mark,
+    MarkFile,
+    decode_trimmed,
+    encode_trimmed,
+    newest,
+)
 
 NUMBERS = st.integers(0, 2**62)
 HEAD = "ab" * 32
@@ -108,3 +118,26 @@ def test_a_write_that_fails_is_made_again_to_the_same_slot(tmp_path: Path, monke
     file.write(mark(1))
     assert newest(path.read_bytes()) == (2, mark(1))
     file.close()
+
+
+@pytest.mark.parametrize("position", [0, 7, 1 << 62])
+def test_a_position_comes_back(position: int) -> None:
+    assert decode_trimmed(encode_trimmed(position, "log"), "log", "_trimmed") == position
+    assert len(encode_trimmed(position, "log")) <= MAX_TRIMMED_BYTES
+
+
+def test_every_flipped_bit_and_every_cut_is_found() -> None:
+    # THREATS 97
+    sound = encode_trimmed(1234, "log")
+    spoiled = [sound[:size] for size in range(len(sound))]
+    spoiled += [
+        bytes([*sound[:at], sound[at] ^ 1 << bit, *sound[at + 1 :]]) for at in range(len(sound)) for bit in range(8)
+    ]
+    for data in spoiled:
+        with pytest.raises(JournalCorrupt, match="how far this log was trimmed"):
+            decode_trimmed(data, "log", "_trimmed")
+
+
+def test_another_log_s_file_is_not_taken() -> None:
+    with pytest.raises(JournalCorrupt):
+        decode_trimmed(encode_trimmed(5, "another"), "log", "_trimmed")

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from penstock.journal.format import ITEMS, SCHEMA, Malformed, Note, encode, genesis, tabulate
-from penstock.journal.rows import check, decode
+from penstock.journal.format import ITEMS, SCHEMA, Malformed, Note, encode, genesis
+from penstock.journal.rows import check, decode, tabulate
 from tests.journal.logs import items
 
 TIME = 1_000_000

@@ -12,8 +12,8 @@ import pytest
 
 from penstock import DiskFull, JournalError, JournalLocked, LocalError
 from penstock.journal import Journal, JournalReader, JournalWriter
-from penstock.journal.format import tabulate
 from penstock.journal.mark import MARK_BYTES
+from penstock.journal.rows import tabulate
 from tests.journal.logs import SOURCE, all_numbers, append, items, segment, write
 
 

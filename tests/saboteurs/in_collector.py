@@ -14,7 +14,7 @@ from penstock.aio.peer import Peer
 from penstock.aio.reconnect import RetryBudget
 from penstock.aio.streams import Stream
 from penstock.events import Event
-from penstock.journal import feedlog
+from penstock.journal import collect, feedlog
 from penstock.journal.collect import Collector
 from penstock.journal.feedlog import FeedLog
 
@@ -64,7 +64,7 @@ def checkpoint_after_a_wait() -> Sabotage:
 
 
 def full_disk_drops_rows() -> Sabotage:
-    return edited(Collector, "_write", ("await self._until_room(error)", "break"))
+    return edited(collect, "write", ("await until_room(progress, error)", "break"))
 
 
 def done_although_failed() -> Sabotage:
@@ -94,11 +94,11 @@ def requests_in_segments() -> Sabotage:
 
 
 def outstanding_too_high() -> Sabotage:
-    return edited(Collector, "_record", ("done, self._outstanding, log", "done, self._outstanding + rows, log"))
+    return edited(Collector, "_record", ("outstanding, log.state", "outstanding + rows, log.state"))
 
 
 def outstanding_forgotten() -> Sabotage:
-    return edited(Collector, "_stream", ("self._outstanding = log.state.outstanding", "self._outstanding = 0"))
+    return edited(Collector, "_stream", ("open(log.state.outstanding)", "open(0)"))
 
 
 def budget_never_refilled() -> Sabotage:

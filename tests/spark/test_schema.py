@@ -8,7 +8,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from penstock import LocalError
-from penstock.journal.format import tabulate
+from penstock.journal.rows import tabulate
 from penstock.spark.schema import COLUMNS, Projection
 
 from .journals import items

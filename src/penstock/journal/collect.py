@@ -11,13 +11,10 @@ import asyncio
 import logging
 import os
 import ssl as tls
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from typing import Final
-
-import msgspec
 
 from ..aio.client import connect
 from ..aio.peer import Peer
@@ -48,24 +45,17 @@ from ..wire.columns import ColumnBuilder
 from .feedlog import FeedLog, Place, State, fits
 from .format import NO_ITEMS
 from .identity import Request
+from .progress import RETRY, Progress, Window, until_room, write
 from .writer import DEFAULT_BUDGET_BYTES
 
 __all__ = ["Collector", "Progress"]
 
 logger = logging.getLogger(__name__)
 
-WINDOW_BYTES: Final = 16 * 1024 * 1024
-"""Bytes on their way to the disk: enough for 1 GB/s at 16 ms per flush, and little enough to hold twice."""
-FIRST_WINDOW: Final = 1_024
-"""Items to request before their size is known."""
-SMALLEST_WINDOW: Final = 2
-LARGEST_WINDOW: Final = 262_144
 LINGER: Final = 0.05
 """Seconds that a small batch waits for more items: twenty batches per second are cheap to write and to read."""
 LINGER_ROWS: Final = 4_096
 """A batch of this many rows does not wait."""
-RETRY: Final = 0.5
-"""Seconds between checks of a full disk, or of a budget that is used up."""
 RENEWAL: Final = 20.0
 """Seconds after which a checkpoint is renewed even without items: some sessions send messages on their own, and a
 checkpoint covers only a limited number of them."""
@@ -77,27 +67,6 @@ USED_UP: Final = (
     "the journal's budget is used up: no reader commits (in Spark, name the query with the option reader), or readers "
     "are slower; `penstock journal forget` drops one that will not come back"
 )
-
-
-class Progress(msgspec.Struct):
-    """The progress of a collector.
-
-    Attributes:
-        rows: Items that this process has collected.
-        size: Their bytes.
-        position: The journal's next position.
-        gaps: Gaps that this process has recorded.
-        already: The stream was complete before this process started.
-        waiting: The reason why no items are requested at the moment; otherwise empty.
-
-    """
-
-    rows: int = 0
-    size: int = 0
-    position: int = 0
-    gaps: int = 0
-    already: bool = False
-    waiting: str = ""
 
 
 class Collector:
@@ -142,16 +111,12 @@ class Collector:
         accept_loss: bool = False,
         request: Request | None = None,
     ) -> None:
-        if credit is not None and credit < 1:
-            raise LocalError(f"credit is {credit}; a collector needs at least 1")
+        self._window = Window(credit)
         self._url = url
         self._route = route
         self._journal = journal
         self._request = Payload(data, metadata)
         self._ssl = ssl
-        self._largest = LARGEST_WINDOW if credit is None else credit
-        self._smallest = min(SMALLEST_WINDOW, self._largest)
-        self._first = min(FIRST_WINDOW, self._largest)
         # If sessions cannot outlive their links, each broken link leaves a gap.
         self._settings = replace(settings, resume=spec_of(parse_url(url).protocol).resumes)
         self._again = again
@@ -162,9 +127,6 @@ class Collector:
             request=request or Request(route, data, metadata, url),
             options={"budget_bytes": budget_bytes} | ({"accept_loss": True} if accept_loss else {}),
         )
-        # Items that were requested and have not arrived; and those to request once there is capacity.
-        self._window = self._first
-        self._outstanding = 0
         # When a stream that was not rejected counts as opened.
         self._settled = 0.0
         # When the newest checkpoint expires; None: there is none.
@@ -206,7 +168,7 @@ class Collector:
             try:
                 log = FeedLog(self._place)
             except DiskFull as error:
-                await self._until_room(error)
+                await until_room(self.progress, error)
             else:
                 self.progress.waiting = ""
                 return log
@@ -221,14 +183,7 @@ class Collector:
                     await self._session(log)
                 backoff.reset()
             except SetupRejected as error:
-                if error.temporary:
-                    await self._again_after(error, backoff)
-                    continue
-                if not self._settings.resume:
-                    raise
-                logger.warning("%s resumes no sessions: if the connection breaks there will be a gap", self._url)
-                self._settings = replace(self._settings, resume=False)
-                await self._refused(log, str(error))
+                await self._rejected(log, error, backoff)
             except ResumeRejected as error:
                 await self._lost(log, str(error))
             except OwnerMissing as error:
@@ -257,12 +212,22 @@ class Collector:
                     await self._lost(log, str(error))
                 await self._again_after(error, backoff)
 
-    async def _refused(self, log: FeedLog, reason: str) -> None:
-        """Drop the state of a rejected session. If it had brought nothing, nothing is lost."""
+    async def _rejected(self, log: FeedLog, error: SetupRejected, backoff: Backoff) -> None:
+        """Wait if the rejection is temporary; otherwise drop the state of the session, and go on without resuming.
+
+        If the session had brought nothing, nothing is lost.
+        """
+        if error.temporary:
+            await self._again_after(error, backoff)
+            return
+        if not self._settings.resume:
+            raise error
+        logger.warning("%s resumes no sessions: if the connection breaks there will be a gap", self._url)
+        self._settings = replace(self._settings, resume=False)
         if not log.opening:
-            await self._lost(log, reason)
+            await self._lost(log, str(error))
         elif log.state.begun:
-            await self._write(partial(log.keep, State(session=log.state.session)))
+            await write(self.progress, log.keep, State(session=log.state.session))
 
     async def _again_after(self, error: PenstockError, backoff: Backoff) -> None:
         """Wait for a publisher that is away, and report this."""
@@ -304,17 +269,16 @@ class Collector:
             if resumed:
                 await self._lost(log, "the stream had failed before the collector was stopped")
             # This must be durable before the first item of the stream.
-            await self._write(partial(log.begin, peer.secret))
-            self._window = self._outstanding = self._first
-            stream = peer.stream(self._route, self._request, credit=self._first, manual=True)
+            await write(self.progress, log.begin, peer.secret)
+            self._window.open(self._window.first)
+            stream = peer.stream(self._route, self._request, credit=self._window.first, manual=True)
             await stream.__aenter__()
             self._settled = asyncio.get_running_loop().time() + SETTLING
             await self._record(log, peer, stream, ColumnBuilder(), 0)
             self._renew_after(log, FIRST_RENEWAL)
         else:
-            self._outstanding = log.state.outstanding
+            self._window.open(log.state.outstanding)
             self._settled = asyncio.get_running_loop().time() + SETTLING
-            self._window = max(self._outstanding, self._first)
             # The checkpoint is the earlier process's: it covers no output of this one.
             self._renewal = 0.0
         return stream
@@ -327,13 +291,14 @@ class Collector:
             if peer.closed and not stream.over:
                 raise OwnerMissing("the session has ended, and its stream was not told; please report this defect")
             stream.take(builder)
-            if len(builder) < LINGER_ROWS and len(builder) < self._outstanding and not stream.over:
+            if len(builder) < LINGER_ROWS and len(builder) < self._window.outstanding and not stream.over:
                 await asyncio.sleep(LINGER)
                 stream.take(builder)
             rows, size = len(builder), builder.size
             if rows:
-                self._resize(rows, size)
-            grant = self._grant(log, rows)
+                self._window.resize(rows, size)
+            # Nothing is requested while the budget is used up.
+            grant = self._window.wanted(rows) if self._room(log) else 0
             if rows or grant or stream.over or self._stale():
                 await self._record(log, peer, stream, builder, grant)
                 self.progress.rows += rows - len(builder)
@@ -350,7 +315,7 @@ class Collector:
 
     async def _arrival(self, stream: Stream) -> None:
         """Wait until there is work."""
-        if self._outstanding > 0 or stream.over:
+        if self._window.outstanding > 0 or stream.over:
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(self._renewal):
                     await stream.arrival()
@@ -369,17 +334,17 @@ class Collector:
             # A large item has arrived in part: the items wait for the rest of it.
             await asyncio.sleep(LINGER)
             return
-        self._outstanding += grant - rows
+        self._window.outstanding += grant - rows
         done = stream.over and stream.error is None
-        state = State(checkpoint, True, done, self._outstanding, log.state.session)
+        state = State(checkpoint, True, done, self._window.outstanding, log.state.session)
         if rows or done or not log.opening or asyncio.get_running_loop().time() >= self._settled:
             batch = builder.finish() if rows else NO_ITEMS
-            await self._write(partial(log.append, batch, self._route, state))
+            await write(self.progress, log.append, batch, self._route, state)
             self.progress.position = log.position
             self.progress.gaps = log.gaps
         else:
             # The publisher may still reject the stream: then no log is created.
-            await self._write(partial(log.keep, state))
+            await write(self.progress, log.keep, state)
         self._renew_after(log, RENEWAL)
         if checkpoint is not None:
             peer.commit()
@@ -387,20 +352,6 @@ class Collector:
             stream.grant(grant)
         # Requested items may already be here. The next checkpoint covers them, so they must be taken before.
         await asyncio.sleep(0)
-
-    def _resize(self, rows: int, size: int) -> None:
-        """Adapt the window to the size of the items."""
-        fitting = WINDOW_BYTES // max(1, size // rows)
-        # At most twice as large at once, because the next items may be larger.
-        self._window = max(self._smallest, min(fitting, self._largest, 2 * self._window))
-
-    def _grant(self, log: FeedLog, rows: int) -> int:
-        """Return how many more items to request after `rows` are appended: none while the budget is used up."""
-        if not self._room(log):
-            return 0
-        wanted = self._window - (self._outstanding - rows)
-        # A few items are not worth a write to disk, unless no others are in flight.
-        return wanted if wanted >= self._window // 2 or self._outstanding == rows else 0
 
     def _room(self, log: FeedLog) -> bool:
         """Return True if the budget is not used up; otherwise report that."""
@@ -421,40 +372,10 @@ class Collector:
         if not log.state.begun:
             return
         before = log.gaps
-        await self._write(partial(log.append_gap, reason))
+        await write(self.progress, log.append_gap, reason)
         if log.gaps > before:
             logger.warning("%s: a gap at position %d: %s", self._url, log.position, reason)
         self.progress.gaps = log.gaps
-
-    async def _write(self, write: Callable[[], object]) -> None:
-        """Call `write` in a thread, because it waits for the disk; wait while the disk is full."""
-        before = self.progress.waiting
-        while True:
-            writing = asyncio.ensure_future(asyncio.to_thread(write))
-            try:
-                await asyncio.wait((writing,))
-            except asyncio.CancelledError:
-                # The log is closed after a cancellation, and the thread cannot be stopped: it must end first.
-                while not writing.done():
-                    with suppress(asyncio.CancelledError):
-                        await asyncio.wait((writing,))
-                if (failure := writing.exception()) is not None:
-                    logger.warning("the collector was canceled, and its last write failed: %s", failure)
-                raise
-            try:
-                writing.result()
-                break
-            except DiskFull as error:
-                # Received items stay in memory, and no more are requested.
-                await self._until_room(error)
-        self.progress.waiting = before
-
-    async def _until_room(self, error: DiskFull) -> None:
-        """Wait for room on the disk, and report it."""
-        if self.progress.waiting != str(error):
-            logger.warning("%s", error)
-        self.progress.waiting = str(error)
-        await asyncio.sleep(RETRY)
 
 
 @contextmanager

@@ -13,27 +13,18 @@ __all__ = ["Comparison", "compare"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of comparing two copies of a log.
-
-    Attributes:
-        agree: True if they are equal, as far as both go.
-        end: The position up to which they are equal.
-        text: The result for people, in one line.
-
-    """
+    """The result of comparing two copies of a log."""
 
     agree: bool
+    """True if they are equal, as far as both go."""
     end: int
+    """The position up to which they are equal."""
     text: str
+    """The result for people, in one line."""
 
 
 def compare(log: LogFolder, other: LogFolder) -> Comparison:
-    """Compare two copies of a log by the headers of their batches. One may be longer, or trimmed further.
-
-    Raises:
-        JournalError: One of them cannot be read.
-
-    """
+    """Compare two readable copies of a log by the headers of their batches. One may be longer, or trimmed further."""
     uuid, another = log.require().uuid, other.require().uuid
     if uuid != another:
         return Comparison(False, 0, f"{other.path} is another log: its UUID is {another}, and not {uuid}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ..errors import JournalCorrupt
-from .format import Entry, Malformed, body_is_sound, corrupt, entry_at, genesis, preamble_bytes, scan
+from .format import Entry, Malformed, body_is_sound, entry_at, genesis, preamble_bytes, scan
 
 __all__ = ["Damage", "Promise", "headers", "salvage"]
 
@@ -27,41 +27,41 @@ _LEAST_EFFORT = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What the mark, or the next segment, says about a segment's end.
-
-    Attributes:
-        end: The position after its last row; None if unknown.
-        head: The digest of its last batch; None if unknown.
-        size: The end of its last batch, in bytes; None if further batches may follow, or be torn.
-        known: The digest of a batch that the log has, here or elsewhere.
-
-    """
+    """What the mark, or the next segment, says about a segment's end."""
 
     end: int | None = None
+    """The position after its last row; None if unknown."""
     head: str | None = None
+    """The digest of its last batch; None if unknown."""
     size: int | None = None
+    """The end of its last batch, in bytes; None if further batches may follow, or be torn."""
     known: str | None = None
+    """The digest of a batch that the log has, here or elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Damaged positions of a segment.
-
-    Attributes:
-        first: The first of them.
-        end: The position after the last one; None if unknown. If it equals `first`, no row is missing, but a record
-            between rows: a gap, or the collector's state.
-        why: What is wrong.
-
-    """
+    """Damaged positions of a segment."""
 
     first: int
+    """The first of them."""
     end: int | None
+    """The position after the last one; None if unknown. If it equals `first`, no row is missing, but a record between
+    rows: a gap, or the collector's state."""
     why: str
+    """What is wrong."""
 
     def error(self, name: str) -> JournalCorrupt:
         """Return the error for it in the segment `name`."""
-        return corrupt(name, self.first, self.end, self.why)
+        if self.end is None:
+            what = f"positions from {self.first} on are damaged"
+        elif self.end == self.first:
+            what = f"a record before position {self.first} is damaged"
+        else:
+            what = f"positions {self.first} to {self.end - 1} are damaged"
+        return JournalCorrupt(
+            f"{name}: {what} ({self.why}); restore this file from a copy, or see what `penstock journal repair` can do"
+        )
 
 
 def salvage(content: pa.Buffer, first: int, log: str, promise: Promise, why: str) -> tuple[list[Entry], list[Damage]]:
@@ -73,7 +73,6 @@ def salvage(content: pa.Buffer, first: int, log: str, promise: Promise, why: str
         log: The UUID of its log.
         promise: What is known about its end.
         why: The first problem that was found.
-
     """
     try:
         start = preamble_bytes(content, log)
@@ -131,14 +130,9 @@ def _chain(
 ) -> list[Entry]:
     """Return the batches of a segment that are in place, in order.
 
-    Args:
-        found: Batches that count if a later batch, or the promise, names them.
-        rest: Batches that count even if the batch that would name them is missing.
-        first: The position of the segment's first row.
-        start: The start of its first batch, in bytes; None if unknown.
-        sound: The end of the consecutive valid batches, in bytes.
-        promise: What is known about its end.
-
+    Batches of `found` count if a later batch, or the promise, names them; those of `rest` even if the batch that would
+    name them is missing. The first batch starts at byte `start`, if that is known; batches up to byte `sound` are
+    valid.
     """
     named: dict[str, list[Entry]] = {}
     for entry in found:

@@ -11,23 +11,16 @@ from pathlib import Path
 from ..errors import DiskFull, JournalError
 from ..store.log import sync_folder
 
-__all__ = ["disk_errors", "make_folder", "open_private", "replace_file", "sync_folder", "write_at"]
+__all__ = ["disk_errors", "make_folder", "open_private", "read_file", "replace_file", "sync_folder", "write_at"]
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 
 @contextmanager
 def disk_errors(path: Path | str, action: str) -> Iterator[None]:
-    """Convert an `OSError` inside the block.
+    """Convert an `OSError` inside the block: to `DiskFull` if there was no space or quota, otherwise to `JournalError`.
 
-    Args:
-        path: The file that the error is about.
-        action: The action that failed, as in "cannot be listed".
-
-    Raises:
-        DiskFull: There was no space, or this user's quota was used up.
-        JournalError: Any other error.
-
+    `action` is what failed at this path, as in "be listed".
     """
     try:
         yield
@@ -40,6 +33,19 @@ def disk_errors(path: Path | str, action: str) -> Iterator[None]:
         raise JournalError(
             f"{path}: cannot {action} ({error.strerror or error}); check the path, its permissions and the disk"
         ) from error
+
+
+def read_file(path: Path, limit: int) -> bytes | None:
+    """Return at most `limit` bytes of a file, or None if there is no such file; an `OSError` is converted."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(limit)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        # Not around the whole: a writer looks at cursors before each request.
+        with disk_errors(path, "be read"):
+            raise
 
 
 def write_at(fd: int, chunks: Iterable[bytes | memoryview], offset: int) -> int:
@@ -77,10 +83,7 @@ def make_folder(folder: Path, *, fsync: bool = True) -> None:
 def open_private(path: Path, flags: int) -> int:
     """Open or create a file, for this user only regardless of the umask; an existing one keeps its mode.
 
-    Args:
-        path: The file. Symbolic links are not followed.
-        flags: As for `os.open`; with `os.O_EXCL` the file must be new.
-
+    Symbolic links are not followed. The flags are those of `os.open`; with `os.O_EXCL` the file must be new.
     """
     flags |= os.O_CLOEXEC | os.O_NOFOLLOW
     while True:

@@ -40,24 +40,20 @@ STATE_MARGIN = 1_024
 
 
 class State(msgspec.Struct, array_like=True):
-    """The state that a collector records with its rows.
-
-    Attributes:
-        checkpoint: The session's checkpoint; None if it cannot be resumed. On disk its private part is separate.
-        begun: A stream was opened: items that a new one may have missed are a gap, unless already recorded.
-        done: The publisher completed the stream.
-        outstanding: Items that were requested and have not arrived.
-        session: The number of the session, whose token is in `_secret`.
-        covered: The log ends with a gap that covers everything the stream has missed so far.
-
-    """
+    """The state that a collector records with its rows."""
 
     checkpoint: bytes | None = None
+    """The session's checkpoint; None if it cannot be resumed. On disk its private part is separate."""
     begun: bool = False
+    """A stream was opened: items that a new one may have missed are a gap, unless already recorded."""
     done: bool = False
+    """The publisher completed the stream."""
     outstanding: int = 0
+    """Items that were requested and have not arrived."""
     session: int = 0
+    """The number of the session, whose token is in `_secret`."""
     covered: bool = False
+    """The log ends with a gap that covers everything the stream has missed so far."""
 
 
 def fits(checkpoint: bytes) -> bool:
@@ -79,9 +75,6 @@ class Place:
 class FeedLog:
     """The log of one collector, held until `close`. All methods except the properties may wait for the disk.
 
-    Args:
-        place: Its place.
-
     Attributes:
         state: The last recorded state, of this process or an earlier one.
         token: The token that resumes the session of `state`.
@@ -93,7 +86,6 @@ class FeedLog:
         JournalLocked: Another process collects into this log.
         JournalMismatch: The log collects another request.
         JournalError: The log cannot be read or written.
-
     """
 
     def __init__(self, place: Place) -> None:

@@ -10,17 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from array import array
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 import xxhash
-
-from ..errors import JournalCorrupt, LocalError
 
 __all__ = [
     "BODY_DIFFERS",
@@ -33,7 +29,6 @@ __all__ = [
     "Malformed",
     "Note",
     "body_is_sound",
-    "corrupt",
     "encode",
     "entry_at",
     "genesis",
@@ -41,7 +36,6 @@ __all__ = [
     "preamble_bytes",
     "preamble_log",
     "scan",
-    "tabulate",
 ]
 
 BODY_DIFFERS = "the checksum of its body is another"
@@ -86,8 +80,6 @@ _KEY = "penstock"
 _SCHEMA_BYTES = len(SCHEMA.serialize())
 _FRAME_BYTES = _SCHEMA_BYTES + 1_024
 """The maximum size of a batch without its rows and its note."""
-_TIME = SCHEMA.field("time").type
-_MAX_REPEATED_CHARS = 1 << 20
 _NO_HEADER = "0" * 16
 _NO_BODY = "0" * 32
 _CHECKSUM_BYTES = len(_NO_BODY) // 2
@@ -123,30 +115,9 @@ class Note(msgspec.Struct, omit_defaults=True, kw_only=True):
     """In a batch without rows: when the last row before it was appended."""
 
     @classmethod
-    def blank(
-        cls,
-        *,
-        prev: str,
-        position: int,
-        rows: int,
-        time: int,
-        state: bytes | None,
-        gap: str | None = None,
-        previous: int | None = None,
-    ) -> Note:
-        """Return a note whose checksums `encode` sets."""
-        return cls(
-            penstock=FORMAT,
-            header=_NO_HEADER,
-            body=_NO_BODY,
-            prev=prev,
-            position=position,
-            rows=rows,
-            time=time,
-            state=state,
-            gap=gap,
-            previous=previous,
-        )
+    def blank(cls, **fields: Any) -> Note:
+        """Return a note with these fields, whose checksums `encode` sets."""
+        return cls(penstock=FORMAT, header=_NO_HEADER, body=_NO_BODY, **fields)
 
 
 class Encoded(NamedTuple):
@@ -190,36 +161,13 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Malformed(Exception):
-    """These bytes are not a batch of this journal.
-
-    Args:
-        why: What is wrong.
-        offset: Their start in the segment.
-        position: The first row that they may have contained.
-
-    """
+    """These bytes, from `offset` on, are not a batch of this journal; `position` is the first row that may be there."""
 
     def __init__(self, why: str, offset: int, position: int) -> None:
         super().__init__(why, offset, position)
         self.why = why
         self.offset = offset
         self.position = position
-
-
-def corrupt(name: str, start: int, end: int | None, why: str) -> JournalCorrupt:
-    """Return the error for the rows from `start` to before `end`; None means that their number is unknown.
-
-    If `start` equals `end`, no row is missing, but a record between rows: a gap, or the collector's state.
-    """
-    if end is None:
-        what = f"positions from {start} on are damaged"
-    elif end == start:
-        what = f"a record before position {start} is damaged"
-    else:
-        what = f"positions {start} to {end - 1} are damaged"
-    return JournalCorrupt(
-        f"{name}: {what} ({why}); restore this file from a copy, or see what `penstock journal repair` can do"
-    )
 
 
 def genesis(log: str) -> str:
@@ -232,50 +180,6 @@ def preamble(log: str) -> bytes:
     """Return the schema message at the start of a segment of the log with this UUID."""
     note = msgspec.json.encode({"penstock": FORMAT, "log": log})
     return bytes(SCHEMA.with_metadata({_KEY: note}).serialize().to_pybytes())
-
-
-def tabulate(items: pa.RecordBatch, stream: str, position: int, time: int) -> pa.RecordBatch:
-    """Return `items` as rows of `SCHEMA`.
-
-    Args:
-        items: Columns `data` and `metadata`, as in `ITEMS`.
-        stream: The source of the items.
-        position: The position of the first one.
-        time: When they arrived: microseconds since 1970.
-
-    Raises:
-        LocalError: `items` has other columns.
-
-    """
-    if not items.schema.equals(ITEMS):
-        raise LocalError(f"a journal takes the columns data and metadata, both binary; not {items.schema.names}")
-    rows = items.num_rows
-    columns = [
-        pc.add(_ramp(max(65_536, 1 << rows.bit_length())).slice(0, rows), pa.scalar(position, pa.int64())),
-        pa.Array.from_buffers(_TIME, rows, [None, pa.py_buffer(array("q", (time,)) * rows)]),
-        _repeated(stream, rows),
-        *items.columns,
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
-
-
-@lru_cache(maxsize=1)
-def _ramp(length: int) -> pa.Int64Array:
-    """Return 0, 1, 2 … `length` - 1."""
-    return pa.Array.from_buffers(pa.int64(), length, [None, pa.py_buffer(array("q", range(length)))])
-
-
-def _repeated(stream: str, rows: int) -> pa.StringArray:
-    capacity = max(1_024, 1 << rows.bit_length())
-    # For an empty slice, Arrow writes the whole array that it was cut from.
-    if not rows or capacity * len(stream) > _MAX_REPEATED_CHARS:
-        return pa.repeat(pa.scalar(stream, pa.string()), rows)
-    return _repetition(stream, capacity).slice(0, rows)
-
-
-@lru_cache(maxsize=4)
-def _repetition(stream: str, length: int) -> pa.StringArray:
-    return pa.repeat(pa.scalar(stream, pa.string()), length)
 
 
 def encode(rows: pa.RecordBatch, note: Note) -> Encoded:
@@ -304,9 +208,7 @@ def encode(rows: pa.RecordBatch, note: Note) -> Encoded:
 def preamble_bytes(content: pa.Buffer, log: str) -> int:
     """Return the start of a segment's first batch.
 
-    Raises:
-        Malformed: The segment does not start with this schema, or belongs to a log with another UUID.
-
+    It raises `Malformed` if the segment does not start with this schema, or belongs to a log with another UUID.
     """
     expected = preamble(log)
     if content.size >= len(expected) and bytes(content.slice(0, len(expected))) == expected:
@@ -319,12 +221,7 @@ def preamble_bytes(content: pa.Buffer, log: str) -> int:
 
 
 def preamble_log(content: pa.Buffer) -> tuple[int, str]:
-    """Return the start of a segment's first batch, and the UUID of its log.
-
-    Raises:
-        Malformed: The segment does not start with this schema.
-
-    """
+    """Return the start of a segment's first batch, and the UUID of its log; or raise `Malformed`."""
     size, schema = _schema(content)
     try:
         found = msgspec.json.decode((schema.metadata or {}).get(_KEY.encode(), b"{}"), type=_Origin)
@@ -358,16 +255,8 @@ def _schema(content: pa.Buffer) -> tuple[int, pa.Schema]:
 def scan(content: pa.Buffer, offset: int, limit: int, position: int, head: str | None) -> Iterator[Entry]:
     """Yield the batches that lie completely between two offsets of a segment, without reading the bodies of rows.
 
-    Args:
-        content: The segment.
-        offset: The start of the first batch.
-        limit: Where to stop; a batch that ends later is ignored.
-        position: The expected position of the first batch.
-        head: The digest of the batch before the first one; None if unknown.
-
-    Raises:
-        Malformed: The bytes are not a batch, or it does not follow the previous one.
-
+    The first one must have this position, and `head` as the digest of the batch before it, if that is known. The next
+    bytes raise `Malformed` if they are not a batch, or if it does not follow the previous one.
     """
     view = memoryview(content)
     while True:
@@ -389,9 +278,7 @@ def scan(content: pa.Buffer, offset: int, limit: int, position: int, head: str |
 def entry_at(view: memoryview, offset: int, limit: int, position: int) -> Entry | None:
     """Return the batch that starts at an offset, or None if it does not end before `limit`.
 
-    Raises:
-        Malformed: There is no batch, or its header is damaged; the error has `position`.
-
+    It raises `Malformed`, with `position`, if there is none, or if its header is damaged.
     """
     if limit - offset < _PREFIX.size:
         return None

@@ -19,10 +19,10 @@ from pathlib import Path
 import msgspec
 
 from ..errors import JournalCorrupt
-from .disk import disk_errors, open_private, replace_file
+from .disk import disk_errors, open_private, read_file, replace_file
 from .layout import GAPS
 
-__all__ = ["LATE", "MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "alone", "decode", "encode", "load", "merge"]
+__all__ = ["LATE", "MAX_GAPS", "MAX_GAPS_BYTES", "Gap", "add", "alone", "decode", "encode", "load", "merge", "time_of"]
 
 MAX_GAPS = 50_000
 """The number of gaps to keep separately; beyond it, the older half is merged into one."""
@@ -79,13 +79,8 @@ def merge(*groups: Iterable[Gap]) -> list[Gap]:
 def add(folder: Path, gaps: Iterable[Gap]) -> None:
     """Add gaps to a log's file of gaps; they are durable on return. Existing ones are ignored.
 
-    Any process may do so at any time, even while another one writes to the log.
-
-    Raises:
-        DiskFull: There is no space. Nothing was changed.
-        JournalCorrupt: The file is damaged.
-        JournalError: The disk failed.
-
+    Any process may do so at any time, even while another one writes to the log. On `DiskFull`, `JournalError`, and
+    `JournalCorrupt` for a damaged file, nothing was changed.
     """
     new = list(gaps)
     if not new:
@@ -99,21 +94,10 @@ def add(folder: Path, gaps: Iterable[Gap]) -> None:
 
 
 def load(folder: Path) -> list[Gap]:
-    """Return the gaps in the file of a log on this machine, in order.
-
-    Raises:
-        JournalCorrupt: The file is damaged.
-        JournalError: It cannot be read.
-
-    """
+    """Return the gaps in the file of a log on this machine, in order; `JournalCorrupt` if it is damaged."""
     path = folder / GAPS
-    with disk_errors(path, "be read"):
-        try:
-            with open(path, "rb") as file:
-                data = file.read(MAX_GAPS_BYTES + 1)
-        except FileNotFoundError:
-            return []
-    return decode(data, path)
+    data = read_file(path, MAX_GAPS_BYTES + 1)
+    return [] if data is None else decode(data, path)
 
 
 def encode(gaps: Iterable[Gap]) -> bytes:
@@ -124,12 +108,7 @@ def encode(gaps: Iterable[Gap]) -> bytes:
 
 
 def decode(data: bytes, name: Path | str) -> list[Gap]:
-    """Return the gaps in the file `name`.
-
-    Raises:
-        JournalCorrupt: It differs from what was written.
-
-    """
+    """Return the gaps in the file `name`; `JournalCorrupt` if they differ from what was written."""
     digest, text = data[:_DIGEST_BYTES], data[_DIGEST_BYTES + 1 :]
     try:
         if len(data) > MAX_GAPS_BYTES:
@@ -171,8 +150,13 @@ def _gap(row: _Row) -> Gap:
         raise ValueError("a number is out of range")
     if row.lost is not None and not 0 <= row.lost[0] <= row.lost[1] <= _MAX_POSITION:
         raise ValueError("a range ends before it starts")
-    previous = None if row.previous is None else _EPOCH + row.previous * _MICROSECOND
-    return Gap(row.position, _EPOCH + row.time * _MICROSECOND, row.reason, previous, row.lost, row.query, row.number)
+    previous = None if row.previous is None else time_of(row.previous)
+    return Gap(row.position, time_of(row.time), row.reason, previous, row.lost, row.query, row.number)
+
+
+def time_of(number: int) -> datetime:
+    """Return a time of a journal, which is stored in microseconds since 1970."""
+    return _EPOCH + number * _MICROSECOND
 
 
 def _number(time: datetime) -> int:
@@ -183,7 +167,7 @@ def _numbered(gaps: list[Gap]) -> list[Gap]:
     """Return the gaps with a number for each one that was recorded late."""
     last = max((gap.number for gap in gaps), default=0)
     # Not from 1: after a damaged file was set aside, numbers must not repeat.
-    numbers = itertools.count(max(last + 1, (datetime.now(UTC) - _EPOCH) // _MICROSECOND))
+    numbers = itertools.count(max(last + 1, _number(datetime.now(UTC))))
     return [
         replace(gap, number=next(numbers)) if gap.number < 0 or (gap.lost is not None and not gap.number) else gap
         for gap in gaps

@@ -15,7 +15,7 @@ import msgspec
 import xxhash
 
 from ..errors import JournalCorrupt, JournalMismatch
-from .disk import disk_errors, replace_file
+from .disk import disk_errors, read_file, replace_file
 from .layout import IDENTITY
 
 __all__ = [
@@ -38,20 +38,16 @@ MAX_IDENTITY_BYTES = 1 << 20
 
 
 class Fingerprint(msgspec.Struct, frozen=True):
-    """A request as recorded in a log, without the bytes of its data and metadata.
-
-    Attributes:
-        route: The stream.
-        data: The digest of the request's data.
-        metadata: The digest of its metadata; None if it has none.
-        url: The publisher, for people. It is not compared, because publishers move.
-
-    """
+    """A request as recorded in a log, without the bytes of its data and metadata."""
 
     route: str
+    """The stream."""
     data: str
+    """The digest of the request's data."""
     metadata: str | None = None
+    """The digest of its metadata; None if it has none."""
     url: str = ""
+    """The publisher, for people. It is not compared, because publishers move."""
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -126,13 +122,7 @@ class Request:
 
 
 def create(folder: Path, request: Request | None, *, fsync: bool = True) -> Identity:
-    """Write the identity of a new log; it is durable on return. The caller holds the log's lock.
-
-    Raises:
-        DiskFull: There is no space.
-        JournalError: The folder cannot be written to.
-
-    """
+    """Write the identity of a new log; it is durable on return. The caller holds the log's lock."""
     name = str(uuid.uuid4())
     fingerprint = None if request is None else request.fingerprint(name)
     identity = Identity(name, datetime.now(UTC), fingerprint)
@@ -156,29 +146,16 @@ def _checksum(identity: Identity) -> str:
 
 
 def load(folder: Path) -> Identity | None:
-    """Return the identity of a log on this machine, or None if there is no such file.
-
-    Raises:
-        JournalCorrupt: The file differs from what was written, or has another version of the format.
-        JournalError: The file cannot be read.
-
-    """
+    """Return the identity of a log on this machine, or None if there is no such file; errors as for `decode`."""
     path = folder / IDENTITY
-    with disk_errors(path, "be read"):
-        try:
-            with open(path, "rb") as file:
-                data = file.read(MAX_IDENTITY_BYTES + 1)
-        except FileNotFoundError:
-            return None
-    return decode(data, path)
+    data = read_file(path, MAX_IDENTITY_BYTES + 1)
+    return None if data is None else decode(data, path)
 
 
 def decode(data: bytes, name: Path | str) -> Identity:
     """Return the identity in the file `name`.
 
-    Raises:
-        JournalCorrupt: It differs from what was written, or has another version of the format.
-
+    It raises `JournalCorrupt` if that differs from what was written, or has another version of the format.
     """
     try:
         if len(data) > MAX_IDENTITY_BYTES:

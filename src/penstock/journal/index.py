@@ -5,30 +5,19 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
 from .damage import Damage, Promise, salvage
-from .format import Entry, Malformed, corrupt, entry_at, genesis, preamble, preamble_bytes, scan
-from .gaps import Gap
+from .format import Entry, Malformed, entry_at, genesis, preamble, preamble_bytes, scan
+from .gaps import Gap, time_of
 from .rows import check, decode
 
-__all__ = ["Index", "first_prev", "gap_of"]
+__all__ = ["Index", "first_prev"]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CHECKSUM_BYTES = 16
 _DAMAGED = -1
 """The offset of missing rows."""
-
-
-def gap_of(entry: Entry) -> Gap | None:
-    """Return the gap recorded by a batch, or None if it records none."""
-    note = entry.note
-    if note.gap is None:
-        return None
-    previous = None if note.previous is None else _time(note.previous)
-    return Gap(note.position, _time(note.time), note.gap, previous)
 
 
 def first_prev(content: pa.Buffer | None, first: int, log: str) -> str | None:
@@ -42,29 +31,18 @@ def first_prev(content: pa.Buffer | None, first: int, log: str) -> str | None:
     return entry.note.prev if entry is not None and entry.position == first else None
 
 
-def _time(microseconds: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=microseconds)
-
-
 class Index:
-    """The batches of one segment, in a chain: each names the previous one.
-
-    Args:
-        name: The segment's path, for errors.
-        first: The position of its first row.
-        log: The UUID of its log.
-
-    """
+    """The batches of one segment of `log`, in a chain: each names the previous one. `name` is its path, for errors."""
 
     __slots__ = (
-        "_checksums", "_headers", "_log", "_offsets", "_sizes", "_sound", "_starts", "_times", "count", "damage", "end",
-        "first", "gaps", "head", "last", "last_time", "missing", "name", "offset", "prev", "sealed",
+        "_checksums", "_headers", "_offsets", "_sizes", "_sound", "_starts", "_times", "count", "damage", "end",
+        "first", "gaps", "head", "last", "last_time", "log", "missing", "name", "offset", "prev", "sealed",
     )  # fmt: skip
 
     def __init__(self, name: str, first: int, log: str) -> None:
         self.name = name
         self.first = first
-        self._log = log
+        self.log = log
         self.sealed = False
         """True if it was read to its end, and no batch follows."""
         self.missing = False
@@ -78,7 +56,7 @@ class Index:
         """The end of what has been read, in bytes."""
         self.prev: str | None = None
         """The digest of the previous batch, from its first batch; None while there is no first batch."""
-        self.head: str | None = genesis(self._log) if self.first == 0 else None
+        self.head: str | None = genesis(self.log) if self.first == 0 else None
         """The digest of the last batch; None if unknown."""
         self.count = 0
         """The number of batches found."""
@@ -102,10 +80,7 @@ class Index:
     def extend(self, content: pa.Buffer, promise: Promise) -> None:
         """Read what has been added since the last time, and record any difference from the promise in `damage`.
 
-        Args:
-            content: The segment.
-            promise: What is known about its end. If nothing is known, an incomplete end is a torn tail.
-
+        If nothing is known about the segment's end, an incomplete one is a torn tail.
         """
         limit = content.size if promise.size is None else min(promise.size, content.size)
         try:
@@ -119,7 +94,7 @@ class Index:
 
     def rebuild(self, content: pa.Buffer, promise: Promise, why: str) -> None:
         """Read a segment that breaks its promise, and find its valid batches."""
-        entries, damage = salvage(content, self.first, self._log, promise, why)
+        entries, damage = salvage(content, self.first, self.log, promise, why)
         self._clear()
         at = 0
         for entry in entries:
@@ -139,7 +114,7 @@ class Index:
 
     def salvage(self, content: pa.Buffer) -> list[Entry]:
         """Return the batches in place of a segment whose end is unknown."""
-        return salvage(content, self.first, self._log, Promise(), "")[0]
+        return salvage(content, self.first, self.log, Promise(), "")[0]
 
     def miss(self, promise: Promise) -> None:
         """Record that the file is missing although rows were promised."""
@@ -150,22 +125,15 @@ class Index:
         self.head = promise.head
 
     def scan(self, content: pa.Buffer, limit: int, *, torn: bool) -> Iterator[Entry]:
-        """Yield the batches after the known ones; `add` them one by one.
+        """Yield the batches after the known ones, up to `limit` bytes; `add` them one by one.
 
-        Args:
-            content: The segment.
-            limit: Where to stop, in bytes.
-            torn: Whether it may end within its schema.
-
-        Raises:
-            Malformed: The next bytes are not the next batch.
-
+        With `torn` the segment may end within its schema. It raises `Malformed` where the next batch is not.
         """
         if self.offset == 0 < limit:
-            expected = preamble(self._log)
+            expected = preamble(self.log)
             if torn and limit < len(expected) and expected.startswith(bytes(content.slice(0, limit))):
                 return
-            self.offset = preamble_bytes(content, self._log)
+            self.offset = preamble_bytes(content, self.log)
         if self.offset:
             yield from scan(content, self.offset, limit, self.end, self.head)
 
@@ -196,9 +164,9 @@ class Index:
             self.last_time = note.time
         else:
             self.last_time = note.previous
-            gap = gap_of(entry)
-            if gap is not None:
-                self.gaps.append(gap)
+            if note.gap is not None:
+                previous = None if note.previous is None else time_of(note.previous)
+                self.gaps.append(Gap(note.position, time_of(note.time), note.gap, previous))
         if self.prev is None:
             self.prev = note.prev
         self.count += 1
@@ -234,17 +202,8 @@ class Index:
     ) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Yield the rows between two positions as they were appended, without copying.
 
-        Each comes with the bytes of the whole batch, because Arrow is slow to compute those of a slice.
-
-        Args:
-            content: The segment.
-            start: The first position.
-            end: The position after the last.
-            accepted: Tells whether the loss between two positions was accepted.
-
-        Raises:
-            JournalCorrupt: A batch differs from what was written, and the loss was not accepted.
-
+        Each comes with the bytes of the whole batch, because Arrow is slow to compute those of a slice. A batch that
+        differs from what was written raises `JournalCorrupt`, unless `accepted` returns True for its positions.
         """
         for damage in self.damage:
             at = damage.first
@@ -258,7 +217,7 @@ class Index:
             except Malformed as bad:
                 if accepted(first, behind):
                     continue
-                raise corrupt(self.name, first, behind, bad.why) from None
+                raise Damage(first, behind, bad.why).error(self.name) from None
             if start > first or end < behind:
                 batch = batch.slice(max(start - first, 0), min(end, behind) - max(start, first))
             yield batch, size

@@ -58,16 +58,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 def check_name(name: str, what: str) -> str:
-    """Return `name` if it is a valid file name on every system.
-
-    Args:
-        name: The name of a source or a reader.
-        what: What it names, for the error.
-
-    Raises:
-        LocalError: It is not valid.
-
-    """
+    """Return `name` if it is a valid file name on every system; a `LocalError` says that `what` cannot have it."""
     if not _NAME.fullmatch(name):
         raise LocalError(
             f"{name!r} cannot name a {what}: use up to 128 letters, digits, '.', '_' and '-', a letter or digit first"
@@ -87,12 +78,7 @@ def source_of(folder: str) -> str | None:
 
 
 def log_folder(path: str | os.PathLike[str], source: str) -> Path:
-    """Return the folder of one source's log in a journal on a disk of this machine.
-
-    Raises:
-        LocalError: `path` is a URI of another kind than a file.
-
-    """
+    """Return the folder of one source's log in a journal on a disk of this machine; `LocalError` for another URI."""
     text = os.fspath(path)
     if text.startswith("file://"):
         text = unquote(text.removeprefix("file://"))

@@ -32,13 +32,7 @@ class Owner(msgspec.Struct, frozen=True):
 class Lock:
     """A lock on a file, held until `close`, or until the process ends for any reason.
 
-    Args:
-        path: The file. It is created if necessary, and remains.
-
-    Raises:
-        JournalLocked: Another process holds it; the message names it.
-        JournalError: The file cannot be opened.
-
+    The file is created if necessary, and remains. If another process holds it, `JournalLocked` names that.
     """
 
     def __init__(self, path: Path) -> None:

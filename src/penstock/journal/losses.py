@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from ..errors import JournalCorrupt
 from .damage import Damage
 from .disk import disk_errors, sync_folder
-from .gaps import Gap, add
+from .gaps import Gap, add, time_of
 from .layout import DURABLE
 from .mark import Mark
 from .recovery import Tail, recover
@@ -25,41 +24,27 @@ __all__ = ["DAMAGED", "Condition", "accept", "examine", "is_accepted", "set_asid
 DAMAGED = ".damaged"
 """The suffix of a damaged file that was replaced by another."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The state of a log as a writer finds it.
-
-    Attributes:
-        tail: Its end, with the losses there.
-        lost: The losses that were not accepted, with their files, according to headers.
-        error: The error if they are not accepted; None if nothing is lost.
-        mark: The log's mark; None if there is none, or if it is damaged.
-        mark_is_damaged: Whether the mark must be replaced.
-
-    """
+    """The state of a log as a writer finds it."""
 
     tail: Tail
+    """Its end, with the losses there."""
     lost: list[tuple[str, Damage]] = field(default_factory=list)
+    """The losses that were not accepted, with their files, according to headers."""
     error: JournalCorrupt | None = None
+    """The error if they are not accepted; None if nothing is lost."""
     mark: Mark | None = None
+    """The log's mark; None if there is none, or if it is damaged."""
     mark_is_damaged: bool = False
+    """Whether the mark must be replaced."""
 
 
 def examine(log: LogFolder, uuid: str, committed: int) -> Condition:
-    """Read the headers of a whole log; nothing is changed.
+    """Read the headers of a whole log; nothing is changed. `committed` is the highest position of a reader.
 
-    Args:
-        log: The log.
-        uuid: Its UUID.
-        committed: The highest position that a reader has committed.
-
-    Raises:
-        JournalCorrupt: Its file of gaps, or the one that records trimming, is damaged.
-        JournalError: The log cannot be read.
-
+    It raises `JournalCorrupt` if the file of gaps, or the one that records trimming, is damaged.
     """
     mark, error = None, None
     durable = f"{log.path}/{DURABLE}"
@@ -102,27 +87,16 @@ def is_accepted(damage: Damage, gaps: Sequence[Gap]) -> bool:
 
 
 def accept(folder: Path, lost: list[tuple[str, Damage]], time: float, tail: Tail | None = None) -> list[Gap]:
-    """Record that positions of a log are permanently lost. It is durable on return.
+    """Record that positions of a log, each with its file, are permanently lost; the gaps are durable on return.
 
-    Args:
-        folder: The log's folder.
-        lost: The losses, with their files.
-        time: The current time in seconds since 1970.
-        tail: The end of the log.
-
-    Returns:
-        The gaps that record them.
-
-    Raises:
-        JournalError: They cannot be written.
-
+    The time is in seconds since 1970. With the log's `tail`, gaps at its end tell when the last row was appended.
     """
-    now = _EPOCH + timedelta(microseconds=int(time * 1_000_000))
+    now = time_of(int(time * 1_000_000))
     gaps = []
     for name, damage in lost:
         end = damage.first if damage.end is None else damage.end
         last = None if tail is None or tail.last_time is None or end < tail.position else tail.last_time
-        previous = None if last is None else _EPOCH + timedelta(microseconds=last)
+        previous = None if last is None else time_of(last)
         reason = f"accepted as lost: {Path(name).name}: {damage.why}"
         gaps.append(Gap(end, now, reason, previous, (damage.first, end)))
     add(folder, gaps)

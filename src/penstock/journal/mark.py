@@ -1,4 +1,4 @@
-"""The durable mark: how far a log is on disk, and its last batch."""
+"""How far a log is on disk, with its last batch: the durable mark. And how far it was trimmed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,19 @@ from pathlib import Path
 
 import xxhash
 
+from ..errors import JournalCorrupt
 from .disk import open_private, replace_file, write_at
 
-__all__ = ["MARK_BYTES", "MAX_MARK_FILE_BYTES", "Mark", "MarkFile", "newest"]
+__all__ = [
+    "MARK_BYTES",
+    "MAX_MARK_FILE_BYTES",
+    "MAX_TRIMMED_BYTES",
+    "Mark",
+    "MarkFile",
+    "decode_trimmed",
+    "encode_trimmed",
+    "newest",
+]
 
 MARK_BYTES = 166
 """The size of a slot."""
@@ -20,6 +30,9 @@ _SLOTS = (0, 4096)
 MAX_MARK_FILE_BYTES = _SLOTS[1] + MARK_BYTES
 _CHECKSUM_BYTES = 16
 _SLOT = re.compile(rb"(\d{20}) (\d{20}) (\d{20}) (\d{20}) ([0-9a-f]{64}) ([0-9a-f]{16})\n")
+MAX_TRIMMED_BYTES = 64
+"""The size of the file that records trimming: a position has at most 19 digits, its checksum 16."""
+_TRIMMED = re.compile(rb"(\d{1,19}) ([0-9a-f]{16})\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +40,21 @@ class Mark:
     """How far a log is durable: everything before a segment, and that segment up to `offset` bytes.
 
     Readers do not read past it: there may be half a batch, or one that the disk will refuse.
-
-    Attributes:
-        segment: The position of the segment's first row.
-        offset: Bytes of the segment.
-        end: The position after the last row.
-        head: The digest of the last batch; before the first one, the log's genesis.
-
     """
 
     segment: int
+    """The position of the segment's first row."""
     offset: int
+    """Bytes of the segment."""
     end: int
+    """The position after the last row."""
     head: str
+    """The digest of the last batch; before the first one, the log's genesis."""
 
     def encode(self, number: int) -> bytes:
         """Return the mark as written to a slot, under a number greater than that of the previous mark."""
         text = b"%020d %020d %020d %020d %s " % (number, self.segment, self.offset, self.end, self.head.encode())
-        return text + xxhash.xxh3_64_hexdigest(text).encode() + b"\n"
+        return text + _checksum(text) + b"\n"
 
 
 def newest(data: bytes) -> tuple[int, Mark] | None:
@@ -56,7 +66,7 @@ def newest(data: bytes) -> tuple[int, Mark] | None:
 
 def _decode(slot: bytes) -> tuple[int, Mark] | None:
     match = _SLOT.fullmatch(slot)
-    if match is None or xxhash.xxh3_64_hexdigest(slot[: -_CHECKSUM_BYTES - 1]).encode() != match[6]:
+    if match is None or _checksum(slot[: -_CHECKSUM_BYTES - 1]) != match[6]:
         return None
     number, segment, offset, end = (int(match[group]) for group in range(1, 5))
     if max(segment, offset, end) > 1 << 62 or segment > end:
@@ -67,11 +77,7 @@ def _decode(slot: bytes) -> tuple[int, Mark] | None:
 class MarkFile:
     """The file of a log's mark, for its writer. Its methods raise `OSError`.
 
-    Args:
-        path: The file. It is created with a mark in it, if necessary, so it is never empty.
-        mark: The new mark.
-        fsync: Whether it is durable on return.
-
+    It is created with a mark in it, if necessary, so it is never empty. With `fsync` the mark is durable on return.
     """
 
     def __init__(self, path: Path, mark: Mark, *, fsync: bool) -> None:
@@ -114,3 +120,26 @@ class MarkFile:
             finally:
                 os.close(self._fd)
                 self._fd = -1
+
+
+def encode_trimmed(position: int, uuid: str) -> bytes:
+    """Return the position below which the rows of the log with this UUID were trimmed, as its file has it."""
+    return b"%d %s\n" % (position, _checksum(b"%s %d" % (uuid.encode(), position)))
+
+
+def decode_trimmed(data: bytes, uuid: str, name: str) -> int:
+    """Return the position in the file `name`: missing rows below it are not damage.
+
+    It raises `JournalCorrupt` if that differs from what was written, or belongs to another log.
+    """
+    match = _TRIMMED.fullmatch(data)
+    if match is None or _checksum(b"%s %s" % (uuid.encode(), match[1])) != match[2]:
+        raise JournalCorrupt(
+            f"{name}: does not say how far this log was trimmed; restore it from a copy, or see what "
+            "`penstock journal repair` can do"
+        )
+    return int(match[1])
+
+
+def _checksum(text: bytes) -> bytes:
+    return xxhash.xxh3_64_hexdigest(text).encode()

@@ -17,18 +17,14 @@ __all__ = ["Misplaced", "misplaced"]
 
 @dataclass(frozen=True, slots=True)
 class Misplaced:
-    """A segment under a wrong name.
-
-    Attributes:
-        name: The position in its name.
-        home: The position that it starts with, if no other file has that name; None: it is of no use here.
-        why: The reason for this conclusion.
-
-    """
+    """A segment under a wrong name."""
 
     name: int
+    """The position in its name."""
     home: int | None
+    """The position that it starts with, if no other file has that name; None: it is of no use here."""
     why: str
+    """The reason for this conclusion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +41,8 @@ class _File:
 def misplaced(log: LogFolder, uuid: str, mark: Mark | None, trimmed: int) -> list[Misplaced]:
     """Return the segments of a folder under a wrong name, according to their valid starts; nothing is changed.
 
-    A file with a damaged start is assumed to have the right name, unless the previous segment has these rows.
-
-    Args:
-        log: The log.
-        uuid: Its UUID.
-        mark: Its mark, if that is valid.
-        trimmed: Rows below it were trimmed, and their segments are of no use any more.
-
+    A file with a damaged start is assumed to have the right name, unless the previous segment has these rows. Segments
+    with rows below `trimmed` are of no use any more.
     """
     files = [_look(first, content) for first, _ in log.segments() if (content := log.content(first)) is not None]
     wrong = {file.name: file for file in [*_elsewhere(files, mark), *_foreign(files, uuid, mark)]}

@@ -10,21 +10,17 @@ import pyarrow as pa
 
 from ..errors import DataLost, JournalCorrupt, JournalMismatch, LocalError
 from .damage import Damage, Promise
-from .format import SCHEMA, corrupt
 from .gaps import Gap, merge
 from .index import Index
 from .layout import Extent, bytes_between
 from .losses import is_accepted
 from .mark import Mark
+from .rows import merge_small
 from .storage import LogFolder
 from .survey import link, missing_beginning, promised, seal
 
 __all__ = ["JournalReader"]
 
-_LARGE_ROWS = 8_192
-"""A batch of this many rows is returned as it is in the file; Spark's cost per batch is then negligible."""
-_LARGE_BYTES = 1024 * 1024
-"""The same for this many bytes: copying would cost more than it saves."""
 _LOOKS = 3
 _NOTHING = pa.py_buffer(b"")
 """The content of a missing segment."""
@@ -154,7 +150,7 @@ class JournalReader:
             return last
         if mark is not None and mark.segment > last.first:
             # The next segment is about to be created.
-            seal(self._log, last, content, self.uuid, mark.segment, None if mark.offset else mark.head)
+            seal(self._log, last, content, mark.segment, None if mark.offset else mark.head)
             return last
         if mark is None and content.size < last.offset:
             last = self._index(last.first)
@@ -187,7 +183,7 @@ class JournalReader:
 
         """
         self._check(start, end)
-        return _merge_small(self._read(start, end, skip_records))
+        return merge_small(self._read(start, end, skip_records))
 
     def locate(self, position: int) -> tuple[int, int]:
         """Return the first and the end position of the batch that contains a row.
@@ -349,7 +345,7 @@ class JournalReader:
             return _NOTHING
         content = self._log.content(index.first)
         if content is not None and following is not None and not index.sealed:
-            seal(self._log, index, content, self.uuid, following)
+            seal(self._log, index, content, following)
             if index.damage and not any(first == index.first for first, _ in self._log.segments()):
                 # It was trimmed meanwhile, and so was the next one.
                 content = None
@@ -357,35 +353,9 @@ class JournalReader:
             self.refresh()
             behind = end if following is None else min(end, following)
             if index.first >= self.first:
-                raise corrupt(index.name, start, behind, "the file is missing")
+                raise Damage(start, behind, "the file is missing").error(index.name)
             raise self._lost(start, behind)
         return content
-
-
-def _merge_small(batches: Iterable[tuple[pa.RecordBatch, int]]) -> Iterator[pa.RecordBatch]:
-    small: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch, batch_bytes in batches:
-        large = batch.num_rows >= _LARGE_ROWS or batch_bytes >= _LARGE_BYTES
-        if small and (large or rows >= _LARGE_ROWS or size >= _LARGE_BYTES):
-            yield _merged(small)
-            small = []
-            rows = size = 0
-        if large:
-            yield batch
-        else:
-            small.append(batch)
-            rows += batch.num_rows
-            size += batch_bytes
-    if small:
-        yield _merged(small)
-
-
-def _merged(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    if len(batches) == 1:
-        return batches[0]
-    merged: pa.RecordBatch = pa.Table.from_batches(batches, SCHEMA).combine_chunks().to_batches()[0]
-    return merged
 
 
 def _cut(parts: Iterable[tuple[int, int, int]], max_rows: int, max_bytes: int) -> Iterator[tuple[int, int, int]]:

@@ -18,30 +18,26 @@ __all__ = ["Tail", "recover"]
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The end of a log.
-
-    Attributes:
-        first: The position of the first row of the segment to write to.
-        size: Its valid bytes; 0: it must be created.
-        torn: Bytes after them, of an incomplete batch.
-        position: The position of the next row.
-        head: The digest of the last batch.
-        state: The collector's last recorded state.
-        last_time: When the last row was appended: microseconds since 1970; None if there is none.
-        damage: The damage, with its files, according to headers.
-        leftovers: Segments that were never durable.
-
-    """
+    """The end of a log."""
 
     first: int
+    """The position of the first row of the segment to write to."""
     size: int
+    """Its valid bytes; 0: it must be created."""
     torn: int
+    """Bytes after them, of an incomplete batch."""
     position: int
+    """The position of the next row."""
     head: str
+    """The digest of the last batch."""
     state: bytes | None = None
+    """The collector's last recorded state."""
     last_time: int | None = None
+    """When the last row was appended: microseconds since 1970; None if there is none."""
     damage: list[tuple[str, Damage]] = field(default_factory=list)
+    """The damage, with its files, according to headers."""
     leftovers: list[int] = field(default_factory=list)
+    """Segments that were never durable."""
 
 
 def recover(log: LogFolder, uuid: str, mark: Mark | None) -> Tail:
@@ -50,12 +46,6 @@ def recover(log: LogFolder, uuid: str, mark: Mark | None) -> Tail:
     Below the durable mark only headers are checked; readers check bodies. Data after the mark was never confirmed, but
     a mark may be older than the log: complete and valid batches there are kept, and the first other one is the torn
     tail.
-
-    Args:
-        log: The log.
-        uuid: Its UUID.
-        mark: Its mark, or None if it has none.
-
     """
     segments = [first for first, _ in log.segments()]
     leftovers = []

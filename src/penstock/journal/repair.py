@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
+
 from ..errors import JournalCorrupt, LocalError
 from .damage import Damage, headers
 from .disk import disk_errors, replace_file, sync_folder
 from .format import Malformed, genesis, preamble_log
+from .gaps import Gap
 from .identity import Identity, encode
 from .identity import load as load_identity
 from .layout import COMMITTED, DURABLE, GAPS, IDENTITY, LOCK, TRIMMED, log_folder, segment_name
 from .lock import Lock
 from .losses import DAMAGED, Condition, accept, examine, set_aside
 from .mark import Mark
-from .mended import Mended
 from .placement import Misplaced, misplaced
 from .recovery import recover
 from .retention import commit, damaged, last_commit, logs
@@ -33,7 +35,7 @@ from .storage import LogFolder
 from .verify import damaged_bodies
 from .writer import JournalWriter
 
-__all__ = ["Repair", "repair"]
+__all__ = ["Mended", "Repair", "repair"]
 
 _Step = Callable[[float], object]
 """Returns the current time."""
@@ -58,6 +60,45 @@ class Repair:
     lost: list[tuple[int, int]] = field(default_factory=list)
     loses: bool = False
     refused: str = ""
+
+
+class Mended(LogFolder):
+    """A log as it will be after its files are repaired, for planning and doing a repair.
+
+    The renamed segments are in `moved` with their new names, and those that are set aside with None; the small files
+    that are set aside are in `gone`.
+    """
+
+    def __init__(self, log: LogFolder, moved: Mapping[int, int | None], gone: Collection[str]) -> None:
+        super().__init__(log.filesystem, log.path)
+        self._moved = moved
+        self._gone = gone
+        self._from = {home: name for name, home in moved.items() if home is not None}
+
+    def segments(self) -> list[tuple[int, int]]:
+        """Return first position and size in bytes of each segment, in order."""
+        found = [(self._moved.get(first, first), size) for first, size in super().segments()]
+        return sorted((first, size) for first, size in found if first is not None)
+
+    def content(self, first: int) -> pa.Buffer | None:
+        """Return the content of a segment, or None if there is none."""
+        if first not in self._from and first in self._moved:
+            return None
+        return super().content(self._from.get(first, first))
+
+    def mark(self) -> Mark | None:
+        """Return the durable mark, or None if there is none."""
+        if DURABLE in self._gone:
+            raise JournalCorrupt(f"{self.path}/{DURABLE}: names a batch that no segment of this log has")
+        return super().mark()
+
+    def kept_gaps(self) -> list[Gap]:
+        """Return the gaps in the log's file."""
+        return [] if GAPS in self._gone else super().kept_gaps()
+
+    def trimmed(self, uuid: str) -> int:
+        """Return the position below which rows were trimmed."""
+        return 0 if TRIMMED in self._gone else super().trimmed(uuid)
 
 
 def repair(

@@ -10,14 +10,14 @@ A query that reads a log in several places, as in a self-join, has a cursor for 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from ..errors import JournalCorrupt, JournalError, JournalMismatch, JournalMissing, LocalError
-from .disk import disk_errors, make_folder, replace_file
+from ..errors import JournalCorrupt, JournalMismatch, JournalMissing, LocalError
+from .disk import disk_errors, make_folder, read_file, replace_file
 from .identity import load
 from .layout import COMMITTED, check_name
 from .trimming import delete_free
@@ -54,27 +54,18 @@ _MAX_CURSOR_BYTES = 4096
 
 
 class Committed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of a cursor.
-
-    Attributes:
-        position: Rows below it are no longer needed.
-        query: The query that owns the name; None if there is none.
-        log: The UUID of the log that the position belongs to.
-
-    """
+    """The content of a cursor."""
 
     position: int
+    """Rows below it are no longer needed."""
     query: str | None
+    """The query that owns the name; None if there is none."""
     log: str
+    """The UUID of the log that the position belongs to."""
 
 
 def reader_of(cursor: str) -> str:
-    """Return the reader that a cursor belongs to.
-
-    Raises:
-        LocalError: The name is not valid for a reader or a part of one.
-
-    """
+    """Return the reader that a cursor belongs to; `LocalError` if the name is not valid for one or a part of one."""
     reader, at, part = cursor.partition(_PART)
     if at:
         check_name(part, "reader")
@@ -135,24 +126,13 @@ def _check_owner(folder: Path, cursor: str, query: str | None) -> tuple[str, Com
 
 
 def cursors(folder: Path) -> dict[str, Committed]:
-    """Return the content of each cursor of a log, by the cursor's name.
-
-    Raises:
-        JournalCorrupt: A cursor is damaged.
-        JournalError: They cannot be read.
-
-    """
+    """Return the content of each cursor of a log, by the cursor's name; `JournalCorrupt` if one is damaged."""
     found = {name: _read(folder / COMMITTED / name) for name in _names(folder)}
     return {name: cursor for name, cursor in found.items() if cursor is not None}
 
 
 def commits(folder: Path) -> dict[str, int]:
-    """Return the position that each reader has committed: the lowest of its cursors.
-
-    Raises:
-        JournalError: As for :func:`cursors`.
-
-    """
+    """Return the position that each reader has committed: the lowest of its cursors. Errors as for `cursors`."""
     found: dict[str, int] = {}
     for name, cursor in cursors(folder).items():
         reader = name.partition(_PART)[0]
@@ -161,40 +141,23 @@ def commits(folder: Path) -> dict[str, int]:
 
 
 def last_commit(folder: Path, log: str, but: Collection[str] = ()) -> int:
-    """Return the highest position that a reader has committed.
+    """Return the highest position that a reader has committed in the log with this UUID; errors as for `cursors`.
 
-    Args:
-        folder: The log's folder.
-        log: Its UUID. Commits in another log do not count.
-        but: Cursors to ignore.
-
-    Raises:
-        JournalError: As for :func:`cursors`.
-
+    The cursors in `but` are ignored.
     """
     found = (_read(folder / COMMITTED / name) for name in _names(folder) if name not in but)
     return max((cursor.position for cursor in found if cursor is not None and cursor.log == log), default=0)
 
 
 def readers(folder: Path) -> list[str]:
-    """Return the names of a log's readers, in order, including those with a damaged cursor.
-
-    Raises:
-        JournalError: They cannot be listed.
-
-    """
+    """Return the names of a log's readers, in order, including those with a damaged cursor."""
     return sorted({name.partition(_PART)[0] for name in _names(folder)})
 
 
 def forget(folder: Path, reader: str) -> dict[str, Committed | None]:
     """Remove a reader that will not return, so that it holds nothing back, and its name is free.
 
-    Returns:
-        The content of each of its cursors, by the cursor's name; None for a damaged one.
-
-    Raises:
-        JournalError: The disk failed.
-
+    It returns the content of each of its cursors, by the cursor's name; None for a damaged one.
     """
     check_name(reader, "reader")
     dropped: dict[str, Committed | None] = {}
@@ -264,42 +227,36 @@ def trim(
 
 def logs(folder: Path) -> set[str]:
     """Return the UUIDs of the logs in which a log's readers have committed positions, from valid cursors."""
-    found = set()
-    for name in _names(folder):
-        with suppress(JournalCorrupt):
-            if (cursor := _read(folder / COMMITTED / name)) is not None:
-                found.add(cursor.log)
-    return found
+    return {cursor.log for _, cursor in _checked(folder) if cursor is not None}
 
 
 def damaged(folder: Path, log: str) -> list[str]:
     """Return the names of the cursors that are damaged, or that belong to another log than the one with this UUID."""
-    return [name for name in _names(folder) if not _is_of(folder / COMMITTED / name, log)]
+    return [name for name, cursor in _checked(folder) if cursor is None or cursor.log != log]
 
 
-def _is_of(path: Path, log: str) -> bool:
-    try:
-        cursor = _read(path)
-    except JournalCorrupt:
-        return False
-    return cursor is None or cursor.log == log
+def _checked(folder: Path) -> Iterator[tuple[str, Committed | None]]:
+    """Yield name and content of each cursor of a log; the content of a damaged one is None."""
+    for name in _names(folder):
+        try:
+            cursor = _read(folder / COMMITTED / name)
+        except JournalCorrupt:
+            yield name, None
+        else:
+            if cursor is not None:
+                yield name, cursor
 
 
 def _read(path: Path) -> Committed | None:
+    data = read_file(path, _MAX_CURSOR_BYTES + 1)
+    if data is None:
+        return None
     try:
-        with open(path, "rb") as file:
-            data = file.read(_MAX_CURSOR_BYTES + 1)
         if len(data) > _MAX_CURSOR_BYTES:
             raise ValueError(f"longer than {_MAX_CURSOR_BYTES} bytes")
         cursor = msgspec.json.decode(data, type=Committed)
         if cursor.position < 0:
             raise ValueError("the position is negative")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise JournalError(
-            f"{path}: cannot be read ({error.strerror or error}); check the path, its permissions and the disk"
-        ) from error
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise JournalCorrupt(
             f"{path}: is not a reader's cursor ({error}); `penstock journal forget` drops the reader"

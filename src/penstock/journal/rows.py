@@ -1,4 +1,4 @@
-"""The rows of a batch, decoded by Arrow after a check that decoding is safe.
+"""The rows of a batch: made from items, merged, and decoded by Arrow after a check that decoding is safe.
 
 Checksums detect accidents. They do not detect a hostile file: a batch with valid checksums may have offsets outside its
 body, or be compressed and large. Everything that Arrow would trust is therefore checked first.
@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import struct
 from array import array
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from .format import BODY_DIFFERS, SCHEMA, Malformed
+from ..errors import LocalError
+from .format import BODY_DIFFERS, ITEMS, SCHEMA, Malformed
 
-__all__ = ["check", "decode"]
+__all__ = ["check", "decode", "merge_small", "tabulate"]
 
 _PREFIX_BYTES = 8
 _UNSIGNED = struct.Struct("<I").unpack_from
@@ -26,20 +29,57 @@ _BATCH_VTABLE = struct.Struct("<6H").unpack_from
 _BATCH_VTABLE_BYTES = 12
 """The size of a `RecordBatch` table that has a field for its compression."""
 _TIME = SCHEMA.get_field_index("time")
+_TIME_TYPE = SCHEMA.field("time").type
 _STREAM = SCHEMA.get_field_index("stream")
+_MAX_REPEATED_CHARS = 1 << 20
+_LARGE_ROWS = 8_192
+"""A batch of this many rows is returned as it is in the file; Spark's cost per batch is then negligible."""
+_LARGE_BYTES = 1024 * 1024
+"""The same for this many bytes: copying would cost more than it saves."""
 _CHUNK_BYTES = 65_536
 """The bytes to decode at once: more memory would be requested from the system each time."""
 _FEW_ROWS = 1_024
 """Up to this many rows, it is faster to let Arrow check all columns at once."""
 
 
-def decode(message: pa.Buffer) -> pa.RecordBatch:
-    """Return the rows of a batch that `check` has accepted, as views of `message`.
+def tabulate(items: pa.RecordBatch, stream: str, position: int, time: int) -> pa.RecordBatch:
+    """Return `items`, with the columns of `ITEMS`, as rows of `SCHEMA`; `LocalError` if they have other columns.
 
-    Raises:
-        Malformed: Arrow cannot read it.
-
+    The first one gets this position, and all of them the time when they arrived, in microseconds since 1970.
     """
+    if not items.schema.equals(ITEMS):
+        raise LocalError(f"a journal takes the columns data and metadata, both binary; not {items.schema.names}")
+    rows = items.num_rows
+    columns = [
+        pc.add(_ramp(max(65_536, 1 << rows.bit_length())).slice(0, rows), pa.scalar(position, pa.int64())),
+        pa.Array.from_buffers(_TIME_TYPE, rows, [None, pa.py_buffer(array("q", (time,)) * rows)]),
+        _repeated(stream, rows),
+        *items.columns,
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+@lru_cache(maxsize=1)
+def _ramp(length: int) -> pa.Int64Array:
+    """Return 0, 1, 2 … `length` - 1."""
+    return pa.Array.from_buffers(pa.int64(), length, [None, pa.py_buffer(array("q", range(length)))])
+
+
+def _repeated(stream: str, rows: int) -> pa.StringArray:
+    capacity = max(1_024, 1 << rows.bit_length())
+    # For an empty slice, Arrow writes the whole array that it was cut from.
+    if not rows or capacity * len(stream) > _MAX_REPEATED_CHARS:
+        return pa.repeat(pa.scalar(stream, pa.string()), rows)
+    return _repetition(stream, capacity).slice(0, rows)
+
+
+@lru_cache(maxsize=4)
+def _repetition(stream: str, length: int) -> pa.StringArray:
+    return pa.repeat(pa.scalar(stream, pa.string()), length)
+
+
+def decode(message: pa.Buffer) -> pa.RecordBatch:
+    """Return the rows of a batch that `check` has accepted, as views of `message`; or raise `Malformed`."""
     try:
         return pa.ipc.read_record_batch(message, SCHEMA)
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -47,20 +87,10 @@ def decode(message: pa.Buffer) -> pa.RecordBatch:
 
 
 def check(message: pa.Buffer, header_bytes: int, rows: int, time: int, checksum: bytes | bytearray) -> pa.RecordBatch:
-    """Return the rows of a batch after checking its body, and that every row can be read safely.
+    """Return the rows of a batch after checking its body, and that every row can be read safely; or raise `Malformed`.
 
-    It takes one pass over the body, and one over the offsets.
-
-    Args:
-        message: The batch: header and body.
-        header_bytes: The start of the body.
-        rows: The expected number of rows.
-        time: When each of them was appended: microseconds since 1970.
-        checksum: XXH3 of the body, of 128 bits.
-
-    Raises:
-        Malformed: The batch is not valid.
-
+    It takes one pass over the body, which starts after the header and has this checksum, and one over the offsets. All
+    rows must have the same time, in microseconds since 1970.
     """
     view = memoryview(message)
     if xxhash.xxh3_128_digest(view[header_bytes:]) != checksum:
@@ -144,3 +174,30 @@ def _ascii(data: pa.Buffer) -> bool:
 
 def _malformed(why: str) -> Malformed:
     return Malformed(why, 0, 0)
+
+
+def merge_small(batches: Iterable[tuple[pa.RecordBatch, int]]) -> Iterator[pa.RecordBatch]:
+    """Return large batches as they are, and consecutive small ones as one. Each is passed with its size in bytes."""
+    small: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch, batch_bytes in batches:
+        large = batch.num_rows >= _LARGE_ROWS or batch_bytes >= _LARGE_BYTES
+        if small and (large or rows >= _LARGE_ROWS or size >= _LARGE_BYTES):
+            yield _merged(small)
+            small = []
+            rows = size = 0
+        if large:
+            yield batch
+        else:
+            small.append(batch)
+            rows += batch.num_rows
+            size += batch_bytes
+    if small:
+        yield _merged(small)
+
+
+def _merged(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    merged: pa.RecordBatch = pa.Table.from_batches(batches, SCHEMA).combine_chunks().to_batches()[0]
+    return merged

@@ -11,7 +11,7 @@ from secrets import randbits
 
 import msgspec
 
-from .disk import disk_errors, replace_file, sync_folder
+from .disk import disk_errors, read_file, replace_file, sync_folder
 from .layout import SECRET
 
 __all__ = ["MAX_SECRET_BYTES", "Secret", "drop", "load", "new_session", "save", "tidy"]
@@ -21,25 +21,20 @@ MAX_SECRET_BYTES = 1 << 20
 
 
 class Secret(msgspec.Struct, frozen=True, kw_only=True):
-    """Secrets that only a collector's next process may know.
-
-    Attributes:
-        owner: The log's UUID; while there is no log, the digest of the request.
-        session: The number of the session. States contain it instead of the token.
-        token: Resumes the session; empty if it cannot be resumed.
-        private: The private part of the checkpoint: requests that the publisher has not confirmed, with their
-            credentials.
-        state: The collector's state, until the log has one of this session.
-        gap: Why items are missing before the first row of this session, if the log has no record of it yet.
-
-    """
+    """Secrets that only a collector's next process may know."""
 
     owner: str
+    """The log's UUID; while there is no log, the digest of the request."""
     session: int
+    """The number of the session. States contain it instead of the token."""
     token: bytes = b""
+    """Resumes the session; empty if it cannot be resumed."""
     private: bytes = b""
+    """The private part of the checkpoint: requests that the publisher has not confirmed, with their credentials."""
     state: bytes | None = None
+    """The collector's state, until the log has one of this session."""
     gap: str = ""
+    """Why items are missing before the first row of this session, if the log has no record of it yet."""
 
 
 def new_session() -> int:
@@ -48,32 +43,15 @@ def new_session() -> int:
 
 
 def load(folder: Path) -> Secret | None:
-    """Return the secret in a log's folder; None if there is none, or it is damaged.
-
-    Raises:
-        JournalError: The file cannot be read.
-
-    """
-    path = folder / SECRET
-    with disk_errors(path, "be read"):
-        try:
-            with open(path, "rb") as file:
-                data = file.read(MAX_SECRET_BYTES)
-        except FileNotFoundError:
-            return None
+    """Return the secret in a log's folder; None if there is none, or it is damaged."""
+    data = read_file(folder / SECRET, MAX_SECRET_BYTES)
     with suppress(msgspec.MsgspecError, ValueError, RecursionError):
-        return msgspec.json.decode(data, type=Secret)
+        return None if data is None else msgspec.json.decode(data, type=Secret)
     return None
 
 
 def save(folder: Path, secret: Secret) -> None:
-    """Replace the secret; it is durable on return.
-
-    Raises:
-        DiskFull: There is no space. The previous one still exists.
-        JournalError: The disk failed.
-
-    """
+    """Replace the secret; it is durable on return. On `DiskFull` the previous one still exists."""
     path = folder / SECRET
     with disk_errors(path, "be written"):
         replace_file(path, msgspec.json.encode(secret) + b"\n")

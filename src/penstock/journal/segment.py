@@ -18,14 +18,8 @@ TEMPORARY = ".tmp"
 class SegmentFile:
     """A file that grows by complete batches: a partial write is cut off again.
 
-    Its methods raise `OSError`, which the writer converts.
-
-    Args:
-        path: The file.
-        fd: Its descriptor, open for writing.
-        size: Its durable bytes.
-        fsync: Whether appended bytes are durable when `append` returns.
-
+    Its methods raise `OSError`, which the writer converts. The file has `size` durable bytes, and is open for writing
+    as `fd`. With `fsync`, appended bytes are durable when `append` returns.
     """
 
     def __init__(self, path: Path, fd: int, size: int, fsync: bool) -> None:

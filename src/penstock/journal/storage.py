@@ -26,9 +26,7 @@ from .layout import (
     source_folder,
     source_of,
 )
-from .mark import MAX_MARK_FILE_BYTES, Mark, newest
-from .trimmed import MAX_TRIMMED_BYTES
-from .trimmed import decode as decode_trimmed
+from .mark import MAX_MARK_FILE_BYTES, MAX_TRIMMED_BYTES, Mark, decode_trimmed, newest
 
 __all__ = ["LogFolder", "list_sources", "resolve"]
 
@@ -38,14 +36,9 @@ _MARK_TRIES = 3
 
 
 def resolve(path: str | os.PathLike[str]) -> tuple[pyarrow.fs.FileSystem, str]:
-    """Return a file system, and the journal's path in it.
+    """Return a file system, and the journal's path in it; `JournalError` if the URI cannot be reached.
 
-    Args:
-        path: A folder, or a URI that `pyarrow.fs.FileSystem.from_uri` supports: file, s3, gs, abfs, hdfs.
-
-    Raises:
-        JournalError: The URI cannot be reached.
-
+    The path is a folder, or a URI that `pyarrow.fs.FileSystem.from_uri` supports: file, s3, gs, abfs, hdfs.
     """
     text = os.fspath(path)
     if "://" not in text:
@@ -60,10 +53,7 @@ def resolve(path: str | os.PathLike[str]) -> tuple[pyarrow.fs.FileSystem, str]:
 def list_sources(filesystem: pyarrow.fs.FileSystem, path: str) -> list[str]:
     """Return the names of the logs in a journal, in order.
 
-    Raises:
-        JournalMissing: There is no such folder, or it cannot be seen from this machine.
-        JournalError: It cannot be listed.
-
+    It raises `JournalMissing` if there is no such folder, or it cannot be seen from this machine.
     """
     with _errors(path):
         infos = filesystem.get_file_info(pyarrow.fs.FileSelector(path, allow_not_found=True))
@@ -77,13 +67,7 @@ def list_sources(filesystem: pyarrow.fs.FileSystem, path: str) -> list[str]:
 
 
 class LogFolder:
-    """The folder of one log, for reading.
-
-    Args:
-        filesystem: Its file system.
-        path: Its path there.
-
-    """
+    """The folder of one log, for reading. Files that cannot be read raise `JournalError`."""
 
     def __init__(self, filesystem: pyarrow.fs.FileSystem, path: str) -> None:
         self.filesystem = filesystem
@@ -124,9 +108,7 @@ class LogFolder:
     def identity(self) -> Identity | None:
         """Return the log's identity, or None if there is no such file.
 
-        Raises:
-            JournalCorrupt: The file differs from what was written, or has another version of the format.
-
+        It raises `JournalCorrupt` if the file is damaged, or has another version of the format.
         """
         data = self._small(IDENTITY, MAX_IDENTITY_BYTES)
         return None if data is None else decode(data, f"{self.path}/{IDENTITY}")
@@ -143,10 +125,8 @@ class LogFolder:
     def require(self) -> Identity:
         """Return the log's identity.
 
-        Raises:
-            JournalMissing: There is no such log, or it cannot be seen from this machine.
-            JournalCorrupt: It has segments, but no identity.
-
+        It raises `JournalMissing` if there is no such log, or it cannot be seen from this machine; and `JournalCorrupt`
+        if there are segments, but no identity.
         """
         identity = self.identity()
         if identity is not None:
@@ -159,24 +139,14 @@ class LogFolder:
         )
 
     def kept_gaps(self) -> list[Gap]:
-        """Return the gaps of trimmed segments, and of accepted losses, in order.
-
-        Raises:
-            JournalCorrupt: The file is damaged.
-
-        """
+        """Return the gaps of trimmed segments, and of accepted losses, in order; `JournalCorrupt` if damaged."""
         data = self._small(GAPS, MAX_GAPS_BYTES)
         return [] if data is None else decode_gaps(data, f"{self.path}/{GAPS}")
 
     def trimmed(self, uuid: str) -> int:
-        """Return the position below which rows were trimmed; 0 if none were.
+        """Return the position below which rows of the log with this UUID were trimmed; 0 if none were.
 
-        Args:
-            uuid: The log's UUID.
-
-        Raises:
-            JournalCorrupt: The file is damaged, or belongs to another log.
-
+        A file that is damaged, or belongs to another log, raises `JournalCorrupt`.
         """
         data = self._small(TRIMMED, MAX_TRIMMED_BYTES)
         return 0 if data is None else decode_trimmed(data, uuid, f"{self.path}/{TRIMMED}")
@@ -194,9 +164,7 @@ class LogFolder:
     def mark(self) -> Mark | None:
         """Return the durable mark, or None if there is none, as when only the segments were copied.
 
-        Raises:
-            JournalCorrupt: The file exists, but contains no valid mark.
-
+        It raises `JournalCorrupt` if the file exists, but contains no valid mark.
         """
         for _ in range(_MARK_TRIES):
             data = self._small(DURABLE, MAX_MARK_FILE_BYTES)

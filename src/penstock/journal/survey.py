@@ -24,27 +24,18 @@ def seal(
     log: LogFolder,
     index: Index,
     content: pa.Buffer,
-    uuid: str,
     following: int,
     head: str | None = None,
     known: str | None = None,
 ) -> None:
-    """Read a segment to its end.
+    """Read a segment to its end. `following` is the position of the next segment's first row.
 
-    Args:
-        log: Its log.
-        index: The segment's index so far.
-        content: Its content.
-        uuid: The log's UUID.
-        following: The position of the next segment's first row.
-        head: The digest of the segment's last batch, if known.
-        known: The digest of a batch that the log has, in this segment or another.
-
+    The digest of its last batch is `head`, if known; `known` is that of any batch that the log has.
     """
     index.extend(content, Promise(following, head, content.size, known))
     if index.damage and head is None:
         why = index.damage[-1].why
-        head = first_prev(log.content(following), following, uuid)
+        head = first_prev(log.content(following), following, index.log)
         index.rebuild(content, Promise(following, head, content.size, known), why)
     index.sealed = True
 
@@ -57,15 +48,7 @@ def link(index: Index, content: pa.Buffer, behind: Index) -> None:
 
 
 def missing_beginning(log: LogFolder, uuid: str, first: int, trimmed: int) -> list[Index]:
-    """Return the index of the segments missing before the first existing one; none if none are.
-
-    Args:
-        log: The log.
-        uuid: Its UUID.
-        first: The position of the first segment.
-        trimmed: Rows below it were trimmed.
-
-    """
+    """Return the index of the rows missing between `trimmed` and the first segment; none if none are."""
     if first <= trimmed:
         return []
     missing = Index(log.name(trimmed), trimmed, uuid)
@@ -84,7 +67,6 @@ def survey(
         segments: Their positions, in order. A segment that disappears meanwhile was trimmed.
         mark: The durable mark, if there is one.
         tail: Reads the data after the mark in the last segment, if that has started.
-
     """
     indexes = []
     if mark is not None:
@@ -97,7 +79,7 @@ def survey(
             before = None
             continue
         index = Index(log.name(first), first, uuid)
-        _look_through(log, index, content, uuid, following, mark)
+        _look_through(log, index, content, following, mark)
         if not index.sealed:
             tail(index, content)
         if before is not None:
@@ -111,16 +93,14 @@ def survey(
     return indexes
 
 
-def _look_through(
-    log: LogFolder, index: Index, content: pa.Buffer, uuid: str, following: int | None, mark: Mark | None
-) -> None:
+def _look_through(log: LogFolder, index: Index, content: pa.Buffer, following: int | None, mark: Mark | None) -> None:
     if mark is not None and mark.segment == index.first and mark.offset:
         index.extend(content, promised(mark))
     if following is not None:
         found = index.damage
-        seal(log, index, content, uuid, following, known=mark.head if mark else None)
+        seal(log, index, content, following, known=mark.head if mark else None)
         # The mark may be older than the segment's end, and name a batch that has been replaced.
         index.damage = index.damage or found
     elif mark is not None and mark.segment > index.first:
         head = None if mark.offset else mark.head
-        seal(log, index, content, uuid, mark.segment, head, mark.head)
+        seal(log, index, content, mark.segment, head, mark.head)

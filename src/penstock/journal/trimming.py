@@ -13,9 +13,9 @@ from .disk import disk_errors, replace_file, sync_folder
 from .identity import load, without_identity
 from .index import Index
 from .layout import TRIMMED, Extent, bytes_between, segment_name
+from .mark import encode_trimmed
 from .storage import LogFolder
 from .survey import seal
-from .trimmed import encode
 
 __all__ = ["delete_free"]
 
@@ -23,16 +23,8 @@ __all__ = ["delete_free"]
 def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: int) -> int:
     """Delete the segments that are no longer needed, and return the position of the first remaining row.
 
-    Args:
-        folder: The log's folder.
-        committed: No reader needs rows below it.
-        retain_rows: Rows to keep below that.
-        retain_bytes: Bytes to keep below it, in whole segments.
-
-    Raises:
-        DiskFull: There is no space for the gaps of the segments; none was deleted.
-        JournalError: The disk failed.
-
+    No reader needs rows below `committed`. Below that, `retain_rows` rows are kept, and `retain_bytes` bytes in whole
+    segments. If there is no space for the gaps of the segments, none is deleted, and `DiskFull` raised.
     """
     log = LogFolder.local(folder)
     identity = load(folder)
@@ -62,18 +54,14 @@ def delete_free(folder: Path, committed: int, retain_rows: int, retain_bytes: in
 
 
 def _note(log: LogFolder, folder: Path, uuid: str, position: int) -> bool:
-    """Record that rows below a position were trimmed, so that their absence is not damage.
+    """Record that rows below a position were trimmed, so that their absence is not damage; return whether it fitted.
 
     If another process has trimmed further meanwhile, its position stays.
-
-    Returns:
-        Whether there was space for it.
-
     """
     try:
         with disk_errors(folder / TRIMMED, "be written"), gaps.alone(folder):
             if position > _noted(log, uuid):
-                replace_file(folder / TRIMMED, encode(position, uuid))
+                replace_file(folder / TRIMMED, encode_trimmed(position, uuid))
     except DiskFull:
         return False
     return True
@@ -94,7 +82,7 @@ def _recorded(log: LogFolder, uuid: str, extent: Extent) -> Iterator[gaps.Gap]:
         # Another process trims, and has stored them.
         return
     index = Index(log.name(extent.first), extent.first, uuid)
-    seal(log, index, content, uuid, extent.end)
+    seal(log, index, content, extent.end)
     yield from index.gaps
     for damage in index.damage:
         behind = extent.end if damage.end is None else damage.end

@@ -60,11 +60,7 @@ class Report:
 def verify(log: LogFolder, source: str, against: LogFolder | None = None) -> Report:
     """Read a whole log and report all damage, including unreadable files.
 
-    Args:
-        log: The log.
-        source: Its name.
-        against: Another copy of it, which is compared by the digests of its batches, and not read further.
-
+    Another copy of it, `against`, is compared by the digests of its batches, and not read further.
     """
     report = Report(source)
     try:
@@ -132,14 +128,7 @@ def _damage(log: LogFolder, index: Index, report: Report) -> Iterator[Damage]:
 
 
 def damaged_bodies(log: LogFolder, uuid: str, mark: Mark | None) -> Iterator[tuple[str, Damage]]:
-    """Yield the batches with a valid header and a damaged body, each with its file, whose loss was not accepted.
-
-    Args:
-        log: The log.
-        uuid: Its UUID.
-        mark: Its mark, or None if it has none.
-
-    """
+    """Yield the batches with a valid header and a damaged body, each with its file, whose loss was not accepted."""
     kept = log.kept_gaps()
     ignored = Report("")
     for index in _survey(log, uuid, mark):

@@ -14,21 +14,15 @@ import pyarrow as pa
 
 from ..errors import JournalError, LocalError
 from .disk import disk_errors, make_folder, sync_folder
-from .format import NO_ITEMS, Encoded, Note, encode, preamble, tabulate
+from .format import NO_ITEMS, Encoded, Note, encode, preamble
 from .identity import Identity, Request, create, load, without_identity
-from .layout import (
-    DURABLE,
-    LOCK,
-    Extent,
-    bytes_between,
-    log_folder,
-    segment_name,
-)
+from .layout import DURABLE, LOCK, Extent, bytes_between, log_folder, segment_name
 from .lock import Lock
 from .losses import accept, examine, set_aside
 from .mark import Mark, MarkFile
 from .recovery import Tail
 from .retention import commits, last_commit
+from .rows import tabulate
 from .segment import TEMPORARY, SegmentFile
 from .storage import LogFolder
 
@@ -56,12 +50,11 @@ class JournalWriter:
     def __init__(
         self,
         folder: Path,
-        *,
         budget_bytes: int,
         segment_bytes: int,
         fsync: bool,
         clock: Callable[[], float],
-        lock: Lock | None = None,
+        lock: Lock | None,
     ) -> None:
         self._folder = folder
         self._budget = budget_bytes
@@ -131,14 +124,7 @@ class JournalWriter:
             raise LocalError(
                 f"budget_bytes is {budget_bytes} and segment_bytes is {segment_bytes}; both must be at least 1"
             )
-        writer = cls(
-            log_folder(path, source),
-            budget_bytes=budget_bytes,
-            segment_bytes=segment_bytes,
-            fsync=fsync,
-            clock=clock,
-            lock=lock,
-        )
+        writer = cls(log_folder(path, source), budget_bytes, segment_bytes, fsync, clock, lock)
         try:
             writer._identify(request)
             writer._go_on(writer._recovered(accept_loss))
@@ -160,12 +146,7 @@ class JournalWriter:
         self._identity = identity
 
     def _recovered(self, accept_loss: bool) -> Tail:
-        """Return the end of the log. Damage is recorded as lost if that is accepted.
-
-        Raises:
-            JournalCorrupt: It is not accepted.
-
-        """
+        """Return the end of the log. Damage is recorded as lost if that is accepted, and raised if not."""
         condition = examine(LogFolder.local(self._folder), self.uuid, last_commit(self._folder, self.uuid))
         if condition.error is not None and not accept_loss:
             raise condition.error

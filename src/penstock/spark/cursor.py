@@ -39,14 +39,7 @@ RETRY: Final = 0.1
 
 
 class Cursor:
-    """The committed positions of one source of a query, in each log of a journal.
-
-    Args:
-        journal: The journal's folder.
-        reader: The query's name.
-        retain_bytes: Bytes of committed rows to keep.
-
-    """
+    """The committed positions of one source of a query, in each log of a journal, under the name of a reader."""
 
     def __init__(self, journal: str, reader: str, retain_bytes: int) -> None:
         self._journal = journal
@@ -103,11 +96,7 @@ class Cursor:
     def commit(self, positions: Mapping[str, int]) -> None:
         """Let the journal delete the rows before these positions, if this source holds the name.
 
-        A log that fails does not prevent the others from being updated.
-
-        Raises:
-            JournalError: The disk failed, or a log does not exist; call again.
-
+        A log that fails does not prevent the others from being updated. Call again after a `JournalError`.
         """
         errors = []
         for source, position in positions.items():
@@ -160,12 +149,7 @@ class Cursor:
                     time.sleep(RETRY)
 
     def _owners(self, folders: list[Path], query: str, first: bool, settled: bool) -> dict[str, str]:
-        """Return the queries that own the name, by cursor.
-
-        Raises:
-            JournalMismatch: This query is not among them, and cannot join them.
-
-        """
+        """Return the queries that own the name, by cursor; `JournalMismatch` if this query cannot be one of them."""
         owners = {
             name: cursor.query
             for folder in folders
@@ -220,16 +204,13 @@ class Cursor:
         deadline = time.monotonic() + PATIENCE
         while (lock := self._try(name)) is None:
             if time.monotonic() > deadline:
-                raise self._in_use(name)
+                raise JournalLocked(
+                    f"journal {self._journal}: {self._owner(name) or 'another process'} reads it as "
+                    f"{retention.reader_of(name)!r} from the same checkpoint; stop it, or give this query a checkpoint "
+                    "and a reader name of its own"
+                )
             time.sleep(RETRY)
         return lock
-
-    def _in_use(self, name: str) -> JournalLocked:
-        return JournalLocked(
-            f"journal {self._journal}: {self._owner(name) or 'another process'} reads it as "
-            f"{retention.reader_of(name)!r} from the same checkpoint; stop it, or give this query a checkpoint and a "
-            "reader name of its own"
-        )
 
     def _owner(self, name: str) -> Owner | None:
         """Return the owner of a lock, if it is readable."""

@@ -14,10 +14,9 @@ from ..journal.layout import log_folder
 from ..journal.retention import cursors
 from .cursor import Cursor
 from .embedded import EmbeddedCollector
-from .limits import limit_bytes, limit_rows
 from .offsets import Offset, same_logs
 from .options import SourceOptions
-from .partitions import Range
+from .partitions import Range, limit_bytes, limit_rows
 from .planning import Planner
 from .troubles import Troubles
 from .view import JournalView
@@ -35,13 +34,6 @@ class SourceDriver:
 
     Temporary trouble, such as a disk or network that does not respond, never ends a query: there are then no new rows,
     and Spark asks again.
-
-    Args:
-        options: The query's options.
-
-    Attributes:
-        view: The journal.
-
     """
 
     def __init__(self, options: SourceOptions) -> None:
@@ -61,10 +53,7 @@ class SourceDriver:
     def stop_here(self) -> None:
         """Read only the rows that exist now, and no sources that appear later.
 
-        Raises:
-            JournalError: The journal cannot be read.
-            LocalError: The query collects, so the existing rows are not all rows.
-
+        A query that collects raises `LocalError`, because the existing rows are not all rows.
         """
         if self._collector is not None:
             raise LocalError(

@@ -26,12 +26,7 @@ STOP_SECONDS: Final = 5.0
 
 
 class EmbeddedCollector:
-    """Collects the stream of `url` and `route` into the one source of the query, starting with the first `run`.
-
-    Args:
-        options: The query's options; `url`, `route` and `sources` are set.
-
-    """
+    """Collects the stream of `url` and `route` into the one source of the query, starting with the first `run`."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -44,9 +39,7 @@ class EmbeddedCollector:
     def run(self) -> None:
         """Start to collect on the first call; later, check that the collector still runs.
 
-        Raises:
-            PenstockError: The collector has stopped; the message has the reason.
-
+        It raises the error with which the collector has stopped.
         """
         if self._thread is None:
             self._thread = threading.Thread(target=self._collect, name="penstock-collector", daemon=True)

@@ -58,18 +58,14 @@ Row = dict[str, Any]
 
 
 class Seen(NamedTuple):
-    """How far the gaps of a log were read.
-
-    Attributes:
-        position: The largest position of a gap recorded by the collector.
-        shared: The number of gaps with this position.
-        number: The largest number of a loss of written rows.
-
-    """
+    """How far the gaps of a log were read."""
 
     position: int
+    """The largest position of a gap recorded by the collector."""
     shared: int
+    """The number of gaps with this position."""
     number: int
+    """The largest number of a loss of written rows."""
 
     @classmethod
     def before(cls, gaps: Sequence[Gap], time: datetime) -> Seen:
@@ -111,28 +107,19 @@ def _indexed(gaps: Iterable[Gap]) -> Iterator[tuple[Gap, int]]:
 
 @dataclass(frozen=True, slots=True)
 class GapOffset:
-    """The offset of a query of gaps.
-
-    Attributes:
-        begun: Where to start in sources that were not seen yet: "earliest", "latest", or the start time of a query that
-            starts with the latest ones.
-        seen: What was read of each source.
-        logs: The UUID of the log of each of these.
-
-    """
+    """The offset of a query of gaps."""
 
     begun: str
+    """Where to start in sources that were not seen yet: "earliest", "latest", or the start time of a query that starts
+    with the latest ones."""
     seen: Mapping[str, Seen]
+    """What was read of each source."""
     logs: Mapping[str, str]
+    """The UUID of the log of each of these."""
 
     @classmethod
     def parse(cls, value: Any) -> GapOffset:
-        """Return an offset from the checkpoint.
-
-        Raises:
-            LocalError: It is not an offset of this source.
-
-        """
+        """Return an offset from the checkpoint; `LocalError` if it is not an offset of this source."""
         # THREATS 82
         if not isinstance(value, dict) or value.get("v") != VERSION or set(value) != _KEYS:
             raise foreign(value)
@@ -210,12 +197,7 @@ class GapBatchReader(_GapReader, DataSourceReader):
 
     @plain_errors()
     def partitions(self) -> list[InputPartition]:
-        """Return the gaps.
-
-        Raises:
-            JournalError: The journal cannot be read.
-
-        """
+        """Return the gaps; `JournalError` if the journal cannot be read."""
         view = JournalView(self._options)
         troubles = Troubles(self._options, view)
         troubles.look(bounded=True)

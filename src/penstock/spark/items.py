@@ -26,41 +26,28 @@ __all__ = ["Origin", "Packer"]
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """The origin of the rows of one task.
-
-    Attributes:
-        query: The streaming query's id; for a batch, a generated id.
-        batch: The micro-batch; 0 in a batch.
-        partition: The task's part of it.
-
-    """
+    """The origin of the rows of one task."""
 
     query: str
+    """The streaming query's id; for a batch, a generated id."""
     batch: int
+    """The micro-batch; 0 in a batch."""
     partition: int
+    """The task's part of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packer:
-    """Converts rows to items.
-
-    Attributes:
-        data: The column with an item's data; None: the whole row, as JSON.
-        metadata: The column with an item's metadata; None: the row's origin.
-
-    """
+    """Converts rows to items."""
 
     data: str | None
+    """The column with an item's data; None: the whole row, as JSON."""
     metadata: str | None
+    """The column with an item's metadata; None: the row's origin."""
 
     @classmethod
     def of(cls, options: SinkOptions, schema: StructType) -> Packer:
-        """Return the packer for a DataFrame.
-
-        Raises:
-            LocalError: The options name columns that do not exist, or do not contain bytes.
-
-        """
+        """Return the packer for a DataFrame; `LocalError` if an option names a column that cannot be sent."""
         for option, name in (("dataColumn", options.data_column), ("metadataColumn", options.metadata_column)):
             if name is not None:
                 _check(option, name, schema)
@@ -70,16 +57,9 @@ class Packer:
         return cls(data, options.metadata_column)
 
     def pack(self, rows: pa.RecordBatch, origin: Origin, first: int) -> pa.RecordBatch:
-        """Return rows as the columns `data` and `metadata`.
+        """Return some rows of a task as the columns `data` and `metadata`; `LocalError` if a row has no data.
 
-        Args:
-            rows: Some rows of a task.
-            origin: The task's origin.
-            first: The index of the first of these rows in the task.
-
-        Raises:
-            LocalError: A row has no data.
-
+        In the task, which has this origin, the first of them has the index `first`.
         """
         data = _json(rows) if self.data is None else rows.column(self.data)
         if data.null_count:

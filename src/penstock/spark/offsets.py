@@ -29,30 +29,24 @@ _KEYS: Final = {"v", "query", "from", "sources", "logs"}
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """The position of a query.
-
-    Attributes:
-        begun: Where it started, or will start, in each source.
-        positions: The next row of each source that it has started to read.
-        logs: The UUID of the log of each of these sources.
-        query: The query's id, for one source in one query. None before its first batch.
-        since: When it started at "latest"; None if it started elsewhere, or has no first batch yet.
-
-    """
+    """The position of a query."""
 
     begun: Start
+    """Where it started, or will start, in each source."""
     positions: Mapping[str, int] = field(default_factory=dict)
+    """The next row of each source that it has started to read."""
     logs: Mapping[str, str] = field(default_factory=dict)
+    """The UUID of the log of each of these sources."""
     query: str | None = None
+    """The query's id, for one source in one query. None before its first batch."""
     since: str | None = None
+    """When it started at "latest"; None if it started elsewhere, or has no first batch yet."""
 
     @classmethod
     def parse(cls, value: Any) -> Offset:
         """Return an offset from the checkpoint.
 
-        Raises:
-            LocalError: It is not an offset of this source: it was edited, or belongs to another one.
-
+        It raises `LocalError` if that is not an offset of this source: it was edited, or belongs to another one.
         """
         # THREATS 82: the content of a checkpoint is only data.
         if not isinstance(value, dict) or value.get("v") != VERSION or value.keys() - {"since"} != _KEYS:
@@ -106,9 +100,7 @@ class Offset:
     def ranges(self, end: Offset) -> dict[str, tuple[int, int]]:
         """Return first and end position of the rows of each source between this offset and a later one.
 
-        Raises:
-            LocalError: `end` is not later, belongs to another query, or lacks the start of a source.
-
+        It raises `LocalError` if `end` is not later, belongs to another query, or lacks the start of a source.
         """
         if self.query not in (None, end.query):
             raise LocalError(
@@ -134,16 +126,9 @@ class Offset:
 
 
 def same_logs(journal: str, expected: Mapping[str, str], found: Mapping[str, str]) -> None:
-    """Check that logs are those of a checkpoint; logs that are not readable now are ignored.
+    """Check that logs are those of a checkpoint, by source; logs that are not readable now are ignored.
 
-    Args:
-        journal: The journal, for the error.
-        expected: The UUID of each source's log, from the checkpoint.
-        found: The UUID of each existing log.
-
-    Raises:
-        JournalMismatch: A source's log is another one.
-
+    It raises `JournalMismatch` if a source's log is another one.
     """
     for source, uuid in expected.items():
         if found.get(source, uuid) != uuid:

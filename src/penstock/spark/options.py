@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from ..errors import LocalError
 from ..journal.layout import check_name
@@ -39,49 +39,45 @@ _SIZES = ("", "k", "m", "g", "t")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """The options of `spark.read` and `spark.readStream`.
-
-    Attributes:
-        journal: A folder, or a URI for reading only.
-        sources: The logs to read; None means all existing and future ones. With `url` it is the one that is collected,
-            named after the route by default.
-        starting: Where to start without a checkpoint.
-        ending: Where a batch read ends; "earliest" is not valid.
-        max_rows: Maximum rows of a micro-batch; None: no limit.
-        max_bytes: Maximum bytes of a micro-batch, but at least one row.
-        partitions: Tasks of a batch; None: depends on the number of cores and rows.
-        rows_per_partition: Maximum rows of a task; None: no limit.
-        gaps: Whether to read the journal's gaps instead of its rows.
-        fail_on_data_loss: Whether missing or damaged rows end the query; otherwise they are skipped.
-        fail_on_gap: Whether a gap ends the query before a row after it is read.
-        journal_timeout: Seconds to wait for a journal or source that does not exist.
-        reader: The name under which a streaming query commits its position in the journal; None: it does not.
-        trim: Whether it commits, so that the journal can delete committed rows.
-        retain_bytes: Bytes of committed rows to keep.
-        url: The publisher of an embedded collector; None: the collector runs elsewhere.
-        route: The stream to collect.
-        data: The data of its request.
-
-    """
+    """The options of `spark.read` and `spark.readStream`."""
 
     journal: str
+    """A folder, or a URI for reading only."""
     sources: tuple[str, ...] | None = None
+    """The logs to read; None means all existing and future ones. With `url` it is the one that is collected, named
+    after the route by default."""
     starting: Start = EARLIEST
+    """Where to start without a checkpoint."""
     ending: Start = LATEST
+    """Where a batch read ends; "earliest" is not valid."""
     max_rows: int | None = None
+    """Maximum rows of a micro-batch; None: no limit."""
     max_bytes: int = DEFAULT_TRIGGER_BYTES
+    """Maximum bytes of a micro-batch, but at least one row."""
     partitions: int | None = None
+    """Tasks of a batch; None: depends on the number of cores and rows."""
     rows_per_partition: int | None = None
+    """Maximum rows of a task; None: no limit."""
     gaps: bool = False
+    """Whether to read the journal's gaps instead of its rows."""
     fail_on_data_loss: bool = True
+    """Whether missing or damaged rows end the query; otherwise they are skipped."""
     fail_on_gap: bool = False
+    """Whether a gap ends the query before a row after it is read."""
     journal_timeout: float = DEFAULT_TIMEOUT
+    """Seconds to wait for a journal or source that does not exist."""
     reader: str | None = None
+    """The name under which a streaming query commits its position in the journal; None: it does not."""
     trim: bool = True
+    """Whether it commits, so that the journal can delete committed rows."""
     retain_bytes: int = DEFAULT_RETAIN_BYTES
+    """Bytes of committed rows to keep."""
     url: str | None = None
+    """The publisher of an embedded collector; None: the collector runs elsewhere."""
     route: str | None = None
+    """The stream to collect."""
     data: bytes = b""
+    """The data of its request."""
 
     @property
     def remote(self) -> bool:
@@ -90,15 +86,10 @@ class SourceOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
-        """Return the options of a source.
-
-        Raises:
-            LocalError: An option is unknown, missing, or has an invalid value.
-
-        """
+        """Return the options of a source; `LocalError` if one is unknown, missing, or has an invalid value."""
         if "paths" in options:
             raise LocalError("a query reads one journal at a time; load each one separately, and use union()")
-        given = _Given(options, _SOURCE_OPTIONS)
+        given = _Given(options, "journal path source startingOffsets endingOffsets rows url route", _PLAIN_SOURCE)
         journal = given.get("journal", _text, given.get("path", _text, ""))
         if not journal:
             raise LocalError(
@@ -130,51 +121,33 @@ class SourceOptions:
             sources=sources,
             starting=starting,
             ending=ending,
-            max_rows=given.get("maxRowsPerTrigger", _count, None),
-            max_bytes=given.get("maxBytesPerTrigger", _size, DEFAULT_TRIGGER_BYTES),
-            partitions=given.get("partitions", _count, None),
-            rows_per_partition=given.get("rowsPerPartition", _count, None),
             gaps=gaps,
-            fail_on_data_loss=given.get("failOnDataLoss", _flag, True),
-            fail_on_gap=given.get("failOnGap", _flag, False),
-            journal_timeout=given.get("journalTimeout", _seconds, DEFAULT_TIMEOUT),
-            reader=given.get("reader", _reader, None),
-            trim=given.get("trim", _flag, True),
-            retain_bytes=given.get("retainBytes", _size_or_none, DEFAULT_RETAIN_BYTES),
             url=url,
             route=route,
-            data=given.get("data", str.encode, b""),
+            **given.fields(_PLAIN_SOURCE),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions:
-    """The options of `df.write` and `df.writeStream`.
-
-    Attributes:
-        url: The service.
-        route: Its handler.
-        kind: "channel", which is awaited to its end, or "fire", without a response.
-        data_column: The column for an item's data; None: see :mod:`penstock.spark.items`.
-        metadata_column: The column for an item's metadata; None: the row's origin.
-
-    """
+    """The options of `df.write` and `df.writeStream`."""
 
     url: str
+    """The service."""
     route: str
+    """Its handler."""
     kind: str = "channel"
+    """Either "channel", which is awaited to its end, or "fire", without a response."""
     data_column: str | None = None
+    """The column for an item's data; None: see :mod:`penstock.spark.items`."""
     metadata_column: str | None = None
+    """The column for an item's metadata; None: the row's origin."""
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SinkOptions:
-        """Return the options of a sink.
-
-        Raises:
-            LocalError: An option is unknown, missing, or has an invalid value.
-
-        """
-        given = _Given(options, _SINK_OPTIONS)
+        """Return the options of a sink; `LocalError` if one is unknown, missing, or has an invalid value."""
+        # Spark adds checkpointLocation and queryName, which a sink does not use.
+        given = _Given(options, "url route delivery queryName checkpointLocation", _PLAIN_SINK)
         url = given.get("url", _url, None)
         route = given.get("route", _text, None)
         if url is None or route is None:
@@ -184,29 +157,16 @@ class SinkOptions:
         return cls(
             url=url,
             route=route,
-            kind=given.get("kind", _kind, "channel"),
-            data_column=given.get("dataColumn", _text, None),
-            metadata_column=given.get("metadataColumn", _text, None),
+            **given.fields(_PLAIN_SINK),
         )
-
-
-_SOURCE_OPTIONS = (
-    "journal", "path", "source", "startingOffsets", "endingOffsets", "maxRowsPerTrigger", "maxBytesPerTrigger",
-    "partitions", "rowsPerPartition", "rows", "failOnDataLoss", "failOnGap", "journalTimeout", "reader", "trim",
-    "retainBytes", "url", "route", "data",
-)  # fmt: skip
-_GAPS_OPTIONS = ("journal", "path", "source", "startingOffsets", "rows", "failOnDataLoss", "journalTimeout")
-# Spark adds checkpointLocation and queryName, which a sink does not use.
-_SINK_OPTIONS = (
-    "url", "route", "kind", "delivery", "dataColumn", "metadataColumn", "queryName", "checkpointLocation",
-)  # fmt: skip
 
 
 class _Given:
     """The options as passed by Spark: names in lower case, values always strings."""
 
-    def __init__(self, options: Mapping[str, str], known: tuple[str, ...]) -> None:
+    def __init__(self, options: Mapping[str, str], others: str, plain: _Plain) -> None:
         self._values = {name.lower(): value for name, value in options.items()}
+        known = [*others.split(), *(name for name, _ in plain.values())]
         names = {name.lower(): name for name in known}
         for name in self._values.keys() - names.keys():
             near = get_close_matches(name, names, n=1)
@@ -218,6 +178,11 @@ class _Given:
         for name in self._values.keys() - {name.lower() for name in names}:
             raise LocalError(f'option "{name}" has no meaning {where}; there are {", ".join(names)}')
 
+    def fields(self, plain: _Plain) -> dict[str, Any]:
+        """Return the values of those fields whose option was passed."""
+        passed = ((field, name, parse) for field, (name, parse) in plain.items() if name.lower() in self._values)
+        return {field: self.get(name, parse, None) for field, name, parse in passed}
+
     def get(self, name: str, parse: Callable[[str], T], default: T) -> T:
         """Return the parsed value of an option, or its default."""
         text = self._values.get(name.lower())
@@ -227,6 +192,12 @@ class _Given:
             return parse(text)
         except ValueError as error:
             raise LocalError(f'option "{name}" is {text!r}; {error}') from None
+
+
+def _one_of(text: str, *words: str) -> str:
+    if text not in words:
+        raise ValueError(f"it must be {' or '.join(words)}")
+    return text
 
 
 def _text(text: str) -> str:
@@ -260,9 +231,7 @@ def _size(text: str) -> int:
 
 
 def _flag(text: str) -> bool:
-    if text.strip().lower() not in ("true", "false"):
-        raise ValueError("it must be true or false")
-    return text.strip().lower() == "true"
+    return _one_of(text.strip().lower(), "true", "false") == "true"
 
 
 def _seconds(text: str) -> float:
@@ -273,9 +242,7 @@ def _seconds(text: str) -> float:
 
 
 def _rows(text: str) -> bool:
-    if text not in ("items", "gaps"):
-        raise ValueError("it must be items or gaps")
-    return text == "gaps"
+    return _one_of(text, "items", "gaps") == "gaps"
 
 
 def _reader(text: str) -> str:
@@ -321,9 +288,7 @@ def _check_places(option: str, places: Start, sources: tuple[str, ...] | None) -
 
 
 def _kind(text: str) -> str:
-    if text not in ("channel", "fire"):
-        raise ValueError("it must be channel or fire")
-    return text
+    return _one_of(text, "channel", "fire")
 
 
 def _delivery(text: str) -> None:
@@ -331,5 +296,29 @@ def _delivery(text: str) -> None:
         raise ValueError(
             "this version delivers at-least-once; the metadata of each item lets the receiver drop repeats"
         )
-    if text != "at-least-once":
-        raise ValueError("it must be at-least-once")
+    _one_of(text, "at-least-once")
+
+
+_GAPS_OPTIONS: Final = ("journal", "path", "source", "startingOffsets", "rows", "failOnDataLoss", "journalTimeout")
+
+_Plain = dict[str, tuple[str, Callable[[str], Any]]]
+"""The fields that depend on one option alone: its name, and how to parse it."""
+
+_PLAIN_SOURCE: Final[_Plain] = {
+    "max_rows": ("maxRowsPerTrigger", _count),
+    "max_bytes": ("maxBytesPerTrigger", _size),
+    "partitions": ("partitions", _count),
+    "rows_per_partition": ("rowsPerPartition", _count),
+    "fail_on_data_loss": ("failOnDataLoss", _flag),
+    "fail_on_gap": ("failOnGap", _flag),
+    "journal_timeout": ("journalTimeout", _seconds),
+    "reader": ("reader", _reader),
+    "trim": ("trim", _flag),
+    "retain_bytes": ("retainBytes", _size_or_none),
+    "data": ("data", str.encode),
+}
+_PLAIN_SINK: Final[_Plain] = {
+    "kind": ("kind", _kind),
+    "data_column": ("dataColumn", _text),
+    "metadata_column": ("metadataColumn", _text),
+}

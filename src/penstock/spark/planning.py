@@ -25,28 +25,16 @@ Ranges = Mapping[str, Span]
 
 
 class Planner:
-    """Plans the reading of a journal.
-
-    Args:
-        options: The query's options.
-        view: The journal.
-
-    """
+    """Plans the reading of a journal."""
 
     def __init__(self, options: SourceOptions, view: JournalView) -> None:
         self._options = options
         self._view = view
 
     def before_gaps(self, ranges: Ranges, begun: Mapping[str, int | str]) -> dict[str, Span]:
-        """Return the ranges, each reduced to end before the next gap.
+        """Return the ranges, each reduced to end before the next gap; `DataLost` if one starts after a gap.
 
-        Args:
-            ranges: The available rows; all sources are readable.
-            begun: Where the query started in each source: earlier losses do not affect it.
-
-        Raises:
-            DataLost: A range starts after a gap.
-
+        All sources are readable. Losses before the place where the query has begun do not affect it.
         """
         cut = {}
         for source, (first, end) in ranges.items():
@@ -78,10 +66,7 @@ class Planner:
     def plan_once(self, ranges: Ranges) -> list[Range]:
         """Return the rows of a batch read, without lost ones if they may be skipped, which is logged.
 
-        Raises:
-            DataLost: It contains a gap that ends the query.
-            JournalError: The journal cannot be read.
-
+        It raises `DataLost` for a gap that ends the query.
         """
         parts = []
         for source, (first, end) in ranges.items():

@@ -40,19 +40,13 @@ def publish(options: SinkOptions, packer: Packer, origin: Origin, batches: Itera
 
 
 class Feed:
-    """The rows of a task as items.
-
-    Args:
-        packer: Converts rows to items.
-        origin: The task's origin.
-        batches: The rows. Spark computes them during iteration, which may take long.
+    """The rows of a task as items. Spark computes the batches during iteration, which may take long.
 
     Attributes:
         count: Rows that were sent.
         error: The error that ended the rows early.
         over: Set when no more rows are sent.
         complete: All rows were sent.
-
     """
 
     def __init__(self, packer: Packer, origin: Origin, batches: Iterator[pa.RecordBatch]) -> None:

@@ -37,12 +37,7 @@ _ARROW: Final = {SOURCE: pa.field(SOURCE, pa.string()), **{field.name: field for
 class Projection:
     """The columns that Spark requested, and the conversion of a journal's record batches.
 
-    Args:
-        schema: Some of `COLUMNS`, in any order.
-
-    Raises:
-        LocalError: It has other columns, or a different type.
-
+    The schema has some of `COLUMNS`, in any order; other columns or types raise `LocalError`.
     """
 
     def __init__(self, schema: StructType) -> None:
@@ -82,17 +77,9 @@ def _repeated(text: bytes, rows: int) -> pa.StringArray:
 def arrow_schema(
     schema: StructType, columns: StructType, fields: Mapping[str, pa.Field], may_be_null: Collection[str]
 ) -> pa.Schema:
-    """Return the Arrow schema of the columns that Spark requested.
+    """Return the Arrow schema of the columns that Spark requested; `LocalError` if they are not among all columns.
 
-    Args:
-        schema: These columns.
-        columns: All columns.
-        fields: The Arrow field of each, by name.
-        may_be_null: The columns that may contain nulls.
-
-    Raises:
-        LocalError: It has other columns, or a different type.
-
+    There is an Arrow field for each, by name. Only some may contain nulls.
     """
     if not schema.fields:
         raise LocalError("a schema without columns reads nothing; name some of " + ", ".join(columns.names))

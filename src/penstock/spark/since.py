@@ -26,16 +26,8 @@ def is_time(text: str) -> bool:
 def first_since(reader: JournalReader, time: datetime) -> int:
     """Return the position of the first row received at or after a time; the log's end if there is none.
 
-    It reads one batch of some segments, and one segment. Unreadable rows count as received since, so that no later row
-    is skipped.
-
-    Args:
-        reader: The log's reader.
-        time: By the clock of the log's collector.
-
-    Raises:
-        JournalError: The log cannot be reached.
-
+    The time is by the clock of the log's collector. This reads one batch of some segments, and one segment. Unreadable
+    rows count as received since, so that no later row is skipped.
     """
     segments = reader.segments()
     later = bisect_left(segments, True, key=lambda segment: _begins_since(reader, segment, time))

@@ -36,29 +36,33 @@ class Sent(WriterCommitMessage):
     rows: int
 
 
-class BatchSink(DataSourceArrowWriter):
-    """Sends the rows of a DataFrame, once each if no task fails."""
+class _Sink:
+    """The work of a task."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         self._options = options
         self._packer = Packer.of(options, schema)
+
+    def _send(self, query: str, batch: int, partition: int, rows: Iterator[pa.RecordBatch]) -> Sent:
+        return Sent(partition, publish(self._options, self._packer, Origin(query, batch, partition), rows))
+
+
+class BatchSink(_Sink, DataSourceArrowWriter):
+    """Sends the rows of a DataFrame, once each if no task fails."""
+
+    def __init__(self, options: SinkOptions, schema: StructType) -> None:
+        super().__init__(options, schema)
         # Created once, when the write is planned: a repeated task sends the same.
         self._query = uuid.uuid4().hex
 
     @plain_errors()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
         """Send the rows of one task."""
-        partition = _task().partitionId()
-        origin = Origin(self._query, 0, partition)
-        return Sent(partition, publish(self._options, self._packer, origin, iterator))
+        return self._send(self._query, 0, _task().partitionId(), iterator)
 
 
-class StreamSink(DataSourceStreamArrowWriter):
+class StreamSink(_Sink, DataSourceStreamArrowWriter):
     """Sends the rows of each micro-batch."""
-
-    def __init__(self, options: SinkOptions, schema: StructType) -> None:
-        self._options = options
-        self._packer = Packer.of(options, schema)
 
     @plain_errors()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
@@ -71,9 +75,7 @@ class StreamSink(DataSourceStreamArrowWriter):
             raise LocalError(
                 "this version of Spark does not pass the micro-batch to a sink; Penstock needs Spark 4.2 or newer"
             )
-        partition = task.partitionId()
-        origin = Origin(query, int(batch), partition)
-        return Sent(partition, publish(self._options, self._packer, origin, iterator))
+        return self._send(query, int(batch), task.partitionId(), iterator)
 
 
 def _task() -> TaskContext:

@@ -38,12 +38,21 @@ __all__ = ["JournalBatchReader", "JournalStreamReader"]
 logger = logging.getLogger("penstock.spark")
 
 
-class JournalBatchReader(DataSourceReader):
-    """Reads a range of a journal, once."""
+class _JournalReader:
+    """The work of a task."""
 
     def __init__(self, options: SourceOptions, projection: Projection) -> None:
         self._options = options
         self._projection = projection
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a partition; see :func:`penstock.spark.reading.read`."""
+        assert isinstance(partition, JournalPartition)
+        return read(self._options, self._projection, partition)
+
+
+class JournalBatchReader(_JournalReader, DataSourceReader):
+    """Reads a range of a journal, once."""
 
     @plain_errors()
     def partitions(self) -> list[InputPartition]:
@@ -71,18 +80,12 @@ class JournalBatchReader(DataSourceReader):
         # Without any partition, Spark creates one of None.
         return [*parts] or [JournalPartition([])]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a partition; see :func:`penstock.spark.reading.read`."""
-        assert isinstance(partition, JournalPartition)
-        return read(self._options, self._projection, partition)
 
-
-class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class JournalStreamReader(_JournalReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads a journal as a stream of micro-batches."""
 
     def __init__(self, options: SourceOptions, projection: Projection) -> None:
-        self._options = options
-        self._projection = projection
+        super().__init__(options, projection)
         self._driver: SourceDriver | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -124,11 +127,6 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         driver = self._beside_driver()
         ranges = driver.plan(Offset.parse(start), Offset.parse(end))
         return [*split(ranges, self._options.partitions, self._options.rows_per_partition)]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a partition; see :func:`penstock.spark.reading.read`."""
-        assert isinstance(partition, JournalPartition)
-        return read(self._options, self._projection, partition)
 
     @plain_errors()
     def commit(self, end: dict[str, Any]) -> None:

@@ -28,18 +28,14 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Rows that cannot be read.
-
-    Attributes:
-        first: The first position.
-        end: The position after the last. If it equals `first`, no row is lost, but a record before that position.
-        reason: The reason.
-
-    """
+    """Rows that cannot be read."""
 
     first: int
+    """The first position."""
     end: int
+    """The position after the last. If it equals `first`, no row is lost, but a record before that position."""
     reason: str
+    """The reason."""
 
     def __str__(self) -> str:
         return f"positions {self.first} to {self.end - 1}" if self.first < self.end else f"a record before {self.end}"
@@ -48,11 +44,8 @@ class Loss:
 def losses(reader: JournalReader, first: int, end: int) -> list[Loss]:
     """Read all rows between two positions, and return those that are trimmed, missing or damaged.
 
-    A damaged record without rows is a separate loss, unless the rows on one side of it are lost too.
-
-    Raises:
-        JournalError: The log cannot be reached, or does not exist.
-
+    A damaged record without rows is a separate loss, unless the rows on one side of it are lost too. A log that cannot
+    be reached raises `JournalError`.
     """
     found: list[Loss] = []
     for loss in _losses(reader, first, end):
@@ -106,16 +99,7 @@ def recorded(folder_gaps: Iterable[gaps.Gap], query: str) -> list[Span]:
 def record(journal: str, reader: JournalReader, found: Iterable[Loss], query: str, name: str) -> None:
     """Record the losses that a query skips, once; the record is durable on return.
 
-    Args:
-        journal: The journal's folder.
-        reader: The log's reader.
-        found: The losses.
-        query: The query's id.
-        name: The query's name, for people.
-
-    Raises:
-        JournalError: The disk failed: then nothing may be skipped.
-
+    The query has an id, and a name for people. After a `JournalError`, nothing may be skipped.
     """
     folder = log_folder(journal, reader.source)
     # The remains of a killed driver may have planned the same batch meanwhile.

@@ -35,12 +35,6 @@ class Troubles:
       logs, as long as there are others; never without logs that cannot be seen.
 
     Each problem is logged once.
-
-    Args:
-        options: The query's options.
-        view: Its journal.
-        clock: Returns the time in seconds.
-
     """
 
     def __init__(self, options: SourceOptions, view: JournalView, clock: Callable[[], float] = time.monotonic) -> None:
@@ -53,12 +47,7 @@ class Troubles:
     def look(self, *, bounded: bool = False) -> bool:
         """Update the view of the journal; return whether it responded. A journal that does not exist has no readers.
 
-        Args:
-            bounded: Whether to end the query instead of waiting, because it would treat that as the end of the data.
-
-        Raises:
-            JournalError: This ends the query.
-
+        A `JournalError` ends the query; a bounded one never waits, because it would treat that as the end of the data.
         """
         try:
             self._view.refresh()
@@ -82,11 +71,9 @@ class Troubles:
         return True
 
     def wait_until_there(self, sources: Collection[str]) -> None:
-        """Read the journal until all sources of a planned micro-batch are readable, or it has taken too long.
+        """Read the journal until all sources of a planned micro-batch are readable.
 
-        Raises:
-            JournalError: This ends the query.
-
+        Damage, and a wait that takes too long, raise the error that ends the query.
         """
         deadline = self._clock() + self._options.journal_timeout
         while (not self.look() and sources) or not self._view.readers.keys() >= set(sources):
@@ -118,12 +105,7 @@ class Troubles:
         self._tell("/", f"{error}; the query waits")
 
     def do_without_gaps(self, source: str, error: JournalError, *, bounded: bool = False) -> None:
-        """Decide about unreadable gaps of a source; report once if the query continues without it.
-
-        Raises:
-            JournalError: This ends the query.
-
-        """
+        """Raise the error about the gaps of a source, or report once that the query continues without it."""
         passes = type(error) is JournalError and not bounded
         skipped = isinstance(error, _DAMAGE) and not self._options.fail_on_data_loss and len(self._view.readers) > 1
         if not passes and not skipped:

@@ -54,10 +54,8 @@ class JournalView:
     def refresh(self) -> None:
         """Read what was appended since the last time, and which sources appeared or disappeared.
 
-        Raises:
-            JournalMissing: There is no such journal, or no source in it.
-            JournalError: The journal cannot be reached.
-
+        It raises `JournalMissing` if there is no such journal, or no source in it, and `JournalError` if it cannot be
+        reached.
         """
         if self._options.remote and self._clock() < self._next_look:
             return
@@ -144,12 +142,7 @@ class JournalView:
         return status.st_ino, status.st_mtime_ns
 
     def reader(self, source: str) -> JournalReader:
-        """Return a source's reader.
-
-        Raises:
-            JournalError: It cannot be read; the message has the reason.
-
-        """
+        """Return a source's reader; if it cannot be read, raise the error with the reason."""
         reader = self.readers.get(source)
         if reader is None:
             raise self.troubles.get(source) or self._missing(source)
@@ -160,16 +153,10 @@ class JournalView:
         return {source: reader.uuid for source, reader in self.readers.items()}
 
     def position(self, source: str, place: int | str) -> int:
-        """Return the current position of a start or end in a source.
+        """Return the current position of a start or end in a readable source.
 
-        Args:
-            source: A readable source.
-            place: A position; "earliest", "latest", or a time, for the first row that was received since.
-
-        Raises:
-            DataLost: The source ends before it.
-            JournalError: The rows around that time cannot be reached.
-
+        The place is a position; "earliest", "latest", or a time, for the first row that was received since. It raises
+        `DataLost` if the source ends before it, and `JournalError` if the rows around that time cannot be reached.
         """
         reader = self.readers[source]
         if place == "earliest":
@@ -182,12 +169,7 @@ class JournalView:
         return place
 
     def require_end(self, source: str, position: int) -> None:
-        """Check that a source is long enough for a position.
-
-        Raises:
-            DataLost: It ends before it.
-
-        """
+        """Check that a source is long enough for a position; `DataLost` if it ends before it."""
         reaches(self._options.journal, self.readers[source], position)
 
     def ends(self) -> dict[str, int]:
@@ -199,14 +181,9 @@ class JournalView:
         return self.readers[source].bytes_between(first, end)
 
     def require_sources(self, **places: Start) -> None:
-        """Check that options name existing sources.
+        """Check that options name existing sources; `LocalError` if one does not exist.
 
-        Args:
-            **places: Positions by source, by the name of the option.
-
-        Raises:
-            LocalError: A source does not exist.
-
+        `places` has the value of each option: positions by source.
         """
         present = {*self.readers, *self.troubles, *self.coming}
         for option, value in places.items():
@@ -219,12 +196,7 @@ class JournalView:
 
 
 def reaches(journal: str, reader: JournalReader, position: int) -> None:
-    """Check that a log is long enough for a position.
-
-    Raises:
-        DataLost: It ends before it.
-
-    """
+    """Check that a log is long enough for a position; `DataLost` if it ends before it."""
     if position > reader.end:
         raise DataLost(
             f"source {reader.source!r} of journal {journal} ends at position {reader.end}, before {position}; "

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+
+import pytest
+
+from penstock import DiskFull, LocalError
+from penstock.journal.progress import FIRST_WINDOW, LARGEST_WINDOW, WINDOW_BYTES, Progress, Window, write
+from tests.waiting import turns
+
+
+def test_a_window_fits_the_items() -> None:
+    window = Window(None)
+    assert (window.first, window.outstanding) == (FIRST_WINDOW, 0)
+    window.open(0)
+    window.resize(1_000, 1_000 * WINDOW_BYTES // 100)
+    assert window.wanted(0) == 100
+    window.resize(1_000, 1_000)
+    # The next items may be larger.
+    assert window.wanted(0) == 200
+    for _ in range(20):
+        window.resize(1_000, 1_000)
+    assert window.wanted(0) == LARGEST_WINDOW
+
+
+def test_a_few_items_are_requested_only_if_no_others_are_in_flight() -> None:
+    window = Window(100)
+    window.open(100)
+    assert [window.wanted(rows) for rows in (49, 50, 100)] == [0, 50, 100]
+    window.open(300)
+    assert window.wanted(100) == 0
+    assert window.wanted(300) == 300
+
+
+def test_a_window_is_never_empty() -> None:
+    for credit, smallest in ((None, 2), (1, 1)):
+        window = Window(credit)
+        window.resize(1, 2 * WINDOW_BYTES)
+        assert window.wanted(0) == smallest
+    with pytest.raises(LocalError, match="credit is 0; a collector needs at least 1"):
+        Window(0)
+
+
+async def test_failed_write_is_logged_once_when_canceled(caplog: pytest.LogCaptureFixture) -> None:
+    loop, begun, full = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    noise: list[str] = []
+    loop.set_exception_handler(lambda _, context: noise.append(str(context["message"])))
+
+    def action() -> None:
+        loop.call_soon_threadsafe(begun.set)
+        full.wait()
+        raise DiskFull("no room on the disk")
+
+    task = asyncio.create_task(write(Progress(), action))
+    await begun.wait()
+    task.cancel()
+    await turns(3)
+    full.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    del task
+    gc.collect()
+    await turns(3)
+    assert noise == []
+    assert [line.getMessage() for line in caplog.records if "its last write failed: no room" in line.getMessage()]
