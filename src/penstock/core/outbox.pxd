@@ -4,4 +4,3 @@ cdef class Outbox:
 
     cpdef void write(self, bytes piece)
     cpdef void clear(self)
-    cpdef list take(self)

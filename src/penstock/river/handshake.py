@@ -21,8 +21,7 @@ from ..texts import shown
 from ..wire.river.codec import Id, RiverCodec, whole
 from ..wire.river.message import Message
 from .identity import Side
-from .outbound import Outbound
-from .sequence import Sequence
+from .outbound import Outbound, Sequence
 
 __all__ = [
     "MALFORMED", "MALFORMED_META", "MISMATCH", "REHANDSHAKE", "REJECTED", "V1_1", "V2_0", "ExpectedState",

@@ -3,8 +3,7 @@ import cython
 from ..events cimport Canceled, Completed, Event, Failed, ItemReceived, Requested
 from ..payload cimport Payload
 from ..wire.river.message cimport Message
-from .outbound cimport Outbound
-from .sequence cimport Sequence
+from .outbound cimport Outbound, Sequence
 from .streams cimport RiverStream, RiverStreams
 
 cdef int CANCEL, CLOSE, OPENS, DONE, OPEN, ITEM_BYTES

@@ -247,16 +247,16 @@ class Link:
             # An echo tells that the client knows, too, where a checkpoint holds the acknowledgement back.
             known = message.ack or message.control_flags & ACK
             self.probation_bytes = -1 if known else self.probation_bytes + size
-        self._outbound.acknowledged(message.ack)
-        if message.to != self._us:
+        is_ours = message.to == self._us
+        is_heartbeat = message.control_flags & ACK
+        self._outbound.received(message.ack, size if is_ours and not is_heartbeat else -1)
+        if not is_ours:
             return
-        if message.control_flags & ACK:
+        if is_heartbeat:
             # THREATS 65: a server's heartbeats are acknowledged, a client's are not.
             if self._is_client:
                 self._outbound.ack_heartbeat()
-            return
-        self._outbound.count_message(size)
-        if self.state == UP:
+        elif self.state == UP:
             self._inbound.receive(message)
 
     def _receive_answer(self, message: Message, now: float) -> None:
@@ -360,7 +360,7 @@ class Link:
         size = sequence.largest - PREFIX_BYTES
         if size < BELIEVED_BYTES:
             return
-        self._outbound.limit(size)
+        self._outbound.max_sent_bytes = size - 1
         self.excused = True
         text = f"{self._peer} refused a message of {size} bytes as too large (WebSocket close {TOO_BIG})"
         for seq, data in enumerate(sequence.unacked, sequence.first):

@@ -56,6 +56,7 @@ class StoredRiverSession(RiverSession):
         super().__init__(settings, codec, is_client, us, peer, session_id, tag, metadata)
         self._storage = WriteAhead(self._observe, self._record, self._finish, settings.output_high_bytes)
         self._outbound.outbox = self._storage
+        self.take_output = self._storage.take
         self._opening: Opening | None = None
         # The streams that an earlier process had open; None: they have ended, or there was no such process.
         self._orphans: dict[str, int] | None = None
