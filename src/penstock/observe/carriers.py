@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ..aio.handlers import Request
 from ..protocols import carriers
-from ..river.carrier import RiverCarrier
+from ..river.tracing import RiverCarrier
 from ..rsocket.extensions.carrier import CompositeCarrier
 
 __all__ = ["AnyCarrier", "Carrier", "CompositeCarrier", "RiverCarrier"]

@@ -11,10 +11,9 @@ from ..errors import SessionStoreError, SetupRejected
 from ..session import SessionLogs
 from ..settings import Settings
 from .handshake import MISMATCH
-from .records import Retained
 from .session import RiverSession
 from .sessions import Sessions
-from .stored import StoredRiverSession
+from .stored import Retained, StoredRiverSession
 
 __all__ = ["StoredSessions"]
 

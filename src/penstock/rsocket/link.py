@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final
 
-from ..core.credit import MAX_REQUEST_N
+from ..core.halves import MAX_REQUEST_N
 from ..core.replay import Replay
 from ..core.timers import Timer, TimerTable
 from ..errors import FrameError, LimitExceeded, LinkLost, ProtocolError, ResumeRejected, SetupRejected
