@@ -28,36 +28,26 @@ class Timer(IntEnum):
     """The peer must have answered our goodbye."""
 
 
-class TimerTable:
+class TimerTable(dict[Timer, float]):
     """Deadlines by name."""
 
-    __slots__ = ("_deadlines",)
-
-    def __init__(self) -> None:
-        self._deadlines: dict[Timer, float] = {}
-
-    def __contains__(self, timer: Timer) -> bool:
-        return timer in self._deadlines
+    __slots__ = ()
 
     def set(self, timer: Timer, when: float) -> None:
         """Let `timer` go off at `when`, and not at the time set before."""
-        self._deadlines[timer] = when
+        self[timer] = when
 
     def stop(self, timer: Timer) -> None:
         """Forget `timer`."""
-        self._deadlines.pop(timer, None)
-
-    def clear(self) -> None:
-        """Forget all timers."""
-        self._deadlines.clear()
+        self.pop(timer, None)
 
     def next(self) -> float | None:
         """Return the earliest deadline."""
-        return min(self._deadlines.values(), default=None)
+        return min(self.values(), default=None)
 
     def expired(self, now: float) -> list[Timer]:
         """Return the timers that are due, earliest first, and forget them."""
-        due = sorted((when, timer) for timer, when in self._deadlines.items() if when <= now)
+        due = sorted((when, timer) for timer, when in self.items() if when <= now)
         for _, timer in due:
-            del self._deadlines[timer]
+            del self[timer]
         return [timer for _, timer in due]

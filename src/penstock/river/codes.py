@@ -15,19 +15,9 @@ from ..wire.river.codec import CANCEL, CLOSE, RiverCodec
 from ..wire.river.values import encode_value
 
 __all__ = [
-    "CANCELED",
-    "INVALID",
-    "UNCAUGHT",
-    "UNEXPECTED_DISCONNECT",
-    "Result",
-    "TooLarge",
-    "disconnected",
-    "error_of",
-    "failure_of",
-    "refusal",
-    "rejection",
-    "too_large",
-]
+    "CANCELED", "INVALID", "UNCAUGHT", "UNEXPECTED_DISCONNECT", "Result", "TooLarge", "disconnected", "error_of",
+    "failure_of", "refusal", "rejection", "too_large",
+]  # fmt: skip
 
 UNCAUGHT: Final = "UNCAUGHT_ERROR"
 INVALID: Final = "INVALID_REQUEST"

@@ -313,7 +313,8 @@ class Link:
         if full:
             # It is we who do not listen.
             self._last_received_at = now
-        if self._is_client and (full or self._is_unanswered()):
+        is_unanswered = self._last_received_at > self._checked_at and self._sequence.seq == self._sent_at_check
+        if self._is_client and (full or is_unanswered):
             # The server's heartbeats are not read, or are behind a long message: tell it without them that we live.
             self._outbound.ack_heartbeat()
         self._checked_at = now
@@ -325,10 +326,6 @@ class Link:
         else:
             silence = now - self._last_received_at
             self._drop(now, KeepaliveTimeout(f"nothing was heard of {self._peer} for {silence:.1f} s"))
-
-    def _is_unanswered(self) -> bool:
-        """Return whether something has come since the last check, and nothing was sent."""
-        return self._last_received_at > self._checked_at and self._sequence.seq == self._sent_at_check
 
     # Messages that no link carries to its end.
 

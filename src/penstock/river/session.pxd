@@ -17,6 +17,7 @@ cdef class RiverSession:
     cdef readonly str us
     cdef readonly str peer
     cdef readonly str session_id
+    cdef readonly bytes secret
     cdef public bytes identity
     cdef readonly int _state
     cdef readonly list _events

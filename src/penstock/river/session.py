@@ -43,6 +43,7 @@ class RiverSession:
         us: Our id.
         peer: The peer's id.
         session_id: The session's id.
+        secret: The same: a client that names it in a handshake resumes the session.
         identity: Who the client is, as far as its link proves it.
         sequence: The numbers of messages.
         progressed: See :class:`penstock.session.Session`, as for the next two.
@@ -50,6 +51,9 @@ class RiverSession:
         take_output: The bytes to write.
 
     """
+
+    calls_by_streams = False
+    """The handler's own kind is the request's."""
 
     def __init__(
         self,
@@ -69,6 +73,7 @@ class RiverSession:
         self.us = us
         self.peer = peer
         self.session_id = session_id
+        self.secret = session_id.encode()
         self.identity = b""
         self._state = OPENED
         self._streams = streams = RiverStreams(settings.max_streams)
@@ -115,11 +120,6 @@ class RiverSession:
         """Stay as it was before somebody asked for it."""
 
     @property
-    def secret(self) -> bytes:
-        """The session's id: a client that names it in a handshake resumes the session."""
-        return self.session_id.encode()
-
-    @property
     def durable(self) -> Durable | None:
         """None: this session ends with its process."""
         return None
@@ -128,11 +128,6 @@ class RiverSession:
     def open_streams(self) -> int:
         """How many streams are open, of both sides."""
         return len(self._streams)
-
-    @property
-    def calls_by_streams(self) -> bool:
-        """No: the handler's own kind is the request's."""
-        return False
 
     @property
     def full(self) -> bool:

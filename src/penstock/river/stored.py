@@ -16,8 +16,8 @@ The first record of a log holds the whole session; each of the others holds what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
@@ -153,41 +153,33 @@ class Retained:
 
 
 class StoredRiverSession(RiverSession):
-    """A server's session with a log. Its outbox writes to the log first."""
+    """A server's session with a log. Its outbox writes to the log first.
 
-    def __init__(
-        self,
-        settings: Settings,
-        codec: str,
-        is_client: bool,
-        us: str,
-        peer: str,
-        session_id: str,
-        tag: str,
-        metadata: bytes = b"",
-    ) -> None:
-        super().__init__(settings, codec, is_client, us, peer, session_id, tag, metadata)
-        self._storage = WriteAhead(self._observe, self._record, self._finish, settings.output_high_bytes)
-        self._outbound.outbox = self._storage
-        self.take_output = self._storage.take
+    Attributes:
+        begin: Keeps the session in a log from now on. See :meth:`penstock.core.write_ahead.WriteAhead.begin`.
+        watch: See :class:`penstock.session.Durable`, as for the next one.
+        detach: Leaves the session to the next process.
+
+    """
+
+    def __init__(self, settings: Settings, *arguments: Any) -> None:
+        super().__init__(settings, *arguments)
+        storage = WriteAhead(self._observe, self._record, self._finish, settings.output_high_bytes)
+        self._outbound.outbox = self._storage = storage
+        self.take_output = storage.take
+        self.begin = storage.begin
+        self.watch = storage.watch
+        self.detach = storage.detach
         self._opening: Opening | None = None
         # The streams that an earlier process had open; None: they have ended, or there was no such process.
         self._orphans: dict[str, int] | None = None
 
     # From one process to the next.
 
-    def begin(self, log: SessionLog, run: Run) -> None:
-        """Keep the session in `log` from now on, which is written by way of `run`."""
-        self._storage.begin(log, run)
-
     @property
     def durable(self) -> StoredRiverSession:
         """This session. See :class:`penstock.session.Session`."""
         return self
-
-    def watch(self, watcher: Callable[[bool], None]) -> None:
-        """Tell `watcher` what is durable. See :meth:`penstock.session.Durable.watch`."""
-        self._storage.watch(watcher)
 
     @property
     def kept(self) -> bool:
@@ -210,10 +202,6 @@ class StoredRiverSession(RiverSession):
         settings = self._settings
         return len(self._storage.waiting) >= settings.max_streams or self._inbound.held_bytes > settings.max_held_bytes
 
-    def detach(self) -> None:
-        """Leave the session to the next process. See :meth:`penstock.session.Durable.detach`."""
-        self._storage.detach()
-
     @classmethod
     def revive(
         cls,
@@ -229,14 +217,8 @@ class StoredRiverSession(RiverSession):
         opening = retained.opening
         # Ids differ from those of the earlier processes, because what those have sent is in the log.
         tag = f"{tag_of(session_id)}-s{retained.seq}-"
-        session = cls(settings, opening.codec, False, opening.us, opening.peer, session_id, tag)
-        session.identity = identity
-        session._revive_from(retained, log, run, sessions)
-        return session
-
-    def _revive_from(self, retained: Retained, log: SessionLog, run: Run, sessions: Sessions[RiverSession]) -> None:
-        """Take over what `retained` says, instead of a handshake."""
-        opening = retained.opening
+        self = cls(settings, opening.codec, False, opening.us, opening.peer, session_id, tag)
+        self.identity = identity
         self._opening = opening
         self._outbound.v1_1 = opening.old
         self._answered_as = opening.answered_as
@@ -248,6 +230,7 @@ class StoredRiverSession(RiverSession):
             sequence.sent(message)
         sequence.ack = retained.ack
         self._storage.begin(log, run, Logged(sequence.seq, retained.ack, dict(retained.streams)))
+        return self
 
     def resume(self, asked: HandshakeRequest, now: float) -> None:
         """Go on over another link. See :meth:`RiverSession.resume`.
