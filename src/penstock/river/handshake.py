@@ -98,11 +98,6 @@ class Rehandshake(Struct):
     type: Literal["REHANDSHAKE_RESP"]
     metadata: Raw | UnsetType = UNSET
 
-    @property
-    def metadata_body(self) -> bytes:
-        """The metadata's body; empty when there is none."""
-        return bytes(self.metadata) if isinstance(self.metadata, Raw) else b""
-
 
 def request(session_id: str, sequence: Sequence, metadata: bytes, codec: RiverCodec) -> bytes:
     """Return the body of a client's handshake."""
@@ -312,11 +307,11 @@ class Handshake:
         if Timer.FIRST_FRAME not in self._timers:
             return False
         try:
-            metadata = self._side.codec.value(message.payload, Rehandshake).metadata_body
+            metadata = self._side.codec.value(message.payload, Rehandshake).metadata
         except FrameError as error:
             raise ProtocolError(f"the answer to a rehandshake is none: {error.message}") from error
         self._timers.stop(Timer.FIRST_FRAME)
-        self.metadata_renewed(metadata)
+        self.metadata_renewed(bytes(metadata) if isinstance(metadata, Raw) else b"")
         self._unanswerable = True
         return True
 

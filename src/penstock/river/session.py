@@ -46,9 +46,7 @@ class RiverSession:
         secret: The same: a client that names it in a handshake resumes the session.
         identity: Who the client is, as far as its link proves it.
         sequence: The numbers of messages.
-        progressed: See :class:`penstock.session.Session`, as for the next two.
-        next_timer: When to call `handle_timer`.
-        take_output: The bytes to write.
+        progressed, next_timer, take_output: See :class:`penstock.session.Session`.
 
     """
 
@@ -336,7 +334,8 @@ class RiverSession:
         if error is None:
             self._state = DRAINING
             if not self._streams:
-                self._depart()
+                self._say_goodbye()
+                self._finish(None)
             return
         if isinstance(error, SetupRejected) and not self._is_client:
             self._handshake.refuse(error)
@@ -351,12 +350,8 @@ class RiverSession:
     def _end_if_drained(self) -> None:
         """End a session that was to end with its streams."""
         if self._state == DRAINING and not self._streams and self._link.state == UP:
-            self._depart()
-
-    def _depart(self) -> None:
-        """End the session in order."""
-        self._say_goodbye()
-        self._finish(None)
+            self._say_goodbye()
+            self._finish(None)
 
     def _say_goodbye(self) -> None:
         """Tell a server's client that its calls are over, and that it need not resume the session.
@@ -395,8 +390,7 @@ class RiverSession:
     def _done(self, stream: RiverStream) -> None:
         """Note that our half is over."""
         self._inbound.sent_all(stream)
-        if self._state == DRAINING:
-            self._end_if_drained()
+        self._end_if_drained()
 
 
 def _first_of_stream(events: list[Event]) -> int:
