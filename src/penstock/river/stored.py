@@ -31,7 +31,6 @@ from ..settings import Settings
 from ..wire.river.codec import CANCEL
 from .codes import CANCELED, refusal
 from .handshake import HandshakeRequest, check_state
-from .identity import tag_of
 from .session import RiverSession
 from .sessions import Sessions
 from .states import CLOSED, OPENED
@@ -133,11 +132,11 @@ class Retained:
         if not records or records[0].opening is None:
             raise SessionStoreError("the log of a River session does not tell how it began")
         self.opening = records[0].opening
-        self.ack = records[-1].ack
         self.first = records[0].first
         self.messages: list[bytes] = []
         self.streams: dict[str, int] = {}
         for record in records:
+            self.ack = record.ack
             if record.first != self.seq:
                 # What lies between was acknowledged before it was written down.
                 self.first, self.messages = record.first, []
@@ -202,23 +201,9 @@ class StoredRiverSession(RiverSession):
         settings = self._settings
         return len(self._storage.waiting) >= settings.max_streams or self._inbound.held_bytes > settings.max_held_bytes
 
-    @classmethod
-    def revive(
-        cls,
-        settings: Settings,
-        retained: Retained,
-        log: SessionLog,
-        run: Run,
-        sessions: Sessions[RiverSession],
-        session_id: str,
-        identity: bytes,
-    ) -> StoredRiverSession:
-        """Return the session that an earlier process left; it waits for :meth:`resume`."""
+    def revive(self, retained: Retained, log: SessionLog, run: Run, sessions: Sessions[RiverSession]) -> None:
+        """Take over what an earlier process left, instead of a handshake; the session waits for :meth:`resume`."""
         opening = retained.opening
-        # Ids differ from those of the earlier processes, because what those have sent is in the log.
-        tag = f"{tag_of(session_id)}-s{retained.seq}-"
-        self = cls(settings, opening.codec, False, opening.us, opening.peer, session_id, tag)
-        self.identity = identity
         self._opening = opening
         self._outbound.v1_1 = opening.old
         self._answered_as = opening.answered_as
@@ -230,7 +215,6 @@ class StoredRiverSession(RiverSession):
             sequence.sent(message)
         sequence.ack = retained.ack
         self._storage.begin(log, run, Logged(sequence.seq, retained.ack, dict(retained.streams)))
-        return self
 
     def resume(self, asked: HandshakeRequest, now: float) -> None:
         """Go on over another link. See :meth:`RiverSession.resume`.
