@@ -162,7 +162,10 @@ class Inbound:
         elif flags & CLOSE and self._is_close(message):
             # THREATS 63: closing twice changes nothing.
             if stream.inbound == OPEN:
-                self._closed(stream)
+                stream.inbound = DONE
+                if stream.sends_items:
+                    self._deliver(stream, Completed(stream.number))
+                self.close_if_done(stream)
         elif stream.inbound != OPEN or not stream.sends_items:
             self._invalid(name, "the procedure takes no further requests", stream)
         elif not self._is_close(message):
@@ -170,13 +173,6 @@ class Inbound:
             if done:
                 stream.inbound = DONE
             self._item(stream, ItemReceived(stream.number, Payload(message.payload), done))
-
-    def _closed(self, stream: RiverStream) -> None:
-        """Take the end of a client's half."""
-        stream.inbound = DONE
-        if stream.sends_items:
-            self._deliver(stream, Completed(stream.number))
-        self.close_if_done(stream)
 
     def _unknown(self, message: Message, flags: int) -> None:
         """Take a message for a stream that is not open."""
