@@ -29,4 +29,4 @@ cdef class Outbound:
     ) except -1
     cdef _whole(self, Publication publication, bytes data)
     cdef _referred(self, bytes head, bytes data)
-    cdef _begin(self, Publication publication, Payload payload)
+    cdef bint _begin(self, Publication publication, Payload payload) except -1

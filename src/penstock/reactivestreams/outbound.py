@@ -71,8 +71,7 @@ class Outbound:
                     continue
                 if at > start:
                     break
-                self._begin(publication, run.payloads(at, at + 1)[0])
-                if publication.cut is None:
+                if self._begin(publication, run.payloads(at, at + 1)[0]):
                     at += 1
                     continue
             self.part(publication)
@@ -146,8 +145,8 @@ class Outbound:
             self.outbox.write(head)
             self.outbox.write(data)
 
-    def _begin(self, publication: Publication, payload: Payload) -> None:
-        """Send an item that is small, or let its parts be sent. Refuse what the stream cannot carry."""
+    def _begin(self, publication: Publication, payload: Payload) -> bool:
+        """Send an item, if it is small; return False where its parts are to be sent. Refuse what cannot be carried."""
         if payload.metadata is not None and not self.metadata:
             raise LocalError(
                 "reactive-streams carries metadata only where both sides have it in Settings.extensions, "
@@ -159,10 +158,11 @@ class Outbound:
             self.message(Message(Type.ON_NEXT_METADATA, publication.subscriber, 0, payload.metadata))
         if len(payload.data) <= self._fragment_bytes:
             self._whole(publication, payload.data)
-            return
+            return True
         publication.cut = memoryview(payload.data)
         publication.cut_id = publication.next_element
         publication.next_element += 1
+        return False
 
 
 def _wrong_size(publication: Publication, length: int) -> str:
