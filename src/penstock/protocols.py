@@ -236,7 +236,7 @@ _RIVER: Final = ProtocolSpec(
     malformed_code="MALFORMED_HANDSHAKE_META",
     data_mime="river.identity:data_mime",
     text_form="wire.river.values:json_form",
-    carrier="river.carrier:RiverCarrier",
+    carrier="river.tracing:RiverCarrier",
     # Sessions outlive their links in any case.
     honors=frozenset({"resume"}),
 )

@@ -5,7 +5,7 @@ from msgspec import Raw, Struct
 
 from penstock import TypedError
 from penstock.errors import ApplicationError, Canceled, FrameError, Invalid, LocalError, Rejected
-from penstock.river.codes import TooLarge, error_of, failure_of, refusal, rejection, result_of
+from penstock.river.codes import Result, TooLarge, error_of, failure_of, refusal, rejection
 from penstock.wire.river.codec import CODECS
 from penstock.wire.river.values import decode_value, encode_value
 
@@ -21,7 +21,7 @@ def test_errors_come_back(codec: str) -> None:
         ApplicationError("UNCAUGHT_ERROR", "no"),
     ):
         flags, body = failure_of(known, error)
-        result = result_of(known, Raw(body))
+        result = known.value(Raw(body), Result)
         again = error_of(known, result.payload)
         assert not result.ok and type(again) is type(error)
         assert (again.code, again.message, again.data) == (error.code, error.message, error.data)
@@ -58,7 +58,7 @@ def test_errors_that_are_none_are_errors_all_the_same() -> None:
         assert error_of(CODECS["json"], Raw(body)).code == "UNCAUGHT_ERROR"
     assert error_of(CODECS["json"], Raw(b'{"code":"A"}')).message == ""
     with pytest.raises(FrameError):
-        result_of(CODECS["json"], Raw(b"[]"))
+        CODECS["json"].value(Raw(b"[]"), Result)
 
 
 def test_what_cannot_travel_is_refused_here() -> None:
@@ -81,7 +81,7 @@ def test_a_rejection_says_that_it_may_be_repeated(codec: str) -> None:
     # The reference holds extras against a schema of its own.
     assert payload["code"] == "INVALID_REQUEST"
     assert payload["extras"] == {"retriable": True, "totalErrors": 0, "firstValidationErrors": []}
-    again = error_of(known, result_of(known, rejection(known, "too many")).payload)
+    again = error_of(known, known.value(rejection(known, "too many"), Result).payload)
     assert type(again) is Rejected and again.message == "too many"
 
 

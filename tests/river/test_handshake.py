@@ -8,7 +8,7 @@ from penstock.kinds import Kind
 from penstock.payload import Payload
 from penstock.river import handshake
 from penstock.river.handshake import ExpectedState, HandshakeRequest, HandshakeResponse, check_state, code_of
-from penstock.river.sequence import Sequence
+from penstock.river.outbound import Sequence
 from penstock.settings import Settings
 from penstock.wire.river.codec import CODECS
 from tests.river.peers import Raw, answer, body_of, client, messages

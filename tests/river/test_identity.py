@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import UrlError
-from penstock.river.identity import Identity, base36
+from penstock.river.identity import Identity, base36, data_mime
 
 
 def test_options_of_a_url() -> None:
     assert Identity.of({}) == Identity("json", "", "")
     assert Identity.of({"codec": "msgpack", "client": "c", "server": "s", "ca": "x"}) == Identity("msgpack", "c", "s")
-    assert Identity.of({"codec": "msgpack"}).data_mime == "application/vnd.river+msgpack"
+    assert data_mime({"codec": "msgpack"}) == "application/vnd.river+msgpack"
     with pytest.raises(UrlError, match="unknown codec 'xml'"):
         Identity.of({"codec": "xml"})
     with pytest.raises(UrlError, match="it may have 1024"):

@@ -58,7 +58,7 @@ def test_refused_ids_are_not_remembered_for_ever() -> None:
         assert is_invalid(raw.say(f"x{number}", 0, {}))
     assert raw.say("x49", 0, {}) == []
     assert is_invalid(raw.say("x1", 0, {}))
-    assert len(raw.session._streams._finished) == 10
+    assert len(raw.session._streams.finished) == 10
 
 
 def test_all_flags_at_once_are_a_heartbeat(raw: Raw) -> None:

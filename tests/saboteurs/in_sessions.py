@@ -10,7 +10,7 @@ from penstock.core.replay import Replay
 from penstock.core.timers import Timer
 from penstock.river import link as river_links
 from penstock.river import session as river_session
-from penstock.river.sequence import Sequence as Numbers
+from penstock.river.outbound import Sequence as Numbers
 from penstock.rsocket import session
 from penstock.rsocket.keepalive import Keepalive
 from penstock.rsocket.link import Link

@@ -19,12 +19,14 @@ from typing import Final
 
 from ..kinds import Kind
 
-__all__ = ["DONE", "IDLE", "INITIAL", "OPEN", "TERMINAL", "Signal"]
+__all__ = ["DONE", "IDLE", "INITIAL", "MAX_REQUEST_N", "OPEN", "TERMINAL", "Signal", "add"]
 
 # Plain integers, because the compiled engine compares them for every frame.
 IDLE: Final = 0
 OPEN: Final = 1
 DONE: Final = 2
+MAX_REQUEST_N: Final = 0x7FFFFFFF
+"""RSocket 1.0, REQUEST_N: 31 bits. It is a large number like any other, never "unbounded"."""
 
 
 class Signal(IntEnum):
@@ -57,3 +59,11 @@ TERMINAL: Final[dict[tuple[Signal, bool], tuple[bool, bool]]] = {
     (Signal.CANCEL, False): (True, False),
 }
 """Where a protocol has no half-close (ReactiveSocket 0.2), the responder's COMPLETE ends what FAIL ends here."""
+
+
+def add(credit: int, count: int) -> int:
+    """Return `credit`, which is how many items a half may still carry, and `count` together: at most 2^31-1.
+
+    RSocket 1.0, Reactive Streams Semantics.
+    """
+    return min(credit + count, MAX_REQUEST_N)

@@ -13,13 +13,20 @@ BY_REFERENCE_BYTES: Final = 32_768
 
 
 class Outbox:
-    """Encoded frames in the order in which they are sent."""
+    """Encoded frames in the order in which they are sent.
 
-    __slots__ = ("_pieces", "size")
+    Attributes:
+        size: How many bytes wait.
+        taken: Whether any have been taken.
+
+    """
+
+    __slots__ = ("_pieces", "size", "taken")
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
         self.size = 0
+        self.taken = False
 
     def write(self, piece: bytes) -> None:
         """Append `piece`."""
@@ -37,6 +44,7 @@ class Outbox:
         if not pieces:
             return pieces
         whole = self.size <= WRITE_BYTES
+        self.taken = True
         self._pieces = []
         self.size = 0
         if whole:

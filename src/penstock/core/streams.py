@@ -40,17 +40,8 @@ class Stream:
     """
 
     __slots__ = (
-        "credit",
-        "granted",
-        "half_close",
-        "id",
-        "inbound",
-        "kind",
-        "opened",
-        "ours",
-        "outbound",
-        "unrequested",
-    )
+        "credit", "granted", "half_close", "id", "inbound", "kind", "opened", "ours", "outbound", "unrequested",
+    )  # fmt: skip
 
     def __init__(self, id: int, kind: Kind, ours: bool, half_close: bool = True) -> None:
         requester, responder = INITIAL[kind]

@@ -25,7 +25,6 @@ cdef class WriteAhead(Outbox):
     cdef readonly bint begun
 
     cpdef void clear(self)
-    cpdef list take(self)
     @cython.locals(first=Py_ssize_t, ready=list)
     cpdef list sift(self, list events)
     cdef list _take_ready(self, list events)

@@ -6,8 +6,8 @@ from ..wire.reactivestreams.codec cimport Items, Message
 from .outbound cimport Outbound
 from .streams cimport Publication, Subscription, Subscriptions, add, spend
 
-cdef int64_t MOST_LATE
-cdef int _CALL, _ON_NEXT, _LAST_PART, _SUBSCRIBE, _COMPLETE, _ERROR
+cdef int64_t MOST_LATE, UNBOUNDED
+cdef int _CALL, _ON_NEXT, _LAST_PART, _SUBSCRIBE
 
 
 @cython.final

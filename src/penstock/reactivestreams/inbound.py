@@ -19,7 +19,7 @@ from ..wire.reactivestreams.codec import NAMES, Items, Message, Type
 from .codes import error_of, text_of
 from .outbound import Outbound
 from .publisher import read_publisher
-from .streams import Publication, Subscription, Subscriptions, add, spend
+from .streams import UNBOUNDED, Publication, Subscription, Subscriptions, add, spend
 
 __all__ = ["Inbound"]
 
@@ -36,8 +36,6 @@ _CALL = int(Kind.CALL)
 _SUBSCRIBE = int(Type.SUBSCRIBE)
 _ON_NEXT = int(Type.ON_NEXT)
 _LAST_PART = int(Type.ON_NEXT_LAST_PART)
-_COMPLETE = int(Type.ON_COMPLETE)
-_ERROR = int(Type.ON_ERROR)
 
 
 class Inbound:
@@ -56,26 +54,6 @@ class Inbound:
         reassembly: Elements of which not all parts are here, each by a number of its own.
 
     """
-
-    __slots__ = (
-        "_annotated",
-        "_element_sizes",
-        "_events",
-        "_handlers",
-        "_last_id",
-        "_late",
-        "_opens",
-        "_outbound",
-        "_resets",
-        "_serial",
-        "_settings",
-        "_stray",
-        "draining",
-        "publications",
-        "published",
-        "reassembly",
-        "subscriptions",
-    )
 
     def __init__(self, settings: Settings, outbound: Outbound, events: list[Event]) -> None:
         self._settings = settings
@@ -173,7 +151,7 @@ class Inbound:
     def cancel(self, subscription: Subscription) -> None:
         """Cancel a subscription, and remove it."""
         self._outbound.message(Message(Type.CANCEL, subscription.number))
-        self.end_subscription(subscription, add(subscription.granted, 2))
+        self.end_subscription(subscription, min(subscription.granted, MOST_LATE) + 2)
 
     @property
     def open_streams(self) -> int:
@@ -276,20 +254,10 @@ class Inbound:
 
     def _receiving(self, type: int, subscriber: int, count: int, now: float) -> Subscription | None:
         """Return the subscription for which messages have come; None where they came too late, and mean nothing."""
-        subscription = self.subscriptions.get(subscriber)
-        if subscription is not None and subscription.fenced:
-            return subscription
-        if not self.subscriptions.was_given(subscriber):
-            raise ProtocolError(f"there has never been a subscriber {subscriber}")
-        if self.subscriptions.precedes_fence(subscriber):
-            # THREATS 101. To drop it would leave a call waiting for ever for the onError that has come.
-            raise ProtocolError(
-                f"{NAMES[type]} came for subscriber {subscriber} before subscribed, which must be first"
-            )
-        if type in (_COMPLETE, _ERROR):
-            self.subscriptions.publisher_ended(subscriber)
-        self.stray(now, count)
-        return None
+        subscription = self.subscriptions.receiving(subscriber, type)
+        if subscription is None:
+            self.stray(now, count)
+        return subscription
 
     def _subscribed(self, message: Message, now: float) -> None:
         subscription = self.subscriptions.fence(message.subscriber)
@@ -315,7 +283,8 @@ class Inbound:
 
     def _item(self, subscription: Subscription, payload: Payload) -> None:
         """Deliver a whole element that was asked for."""
-        subscription.granted = spend(subscription.granted, 1)
+        if subscription.granted != UNBOUNDED:
+            subscription.granted -= 1
         if subscription.metadata is not None:
             payload = Payload(payload.data, subscription.metadata)
             subscription.metadata = None

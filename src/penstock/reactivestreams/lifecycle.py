@@ -23,11 +23,7 @@ class SessionState(IntEnum):
     """It is over."""
 
 
-NEW = int(SessionState.NEW)
-OPENED = int(SessionState.OPENED)
-DRAINING = int(SessionState.DRAINING)
-LEAVING = int(SessionState.LEAVING)
-CLOSED = int(SessionState.CLOSED)
+NEW, OPENED, DRAINING, LEAVING, CLOSED = map(int, SessionState)
 
 TRANSITIONS: Final[dict[tuple[SessionState, str], SessionState]] = {
     (SessionState.NEW, "hello"): SessionState.OPENED,

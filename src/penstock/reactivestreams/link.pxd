@@ -24,10 +24,7 @@ cdef class Link:
     cdef Decoder _decoder
     cdef readonly int state
     cdef readonly bint greeted
-    cdef public bint said_hello
 
-    @cython.locals(decoder=Decoder)
-    cpdef receive(self, bytes data, double now)
     @cython.locals(known=Message)
     cdef _take(self, message, double now)
     cdef _hello(self, Message message)

@@ -51,7 +51,6 @@ class Link:
     Attributes:
         state: A :class:`SessionState` as a number.
         greeted: The peer's hello has come.
-        said_hello: Something has been sent.
 
     """
 
@@ -84,7 +83,6 @@ class Link:
         )
         self.state = NEW
         self.greeted = False
-        self.said_hello = False
 
     def move(self, cause: str) -> None:
         """Go on to the next state."""
@@ -102,7 +100,7 @@ class Link:
         if self._settings.idle_timeout > 0:
             self._timers.set(Timer.SILENCE, now + self._settings.idle_timeout)
 
-    def link_down(self, error: Exception | None) -> None:
+    def link_down(self, now: float, error: Exception | None) -> None:
         """The link is gone; `error` says why unless it ended in order."""
         if self.state == LEAVING:
             self._finish(None)
@@ -246,7 +244,7 @@ class Link:
     def abort(self, error: Exception) -> None:
         """Tell the peer why the session ends, as far as it may know, and end it."""
         known = isinstance(error, SessionError) and not isinstance(error, LocalError)
-        if isinstance(error, SetupRejected) and not self.said_hello:
+        if isinstance(error, SetupRejected) and not self._outbound.outbox.taken:
             # A goodbye in place of hello is a refusal.
             self._outbound.outbox.clear()
         self._say_goodbye(str(error) if known else "this side ended the connection")

@@ -14,7 +14,7 @@ cdef class Outbound:
 
     cpdef message(self, Message message)
     cpdef item(self, Publication publication, Payload payload)
-    @cython.locals(at=Py_ssize_t, small=Py_ssize_t, payload=Payload)
+    @cython.locals(at=Py_ssize_t, small=Py_ssize_t)
     cpdef Py_ssize_t run(self, Publication publication, PayloadRun run, Py_ssize_t start, Py_ssize_t stop) except -1
     cpdef part(self, Publication publication)
     @cython.locals(
@@ -29,6 +29,4 @@ cdef class Outbound:
     ) except -1
     cdef _whole(self, Publication publication, bytes data)
     cdef _referred(self, bytes head, bytes data)
-    cdef _begin_parts(self, Publication publication, bytes data)
-    cdef _check(self, Publication publication, Payload payload)
-    cdef _annotate(self, Publication publication, Payload payload)
+    cdef bint _begin(self, Publication publication, Payload payload) except -1

@@ -48,14 +48,9 @@ class Outbound:
             LocalError: The stream cannot carry it.
 
         """
-        self._check(publication, payload)
-        self._annotate(publication, payload)
-        if len(payload.data) > self._fragment_bytes:
-            self._begin_parts(publication, payload.data)
-            while publication.cut is not None:
-                self.part(publication)
-        else:
-            self._whole(publication, payload.data)
+        self._begin(publication, payload)
+        while publication.cut is not None:
+            self.part(publication)
 
     def run(self, publication: Publication, run: PayloadRun, start: int, stop: int) -> int:
         """Send items of `run` from `start` up to `stop` and return how many were; of a large one, a part alone.
@@ -76,14 +71,9 @@ class Outbound:
                     continue
                 if at > start:
                     break
-                payload = run.payloads(at, at + 1)[0]
-                self._check(publication, payload)
-                self._annotate(publication, payload)
-                if len(payload.data) <= self._fragment_bytes:
-                    self._whole(publication, payload.data)
+                if self._begin(publication, run.payloads(at, at + 1)[0]):
                     at += 1
                     continue
-                self._begin_parts(publication, payload.data)
             self.part(publication)
             return at - start + (1 if publication.cut is None else 0)
         return at - start
@@ -155,13 +145,8 @@ class Outbound:
             self.outbox.write(head)
             self.outbox.write(data)
 
-    def _begin_parts(self, publication: Publication, data: bytes) -> None:
-        publication.cut = memoryview(data)
-        publication.cut_id = publication.next_element
-        publication.next_element += 1
-
-    def _check(self, publication: Publication, payload: Payload) -> None:
-        """Refuse what the stream cannot carry, before anything of it is sent."""
+    def _begin(self, publication: Publication, payload: Payload) -> bool:
+        """Send an item, if it is small; return False where its parts are to be sent. Refuse what cannot be carried."""
         if payload.metadata is not None and not self.metadata:
             raise LocalError(
                 "reactive-streams carries metadata only where both sides have it in Settings.extensions, "
@@ -169,11 +154,15 @@ class Outbound:
             )
         if publication.element_size and len(payload.data) != publication.element_size:
             raise LocalError(_wrong_size(publication, len(payload.data)))
-
-    def _annotate(self, publication: Publication, payload: Payload) -> None:
         if payload.metadata is not None:
-            metadata = Message(Type.ON_NEXT_METADATA, publication.subscriber, 0, payload.metadata)
-            self.message(metadata)
+            self.message(Message(Type.ON_NEXT_METADATA, publication.subscriber, 0, payload.metadata))
+        if len(payload.data) <= self._fragment_bytes:
+            self._whole(publication, payload.data)
+            return True
+        publication.cut = memoryview(payload.data)
+        publication.cut_id = publication.next_element
+        publication.next_element += 1
+        return False
 
 
 def _wrong_size(publication: Publication, length: int) -> str:

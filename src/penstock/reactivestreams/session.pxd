@@ -1,4 +1,5 @@
 import cython
+from libc.stdint cimport int64_t
 
 from ..payload cimport Payload, PayloadRun
 from .inbound cimport Inbound
@@ -7,6 +8,7 @@ from .outbound cimport Outbound
 from .streams cimport Publication, Subscription, add, spend
 
 cdef int OPENED, DRAINING, LEAVING, CLOSED
+cdef int64_t UNBOUNDED
 
 
 @cython.final
@@ -19,10 +21,14 @@ cdef class ReactiveStreamsSession:
     cdef Link _link
     cdef public bint link_wanted
     cdef public bytes identity
+    cdef readonly object link_up
+    cdef readonly object link_down
+    cdef readonly object receive
+    cdef readonly object progressed
+    cdef readonly object handle_timer
+    cdef readonly object next_timer
+    cdef readonly object take_output
 
-    cpdef receive(self, bytes data, double now)
-    @cython.locals(pieces=list)
-    cpdef list take_output(self)
     @cython.locals(happened=list)
     cpdef list take_events(self)
     @cython.locals(subscription=Subscription)

@@ -28,6 +28,8 @@ class ReactiveStreamsSession:
 
     Make one with :meth:`client` or :meth:`server`. Streams of the peer have negative numbers.
 
+    Moving bytes and time is the same as for its link and its outbox, so those methods are theirs.
+
     Attributes:
         link_wanted: See :class:`penstock.session.Session`.
         identity: Who the peer is, as far as its link proves it.
@@ -40,7 +42,16 @@ class ReactiveStreamsSession:
         self._timers = TimerTable()
         self._outbound = Outbound(settings)
         self._inbound = Inbound(settings, self._outbound, self._events)
-        self._link = Link(settings, is_client, self._events, self._timers, self._outbound, self._inbound, self._finish)
+        self._link = link = Link(
+            settings, is_client, self._events, self._timers, self._outbound, self._inbound, self._finish
+        )
+        self.link_up = link.link_up
+        self.link_down = link.link_down
+        self.receive = link.receive
+        self.progressed = link.progressed
+        self.handle_timer = link.handle_timer
+        self.next_timer = self._timers.next
+        self.take_output = self._outbound.outbox.take
         self.link_wanted = True
         self.identity = b""
 
@@ -64,39 +75,6 @@ class ReactiveStreamsSession:
     def server(cls, settings: Settings) -> ReactiveStreamsSession:
         """Return a server's session, which waits for clientHello."""
         return cls(settings, False)
-
-    # The link.
-
-    def link_up(self, now: float) -> None:
-        """A link is open; output made from now on belongs on it."""
-        self._link.link_up(now)
-
-    def link_down(self, now: float, error: Exception | None) -> None:
-        """The link is gone; `error` says why unless it ended in order."""
-        self._link.link_down(error)
-
-    def receive(self, data: bytes, now: float) -> None:
-        """Take what the link brought. It may be cut anywhere."""
-        self._link.receive(data, now)
-
-    def progressed(self, now: float) -> None:
-        """Output that had waited has left the link."""
-        self._link.progressed(now)
-
-    def next_timer(self) -> float | None:
-        """Return when to call `handle_timer`, or None. It may be early, never late."""
-        return self._timers.next()
-
-    def handle_timer(self, now: float) -> None:
-        """Do what is due by now."""
-        self._link.handle_timer(now)
-
-    def take_output(self) -> list[bytes]:
-        """Return the bytes to write, in pieces fit for a socket, and forget them."""
-        pieces = self._outbound.outbox.take()
-        if pieces:
-            self._link.said_hello = True
-        return pieces
 
     def take_events(self) -> list[Event]:
         """Return what happened since the last call, in order, and forget it."""
@@ -160,7 +138,8 @@ class ReactiveStreamsSession:
         if publication.credit == 0:
             raise CreditExceeded(f"stream {stream_id}: the peer has not asked for another item; wait for CreditGranted")
         self._outbound.item(publication, payload)
-        publication.credit = spend(publication.credit, 1)
+        if publication.credit != UNBOUNDED:
+            publication.credit -= 1
         if done:
             self.complete(stream_id)
         return publication.credit
@@ -277,7 +256,8 @@ class ReactiveStreamsSession:
 
     def _end(self, publication: Publication) -> None:
         self._inbound.end_publication(publication)
-        self._link.after()
+        if self._link.state == DRAINING:
+            self._link.after()
 
 
 def client(start: ClientStart) -> ReactiveStreamsSession:

@@ -1,6 +1,8 @@
+import cython
 from libc.stdint cimport int64_t
 
 cdef int64_t _MOST
+cdef int _COMPLETE, _ERROR
 
 cpdef int64_t add(int64_t demand, int64_t count)
 cpdef int64_t spend(int64_t demand, int64_t count)
@@ -29,6 +31,8 @@ cdef class Subscriptions:
 
     cpdef Subscription get(self, number)
     cpdef Subscription of(self, stream_id)
+    @cython.locals(subscription=Subscription)
+    cpdef Subscription receiving(self, number, int type)
     cpdef end(self, Subscription subscription, bint canceled=*)
     cdef _remove(self, number)
 

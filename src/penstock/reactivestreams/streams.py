@@ -10,7 +10,9 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Final
 
+from ..errors import ProtocolError
 from ..kinds import Kind
+from ..wire.reactivestreams.codec import NAMES, Type
 from ..wire.reactivestreams.varints import MAX_VARINT
 
 __all__ = ["UNBOUNDED", "Publication", "Subscription", "Subscriptions", "add", "spend"]
@@ -18,6 +20,8 @@ __all__ = ["UNBOUNDED", "Publication", "Subscription", "Subscriptions", "add", "
 UNBOUNDED: Final = MAX_VARINT
 """Reactive Streams 3.17: a demand of 2^63-1 is as good as infinite; it is never used up."""
 _MOST = MAX_VARINT
+_COMPLETE = int(Type.ON_COMPLETE)
+_ERROR = int(Type.ON_ERROR)
 
 
 def add(demand: int, count: int) -> int:
@@ -118,17 +122,27 @@ class Subscriptions:
             self._remove(number)
         return subscription
 
-    def precedes_fence(self, number: int) -> bool:
-        """Whether a message for `number` comes before the `subscribed` that must be first, and from no earlier stream.
+    def receiving(self, number: int, type: int) -> Subscription | None:
+        """Return the subscription for which a message has come; None where it came too late, and means nothing.
 
         A number that is used again may still hear of the subscription that had it before, if that was canceled.
+
+        Raises:
+            ProtocolError: There was never a subscription of that number, or its `subscribed` must be first.
+
         """
         subscription = self._table.get(number)
-        return subscription is not None and not subscription.fenced and number not in self._canceled
-
-    def publisher_ended(self, number: int) -> None:
-        """Take an onComplete or onError that belongs to no subscription: it crossed with a cancel."""
-        self._canceled.discard(number)
+        if subscription is not None and subscription.fenced and not subscription.over:
+            return subscription
+        if not self.was_given(number):
+            raise ProtocolError(f"there has never been a subscriber {number}")
+        if subscription is not None and not subscription.fenced and number not in self._canceled:
+            # THREATS 101. To drop it would leave a call waiting for ever for the onError that has come.
+            raise ProtocolError(f"{NAMES[type]} came for subscriber {number} before subscribed, which must be first")
+        if type == _COMPLETE or type == _ERROR:
+            # It crossed with our cancel.
+            self._canceled.discard(number)
+        return None
 
     def end(self, subscription: Subscription, canceled: bool = False) -> None:
         """End one; `canceled`: its publisher may send more until it knows."""

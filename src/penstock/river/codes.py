@@ -15,19 +15,9 @@ from ..wire.river.codec import CANCEL, CLOSE, RiverCodec
 from ..wire.river.values import encode_value
 
 __all__ = [
-    "CANCELED",
-    "INVALID",
-    "UNCAUGHT",
-    "UNEXPECTED_DISCONNECT",
-    "Result",
-    "TooLarge",
-    "disconnected",
-    "error_of",
-    "failure_of",
-    "refusal",
-    "rejection",
-    "result_of",
-]
+    "CANCELED", "INVALID", "UNCAUGHT", "UNEXPECTED_DISCONNECT", "Result", "TooLarge", "disconnected", "error_of",
+    "failure_of", "refusal", "rejection", "too_large",
+]  # fmt: skip
 
 UNCAUGHT: Final = "UNCAUGHT_ERROR"
 INVALID: Final = "INVALID_REQUEST"
@@ -42,6 +32,17 @@ SAFE: Final = "the handler failed"
 
 class TooLarge(LocalError):
     """A message is larger than this side may send, or than the peer accepts. Its text holds sizes, and no secret."""
+
+
+def too_large(size: int, limit: int, is_client: bool, peer: str, refused_above: int) -> TooLarge:
+    """Return why a message of `size` bytes is not sent: for our limit, or because the peer has refused such a one."""
+    if size > limit:
+        side = "client" if is_client else "server"
+        return TooLarge(f"a message of {size} bytes exceeds the {side}'s max_frame_bytes ({limit}); send less at once")
+    return TooLarge(
+        f"a message of {size} bytes is not sent: {peer} refused one of {refused_above + 1} bytes as"
+        " too large; send less at once"
+    )
 
 
 class Result(Struct):
@@ -73,16 +74,6 @@ class _Failed(Struct):
 
     payload: Failure
     ok: bool = False
-
-
-def result_of(codec: RiverCodec, body: bytes) -> Result:
-    """Return the result that a server's message carries.
-
-    Raises:
-        FrameError: It carries none.
-
-    """
-    return codec.value(body, Result)
 
 
 def error_of(codec: RiverCodec, body: Raw) -> ApplicationError:

@@ -21,8 +21,7 @@ from ..texts import shown
 from ..wire.river.codec import Id, RiverCodec, whole
 from ..wire.river.message import Message
 from .identity import Side
-from .outbound import Outbound
-from .sequence import Sequence
+from .outbound import Outbound, Sequence
 
 __all__ = [
     "MALFORMED", "MALFORMED_META", "MISMATCH", "REHANDSHAKE", "REJECTED", "V1_1", "V2_0", "ExpectedState",
@@ -98,11 +97,6 @@ class Rehandshake(Struct):
 
     type: Literal["REHANDSHAKE_RESP"]
     metadata: Raw | UnsetType = UNSET
-
-    @property
-    def metadata_body(self) -> bytes:
-        """The metadata's body; empty when there is none."""
-        return bytes(self.metadata) if isinstance(self.metadata, Raw) else b""
 
 
 def request(session_id: str, sequence: Sequence, metadata: bytes, codec: RiverCodec) -> bytes:
@@ -313,11 +307,11 @@ class Handshake:
         if Timer.FIRST_FRAME not in self._timers:
             return False
         try:
-            metadata = self._side.codec.value(message.payload, Rehandshake).metadata_body
+            metadata = self._side.codec.value(message.payload, Rehandshake).metadata
         except FrameError as error:
             raise ProtocolError(f"the answer to a rehandshake is none: {error.message}") from error
         self._timers.stop(Timer.FIRST_FRAME)
-        self.metadata_renewed(metadata)
+        self.metadata_renewed(bytes(metadata) if isinstance(metadata, Raw) else b"")
         self._unanswerable = True
         return True
 

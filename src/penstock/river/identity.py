@@ -54,11 +54,6 @@ class Identity:
                 raise UrlError(f"the id {name[:20]!r}… has {len(name)} characters; it may have {MAX_ID}")
         return identity
 
-    @property
-    def data_mime(self) -> str:
-        """What data is."""
-        return codec_of(self.codec).data_mime
-
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -112,4 +107,4 @@ def data_mime(options: Mapping[str, str]) -> str:
         UrlError: They name no such codec, or an id that is too long.
 
     """
-    return Identity.of(options).data_mime
+    return codec_of(Identity.of(options).codec).data_mime

@@ -3,8 +3,7 @@ import cython
 from ..events cimport Canceled, Completed, Event, Failed, ItemReceived, Requested
 from ..payload cimport Payload
 from ..wire.river.message cimport Message
-from .outbound cimport Outbound
-from .sequence cimport Sequence
+from .outbound cimport Outbound, Sequence
 from .streams cimport RiverStream, RiverStreams
 
 cdef int CANCEL, CLOSE, OPENS, DONE, OPEN, ITEM_BYTES
@@ -37,7 +36,6 @@ cdef class Inbound:
     cpdef end(self, RiverStream stream, error)
     @cython.locals(stream=RiverStream, flags=int, name=str, done=bint)
     cdef _request(self, Message message)
-    cdef _closed(self, RiverStream stream)
     cdef _unknown(self, Message message, int flags)
     @cython.locals(name=str, service=str, procedure=str, stream=RiverStream, done=bint, sends_items=bint, route=str)
     cdef _open_theirs(self, Message message, int flags)

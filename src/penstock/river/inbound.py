@@ -13,7 +13,7 @@ from ..payload import Payload
 from ..wire.river.codec import CANCEL, CLOSE
 from ..wire.river.codec import OPEN as OPENS
 from ..wire.river.message import Message
-from .codes import INVALID, error_of, refusal, rejection, result_of
+from .codes import INVALID, Result, error_of, refusal, rejection
 from .handshake import REHANDSHAKE, Handshake
 from .identity import Side
 from .outbound import GOODBYE, Outbound
@@ -66,7 +66,7 @@ class Inbound:
     # On the client.
 
     def _response(self, message: Message) -> None:
-        stream = self._streams.named(message.stream_id)
+        stream = self._streams.by_name.get(message.stream_id)
         if stream is None and self._of_session(message):
             return
         if stream is None or stream.inbound != OPEN or self._sequence.ack <= stream.seen_until:
@@ -106,7 +106,7 @@ class Inbound:
     def _result(self, stream: RiverStream, message: Message) -> bytes | None:
         """Return what a result that is well holds; anything else ends the stream."""
         try:
-            result = result_of(self._codec, message.payload)
+            result = self._codec.value(message.payload, Result)
             if result.ok:
                 return self._codec.received(result.payload)
         except FrameError as error:
@@ -142,7 +142,7 @@ class Inbound:
     def _request(self, message: Message) -> None:
         name = message.stream_id
         flags = message.control_flags
-        stream = self._streams.named(name)
+        stream = self._streams.by_name.get(name)
         if self._outbound.v1_1 and flags & CANCEL and (stream is None or stream.sends_items):
             # v1.1 has one bit for both; who closes a stream in which it sends nothing wants no more of it.
             flags = flags & ~CANCEL | CLOSE
@@ -162,7 +162,10 @@ class Inbound:
         elif flags & CLOSE and self._is_close(message):
             # THREATS 63: closing twice changes nothing.
             if stream.inbound == OPEN:
-                self._closed(stream)
+                stream.inbound = DONE
+                if stream.sends_items:
+                    self._deliver(stream, Completed(stream.number))
+                self.close_if_done(stream)
         elif stream.inbound != OPEN or not stream.sends_items:
             self._invalid(name, "the procedure takes no further requests", stream)
         elif not self._is_close(message):
@@ -171,19 +174,12 @@ class Inbound:
                 stream.inbound = DONE
             self._item(stream, ItemReceived(stream.number, Payload(message.payload), done))
 
-    def _closed(self, stream: RiverStream) -> None:
-        """Take the end of a client's half."""
-        stream.inbound = DONE
-        if stream.sends_items:
-            self._deliver(stream, Completed(stream.number))
-        self.close_if_done(stream)
-
     def _unknown(self, message: Message, flags: int) -> None:
         """Take a message for a stream that is not open."""
         name = message.stream_id
         if name == REHANDSHAKE and self._handshake.repeated(message):
             return
-        if self._streams.is_finished(name):
+        if name in self._streams.finished:
             return
         if message.fault is not None:
             self._invalid(name, message.fault.message)
@@ -200,7 +196,7 @@ class Inbound:
             self._invalid(name, f"missing {missing} name in stream open message")
             return
         limit = self._settings.max_streams
-        if len(self._streams) >= limit:
+        if len(self._streams.by_number) >= limit:
             self._streams.finish(name)
             text = f"{limit} streams of this session are open, which is max_streams; try again when some have ended"
             self._outbound.send_message(self._codec.encoded(name), CANCEL, rejection(self._codec, text))
@@ -306,8 +302,9 @@ class Inbound:
 
     def drop_held(self, stream: RiverStream) -> None:
         """Forget the items of a stream that nobody has requested."""
-        self.held_bytes -= stream.held_bytes
-        stream.drop_held()
+        if stream.held:
+            self.held_bytes -= stream.held_bytes
+            stream.drop_held()
 
     def close_if_done(self, stream: RiverStream) -> None:
         """Remove a stream that is over."""
@@ -315,7 +312,7 @@ class Inbound:
             # Its client may still close it, and need not (THREATS 63).
             self._streams.finish(stream.name)
             stream.inbound = DONE
-        if stream.over():
+        if stream.inbound == DONE and stream.outbound == DONE and not stream.held:
             self.remove_stream(stream)
 
     def sent_all(self, stream: RiverStream) -> None:

@@ -4,8 +4,7 @@ from ..wire.framing cimport Deframer
 from ..wire.river.message cimport Message
 from ..wire.river.scanning cimport scan
 from .inbound cimport Inbound
-from .outbound cimport Outbound
-from .sequence cimport Sequence
+from .outbound cimport Outbound, Sequence
 from .streams cimport RiverStreams
 
 cdef int ACK, DOWN, HANDSHAKING, UP, PREFIX_BYTES

@@ -247,16 +247,16 @@ class Link:
             # An echo tells that the client knows, too, where a checkpoint holds the acknowledgement back.
             known = message.ack or message.control_flags & ACK
             self.probation_bytes = -1 if known else self.probation_bytes + size
-        self._outbound.acknowledged(message.ack)
-        if message.to != self._us:
+        is_ours = message.to == self._us
+        is_heartbeat = message.control_flags & ACK
+        self._outbound.received(message.ack, size if is_ours and not is_heartbeat else -1)
+        if not is_ours:
             return
-        if message.control_flags & ACK:
+        if is_heartbeat:
             # THREATS 65: a server's heartbeats are acknowledged, a client's are not.
             if self._is_client:
                 self._outbound.ack_heartbeat()
-            return
-        self._outbound.count_message(size)
-        if self.state == UP:
+        elif self.state == UP:
             self._inbound.receive(message)
 
     def _receive_answer(self, message: Message, now: float) -> None:
@@ -313,7 +313,8 @@ class Link:
         if full:
             # It is we who do not listen.
             self._last_received_at = now
-        if self._is_client and (full or self._is_unanswered()):
+        is_unanswered = self._last_received_at > self._checked_at and self._sequence.seq == self._sent_at_check
+        if self._is_client and (full or is_unanswered):
             # The server's heartbeats are not read, or are behind a long message: tell it without them that we live.
             self._outbound.ack_heartbeat()
         self._checked_at = now
@@ -325,10 +326,6 @@ class Link:
         else:
             silence = now - self._last_received_at
             self._drop(now, KeepaliveTimeout(f"nothing was heard of {self._peer} for {silence:.1f} s"))
-
-    def _is_unanswered(self) -> bool:
-        """Return whether something has come since the last check, and nothing was sent."""
-        return self._last_received_at > self._checked_at and self._sequence.seq == self._sent_at_check
 
     # Messages that no link carries to its end.
 
@@ -360,7 +357,7 @@ class Link:
         size = sequence.largest - PREFIX_BYTES
         if size < BELIEVED_BYTES:
             return
-        self._outbound.limit(size)
+        self._outbound.max_sent_bytes = size - 1
         self.excused = True
         text = f"{self._peer} refused a message of {size} bytes as too large (WebSocket close {TOO_BIG})"
         for seq, data in enumerate(sequence.unacked, sequence.first):

@@ -4,11 +4,33 @@ from ..core.outbox cimport Outbox
 from ..payload cimport Payload
 from ..wire.river.scanning cimport is_body
 from ..wire.river.writing cimport Writer
-from .sequence cimport Sequence
 from .streams cimport RiverStream, RiverStreams
 
 cdef int ACK, CANCEL, CLOSE, OPENS, PREFIX_BYTES, DONE, OPEN
 cdef int _FIRE, _STREAM, _UPLOAD, _CHANNEL
+
+
+@cython.final
+cdef class Sequence:
+    cdef Py_ssize_t _max_messages
+    cdef Py_ssize_t _max_bytes
+    cdef object _unacked
+    cdef Py_ssize_t _kept
+    cdef public long long seq
+    cdef public long long ack
+    cdef public Py_ssize_t octets
+    cdef public Py_ssize_t room
+    cdef public long long covered
+    cdef public long long reserved
+    cdef public long long private
+
+    cpdef long long reported(self)
+    cpdef bint over(self)
+    cpdef void sent(self, bytes message) except *
+    @cython.locals(count="long long", message=bytes)
+    cpdef void acknowledged(self, long long ack) except *
+    @cython.locals(room=Py_ssize_t)
+    cdef void _measure(self) noexcept
 
 
 @cython.final
@@ -22,7 +44,7 @@ cdef class Outbound:
     cdef RiverStreams _streams
     cdef list _events
     cdef object _finish
-    cdef Py_ssize_t _max_sent_bytes
+    cdef public Py_ssize_t max_sent_bytes
     cdef Py_ssize_t _uncounted
     cdef Py_ssize_t _uncounted_bytes
     cdef Py_ssize_t _prompt_after
@@ -42,12 +64,14 @@ cdef class Outbound:
     cpdef count_message(self, Py_ssize_t size)
     cpdef send_heartbeat(self)
     cpdef ack_heartbeat(self)
-    @cython.locals(sequence=Sequence, room=Py_ssize_t)
-    cpdef acknowledged(self, long long ack)
+    @cython.locals(sequence=Sequence)
+    cpdef received(self, long long ack, Py_ssize_t size)
+    cdef _wake(self, Py_ssize_t room)
     @cython.locals(name=str, encoded=bytes, closed=bint, stream=RiverStream, body=bytes)
     cpdef RiverStream open(self, new_id, kind, str route, Payload payload, long long credit, bint done)
     @cython.locals(stream=RiverStream)
     cpdef RiverStream sending(self, stream_id)
-    cpdef bint send(self, RiverStream stream, Payload payload, bint done) except -1
+    @cython.locals(stream=RiverStream)
+    cpdef RiverStream send(self, stream_id, Payload payload, bint done)
     @cython.locals(data=bytes)
     cdef bytes _body_of(self, Payload payload)

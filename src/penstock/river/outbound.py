@@ -1,13 +1,26 @@
-"""What a session sends: messages are numbered, kept until they are acknowledged, and written while there is a link."""
+"""What a session sends: messages are numbered, kept until they are acknowledged, and written while there is a link.
+
+River, Transparent reconnections. A message is kept as the bytes that were sent, because it is sent again as it was.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, Final
 
 from ..core.halves import DONE, OPEN
 from ..core.outbox import Outbox
-from ..errors import CreditExceeded, LeaseMissing, LimitExceeded, LocalError, StreamClosed, UnsupportedKind
+from ..errors import (
+    CreditExceeded,
+    LeaseMissing,
+    LimitExceeded,
+    LocalError,
+    ProtocolError,
+    StreamClosed,
+    UnsupportedKind,
+)
 from ..events import CreditGranted, LeaseGranted
 from ..kinds import Kind
 from ..payload import Payload
@@ -16,17 +29,15 @@ from ..wire.river.codec import OPEN as OPENS
 from ..wire.river.message import Message
 from ..wire.river.scanning import is_body
 from ..wire.river.writing import Writer
-from .codes import CANCELED, UNCAUGHT, UNEXPECTED_DISCONNECT, TooLarge, failure_of, refusal
+from .codes import CANCELED, UNCAUGHT, failure_of, refusal, too_large
 from .identity import Side
-from .sequence import Sequence
 from .streams import RiverStream
 from .tracing import tracing_of
 
-__all__ = ["GOODBYE", "Outbound"]
+__all__ = ["GOODBYE", "Outbound", "Sequence"]
 
 GOODBYE: Final = "goodbye"
 """The stream of a server's last message. It is open nowhere, and clients that do not know it MUST ignore it."""
-CLOSING: Final = "the server closed the session; part of this may have been done"
 PROMPTS: Final = 8
 """A server sends a heartbeat, which asks for an acknowledgement, after this part of what may be kept. Heartbeats once a
 second would come too late for a fast stream."""
@@ -38,6 +49,105 @@ _FIRE = int(Kind.FIRE)
 _STREAM = int(Kind.STREAM)
 _UPLOAD = int(Kind.UPLOAD)
 _CHANNEL = int(Kind.CHANNEL)
+
+
+class Sequence:
+    """The bookkeeping of one session.
+
+    Args:
+        max_messages: Unacknowledged messages at most.
+        max_bytes: Their bytes at most.
+
+    Attributes:
+        seq: The number of the next message that is sent.
+        ack: The number of the next message that is expected.
+        covered: What the peer is told instead, once somebody keeps checkpoints: it covers no more. -1: nobody does.
+        reserved: The number at which the session must not begin to speak by itself, once somebody keeps checkpoints.
+        private: The number behind the last message that may hold secrets; only heartbeats hold none for sure.
+        octets: Bytes that are not acknowledged, with the lengths before them.
+        room: How many items may be sent now. Half of what is kept at most is left to what cannot wait: answers.
+
+    """
+
+    def __init__(self, max_messages: int, max_bytes: int) -> None:
+        self._max_messages = max_messages
+        self._max_bytes = max_bytes
+        self._unacked: deque[bytes] = deque()
+        self._kept = 0
+        self.seq = 0
+        self.ack = 0
+        self.covered = -1
+        self.reserved = 0
+        self.private = 0
+        self.octets = 0
+        self.room = 0
+        self._measure()
+
+    def reported(self) -> int:
+        """Return what the peer is told that has come: it forgets what lies before."""
+        return self.ack if self.covered < 0 else self.covered
+
+    @property
+    def first(self) -> int:
+        """The oldest message that is not acknowledged, or the next one: `nextSentSeq` of a handshake."""
+        return self.seq - self._kept
+
+    @property
+    def largest(self) -> int:
+        """The size of the largest message that is not acknowledged; 0: there is none."""
+        return max(map(len, self._unacked), default=0)
+
+    @property
+    def unacked(self) -> list[bytes]:
+        """What is not acknowledged, in order."""
+        return list(self._unacked)
+
+    def since(self, number: int) -> list[bytes]:
+        """Return what is not acknowledged and has `number` or a later one, in order."""
+        count = min(self.seq - number, self._kept)
+        found = list(islice(reversed(self._unacked), max(0, count)))
+        found.reverse()
+        return found
+
+    def over(self) -> bool:
+        """Return whether more is kept than may be (THREATS 59)."""
+        return self._kept > self._max_messages or self.octets > self._max_bytes
+
+    def sent(self, message: bytes) -> None:
+        """Keep a message that has the number `seq`, encoded (THREATS 60: what cannot be encoded has none)."""
+        self._unacked.append(message)
+        self._kept += 1
+        self.octets += len(message)
+        self.seq += 1
+        self._measure()
+
+    def replace(self, seq: int, message: bytes) -> None:
+        """Keep `message` in the place of the one with that number, which the peer has not taken."""
+        index = seq - self.first
+        self.octets += len(message) - len(self._unacked[index])
+        self._unacked[index] = message
+        self._measure()
+
+    def acknowledged(self, ack: int) -> None:
+        """Forget the messages whose number is less than `ack`.
+
+        Raises:
+            ProtocolError: Some of them were never sent.
+
+        """
+        if ack > self.seq:
+            raise ProtocolError(f"the peer acknowledges {ack} messages, and {self.seq} were sent")
+        count = ack - (self.seq - self._kept)
+        if count <= 0:
+            return
+        self._kept -= count
+        for _ in range(count):
+            self.octets -= len(self._unacked.popleft())
+        self._measure()
+
+    def _measure(self) -> None:
+        room = self._max_messages // 2 - self._kept
+        self.room = room if room > 0 and 2 * self.octets < self._max_bytes else 0
 
 
 class Outbound:
@@ -54,6 +164,7 @@ class Outbound:
         linked: Whether messages go out at once. Without a link they wait.
         v1_1: The peer speaks v1.1.
         starved: The streams that wait for room, or `OPENING`.
+        max_sent_bytes: The largest message that the peer accepts, as far as that is known.
 
     """
 
@@ -68,8 +179,6 @@ class Outbound:
         self._streams = side.streams
         self._events = side.events
         self._finish = side.finish
-        # The largest message that the peer accepts, as far as that is known.
-        self._max_sent_bytes = settings.max_frame_bytes
         # Messages and bytes of both sides since the peer was last asked to acknowledge, and when to ask again.
         self._uncounted = 0
         self._uncounted_bytes = 0
@@ -83,6 +192,7 @@ class Outbound:
         self.linked = False
         self.v1_1 = False
         self.starved: set[int] = set()
+        self.max_sent_bytes = settings.max_frame_bytes
 
     # The link.
 
@@ -126,8 +236,8 @@ class Outbound:
             flags = flags & ~CLOSE | CANCEL
         data = self.writer.message(sequence.seq, sequence.reported(), name, flags, body, wrap_ok, route, tracing)
         size = len(data) - PREFIX_BYTES
-        if size > self._max_sent_bytes:
-            raise self._too_large(size)
+        if size > self.max_sent_bytes:
+            raise too_large(size, self._settings.max_frame_bytes, self._is_client, self._peer, self.max_sent_bytes)
         sequence.sent(data)
         if flags != ACK:
             sequence.private = sequence.seq
@@ -139,19 +249,6 @@ class Outbound:
             self._finish(LimitExceeded(f"{self._peer} acknowledges nothing: more than {kept} wait for it"))
         elif flags != ACK:
             self.count_message(size)
-
-    def _too_large(self, size: int) -> TooLarge:
-        """Return the reason why a message of `size` bytes is not sent."""
-        limit = self._settings.max_frame_bytes
-        if size > limit:
-            side = "client" if self._is_client else "server"
-            return TooLarge(
-                f"a message of {size} bytes exceeds the {side}'s max_frame_bytes ({limit}); send less at once"
-            )
-        return TooLarge(
-            f"a message of {size} bytes is not sent: {self._peer} refused one of {self._max_sent_bytes + 1} bytes as"
-            " too large; send less at once"
-        )
 
     # Verbs.
 
@@ -186,18 +283,20 @@ class Outbound:
             StreamClosed: Our half is over.
 
         """
-        stream = self._streams.sending(stream_id)
-        if stream is None:
+        stream = self._streams.by_number.get(stream_id)
+        if stream is None or stream.outbound != OPEN:
             raise StreamClosed(f"stream {stream_id}: our half is over")
         return stream
 
-    def send(self, stream: RiverStream, payload: Payload, done: bool) -> bool:
-        """Send an item. Return whether it was the last one.
+    def send(self, stream_id: int, payload: Payload, done: bool) -> RiverStream | None:
+        """Send an item. Return the stream if it was the last one.
 
         Raises:
+            StreamClosed: Our half is over.
             CreditExceeded: The peer has not acknowledged enough.
 
         """
+        stream = self.sending(stream_id)
         done = done or not (stream.sends_items or stream.answers_items)
         # The last one may always go: somebody waits for it.
         if not done and self.sequence.room == 0:
@@ -206,7 +305,7 @@ class Outbound:
                 f"stream {stream.number}: the peer has not acknowledged enough; wait for CreditGranted"
             )
         self.send_message(stream.encoded, CLOSE if done else 0, self._body_of(payload), not self._is_client)
-        return done
+        return stream if done else None
 
     def fail(self, stream: RiverStream, error: Exception) -> None:
         """Tell the peer that a stream has ended with an error."""
@@ -224,19 +323,6 @@ class Outbound:
     def cancel(self, stream: RiverStream, reason: str, code: str = CANCELED) -> None:
         """Tell the peer that a stream has ended on this side."""
         self.send_message(stream.encoded, CANCEL, refusal(self._codec, code, reason))
-
-    def goodbye(self) -> None:
-        """Tell a server's client that its calls are over, and that it need not resume the session.
-
-        River has a message for the first, and none for the second: clients that do not know ours ignore it.
-        """
-        if self._is_client or not self.linked:
-            return
-        # Clients that know this fail their streams by themselves; the others read on.
-        self.send_message(self._codec.encoded(GOODBYE), CLOSE, self._codec.close)
-        for stream in self._streams.all():
-            if stream.outbound == OPEN:
-                self.cancel(stream, CLOSING, UNEXPECTED_DISCONNECT)
 
     def _body_of(self, payload: Payload) -> bytes:
         """Return `payload` as a body. Without data it is an object without fields, or null."""
@@ -270,26 +356,27 @@ class Outbound:
 
     def ack_heartbeat(self) -> None:
         """Acknowledge what has come, unless the numbers that a checkpoint reserves for this are used up."""
-        if self.sequence.has_reserve():
+        sequence = self.sequence
+        if sequence.covered < 0 or sequence.seq < sequence.reserved:
             self.send_heartbeat()
 
-    def acknowledged(self, ack: int) -> None:
-        """Forget the messages before number `ack`. Wake those who wait for room."""
+    def received(self, ack: int, size: int) -> None:
+        """Forget the messages before number `ack`, which came with one of `size` bytes; -1: that one does not count."""
         sequence = self.sequence
         sequence.acknowledged(ack)
-        room = sequence.room
-        if not self.starved or room < self._ample:
-            return
+        if self.starved and sequence.room >= self._ample:
+            self._wake(sequence.room)
+        if size >= 0:
+            self.count_message(size)
+
+    def _wake(self, room: int) -> None:
+        """Tell the streams that wait for it that there is room, and whoever waits to open one."""
         starved, self.starved = self.starved, set()
         self._events += [CreditGranted(number, room) for number in sorted(starved - {OPENING})]
         if OPENING in starved:
             self._events.append(LeaseGranted(room, LEASE_SECONDS, None))
 
     # Messages that the peer refuses.
-
-    def limit(self, size: int) -> None:
-        """Send no message of `size` bytes or more from now on."""
-        self._max_sent_bytes = size - 1
 
     def replace(self, seq: int, message: Message, reason: str) -> None:
         """Put a small message in the place of `message`, which the peer does not take for its size.

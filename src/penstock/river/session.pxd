@@ -3,8 +3,7 @@ import cython
 from ..payload cimport Payload, PayloadRun
 from .inbound cimport Inbound
 from .link cimport Link
-from .outbound cimport Outbound
-from .sequence cimport Sequence
+from .outbound cimport Outbound, Sequence
 from .streams cimport RiverStream, RiverStreams
 
 cdef int CLOSE, OPENED, CLOSED, DRAINING, UP, OPEN
@@ -18,6 +17,7 @@ cdef class RiverSession:
     cdef readonly str us
     cdef readonly str peer
     cdef readonly str session_id
+    cdef readonly bytes secret
     cdef public bytes identity
     cdef readonly int _state
     cdef readonly list _events
@@ -31,15 +31,17 @@ cdef class RiverSession:
     cdef object _sessions
     cdef str _answered_as
     cdef object _promise
+    cdef readonly object progressed
+    cdef readonly object next_timer
+    cdef readonly object take_output
 
     cpdef receive(self, bytes data, double now)
-    cpdef list take_output(self)
     @cython.locals(events=list, taken=list, count=Py_ssize_t)
     cpdef list take_events(self)
     cpdef str _new_id(self)
     @cython.locals(stream=RiverStream)
     cpdef open(self, kind, str route, Payload payload, long long credit=*, bint done=*, bint endless=*)
-    @cython.locals(stream=RiverStream)
+    @cython.locals(ended=RiverStream)
     cpdef send(self, stream_id, Payload payload, bint done=*)
     @cython.locals(sent=Py_ssize_t, count=Py_ssize_t)
     cpdef send_run(self, stream_id, PayloadRun run, Py_ssize_t start=*)

@@ -7,7 +7,7 @@ streams, the timers and the events. They call the session for one thing alone: t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UNSET
 
@@ -21,17 +21,19 @@ from ..session import Durable
 from ..settings import Settings
 from ..wire.river.codec import CLOSE, codec_of
 from .checkpoint import Checkpoint, Promise, restore, take
-from .codes import disconnected
+from .codes import UNEXPECTED_DISCONNECT, disconnected
 from .handshake import V1_1, Handshake, HandshakeRequest, check_state
 from .identity import Side
 from .inbound import Inbound
 from .link import Link
-from .outbound import Outbound
+from .outbound import GOODBYE, Outbound
 from .sessions import Sessions
 from .states import CLOSED, DRAINING, OPENED, UP
 from .streams import RiverStream, RiverStreams
 
 __all__ = ["RiverSession"]
+
+CLOSING: Final = "the server closed the session; part of this may have been done"
 
 
 class RiverSession:
@@ -41,10 +43,15 @@ class RiverSession:
         us: Our id.
         peer: The peer's id.
         session_id: The session's id.
+        secret: The same: a client that names it in a handshake resumes the session.
         identity: Who the client is, as far as its link proves it.
         sequence: The numbers of messages.
+        progressed, next_timer, take_output: See :class:`penstock.session.Session`.
 
     """
+
+    calls_by_streams = False
+    """The handler's own kind is the request's."""
 
     def __init__(
         self,
@@ -64,6 +71,7 @@ class RiverSession:
         self.us = us
         self.peer = peer
         self.session_id = session_id
+        self.secret = session_id.encode()
         self.identity = b""
         self._state = OPENED
         self._streams = streams = RiverStreams(settings.max_streams)
@@ -77,6 +85,9 @@ class RiverSession:
         self._inbound = Inbound(side, self._outbound, self._handshake)
         self._link = Link(side, self._handshake, self._inbound, self._outbound)
         self.sequence = self._outbound.sequence
+        self.progressed = self._link.progressed
+        self.next_timer = timers.next
+        self.take_output = self._outbound.outbox.take
         # The server's sessions, and the name by which answers to handshakes call this one.
         self._sessions: Sessions[Any] | None = None
         self._answered_as = session_id
@@ -107,11 +118,6 @@ class RiverSession:
         """Stay as it was before somebody asked for it."""
 
     @property
-    def secret(self) -> bytes:
-        """The session's id: a client that names it in a handshake resumes the session."""
-        return self.session_id.encode()
-
-    @property
     def durable(self) -> Durable | None:
         """None: this session ends with its process."""
         return None
@@ -120,11 +126,6 @@ class RiverSession:
     def open_streams(self) -> int:
         """How many streams are open, of both sides."""
         return len(self._streams)
-
-    @property
-    def calls_by_streams(self) -> bool:
-        """No: the handler's own kind is the request's."""
-        return False
 
     @property
     def full(self) -> bool:
@@ -177,14 +178,6 @@ class RiverSession:
         if self._state == DRAINING:
             self._end_if_drained()
 
-    def progressed(self, now: float) -> None:
-        """Note that output which had waited has left the link."""
-        self._link.progressed(now)
-
-    def next_timer(self) -> float | None:
-        """Return when to call `handle_timer`, or None. It may be early, never late."""
-        return self._timers.next()
-
     def handle_timer(self, now: float) -> None:
         """Do what is due by now."""
         for timer in self._timers.expired(now):
@@ -192,10 +185,6 @@ class RiverSession:
                 return
             self._link.handle_timer(timer, now, self.full)
         self._end_if_drained()
-
-    def take_output(self) -> list[bytes]:
-        """Return the bytes to write, in pieces fit for a socket, and forget them."""
-        return self._outbound.outbox.take()
 
     def take_events(self) -> list[Event]:
         """Return what happened since the last call, in order, and forget it."""
@@ -264,9 +253,9 @@ class RiverSession:
 
     def send(self, stream_id: int, payload: Payload, done: bool = False) -> int:
         """Send an item, which may be the last, and return the credit that is left."""
-        stream = self._outbound.sending(stream_id)
-        if self._outbound.send(stream, payload, done):
-            self._done(stream)
+        ended = self._outbound.send(stream_id, payload, done)
+        if ended is not None:
+            self._done(ended)
             return 0
         return self.credit(stream_id)
 
@@ -345,12 +334,13 @@ class RiverSession:
         if error is None:
             self._state = DRAINING
             if not self._streams:
-                self._depart()
+                self._say_goodbye()
+                self._finish(None)
             return
         if isinstance(error, SetupRejected) and not self._is_client:
             self._handshake.refuse(error)
         elif not isinstance(error, SetupRejected | LimitExceeded):
-            self._outbound.goodbye()
+            self._say_goodbye()
         self._finish(error)
 
     def replaced(self, now: float) -> None:
@@ -360,12 +350,22 @@ class RiverSession:
     def _end_if_drained(self) -> None:
         """End a session that was to end with its streams."""
         if self._state == DRAINING and not self._streams and self._link.state == UP:
-            self._depart()
+            self._say_goodbye()
+            self._finish(None)
 
-    def _depart(self) -> None:
-        """End the session in order."""
-        self._outbound.goodbye()
-        self._finish(None)
+    def _say_goodbye(self) -> None:
+        """Tell a server's client that its calls are over, and that it need not resume the session.
+
+        River has a message for the first, and none for the second: clients that do not know ours ignore it.
+        """
+        outbound = self._outbound
+        if self._is_client or not outbound.linked:
+            return
+        # Clients that know this fail their streams by themselves; the others read on.
+        outbound.send_message(self._codec.encoded(GOODBYE), CLOSE, self._codec.close)
+        for stream in self._streams.all():
+            if stream.outbound == OPEN:
+                outbound.cancel(stream, CLOSING, UNEXPECTED_DISCONNECT)
 
     def _finish(self, error: Exception | None) -> None:
         """End the session for good; every stream fails first. River, On disconnect: a hard disconnect."""
@@ -390,8 +390,7 @@ class RiverSession:
     def _done(self, stream: RiverStream) -> None:
         """Note that our half is over."""
         self._inbound.sent_all(stream)
-        if self._state == DRAINING:
-            self._end_if_drained()
+        self._end_if_drained()
 
 
 def _first_of_stream(events: list[Event]) -> int:

@@ -32,12 +32,8 @@ class LinkState(IntEnum):
 
 
 # Plain integers, because the compiled session compares them for every message.
-OPENED: Final = int(SessionState.OPENED)
-DRAINING: Final = int(SessionState.DRAINING)
-CLOSED: Final = int(SessionState.CLOSED)
-DOWN: Final = int(LinkState.DOWN)
-HANDSHAKING: Final = int(LinkState.HANDSHAKING)
-UP: Final = int(LinkState.UP)
+OPENED, DRAINING, CLOSED = map(int, SessionState)
+DOWN, HANDSHAKING, UP = map(int, LinkState)
 
 TRANSITIONS: Final[Mapping[tuple[SessionState | LinkState, str], SessionState | LinkState]] = {
     (SessionState.OPENED, "close, streams are open"): SessionState.DRAINING,

@@ -10,70 +10,175 @@ Invariant. The log holds, first,
 
 What the client acknowledges is not written down: it says so again in its next handshake. Nor is what a handler
 receives, since the handler dies with its process: the next one ends each open stream with an error.
+
+The first record of a log holds the whole session; each of the others holds what has changed since the one before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
+import msgspec
 from msgspec import UNSET
 
 from ..core.halves import OPEN
 from ..core.write_ahead import Logged, WriteAhead, digest, without_requests
-from ..errors import SetupRejected
+from ..errors import SessionStoreError, SetupRejected
 from ..events import Event
 from ..session import Run, SessionLog
 from ..settings import Settings
 from ..wire.river.codec import CANCEL
 from .codes import CANCELED, refusal
 from .handshake import HandshakeRequest, check_state
-from .identity import tag_of
-from .records import RECEIVING, SENDING, VERSION, Opening, Record, Retained, encode_record
 from .session import RiverSession
 from .sessions import Sessions
 from .states import CLOSED, OPENED
 
-__all__ = ["StoredRiverSession"]
+__all__ = ["Retained", "StoredRiverSession"]
 
+VERSION: Final = 1
+
+# What is open of a stream; bits.
+SENDING: Final = 1
+RECEIVING: Final = 2
 RESTARTED: Final = "the server was restarted; part of this may have been done"
 
 
-class StoredRiverSession(RiverSession):
-    """A server's session with a log. Its outbox writes to the log first."""
+class Opening(msgspec.Struct, array_like=True):
+    """How a session began.
 
-    def __init__(
-        self,
-        settings: Settings,
-        codec: str,
-        is_client: bool,
-        us: str,
-        peer: str,
-        session_id: str,
-        tag: str,
-        metadata: bytes = b"",
-    ) -> None:
-        super().__init__(settings, codec, is_client, us, peer, session_id, tag, metadata)
-        self._storage = WriteAhead(self._observe, self._record, self._finish, settings.output_high_bytes)
-        self._outbound.outbox = self._storage
+    Attributes:
+        version: Of this layout.
+        codec: Of its messages.
+        us: The server's id.
+        peer: The client's.
+        identity: A digest of who the client is, as far as its link proves it.
+        old: It speaks v1.1.
+        answered_as: What the answers to its handshakes call the session.
+
+    """
+
+    version: int
+    codec: str
+    us: str
+    peer: str
+    identity: bytes
+    old: bool
+    answered_as: str
+
+
+class Record(msgspec.Struct, array_like=True):
+    """What has changed in a session.
+
+    Attributes:
+        ack: The number of the next message that is expected.
+        first: The number of the first of `messages`.
+        messages: What is sent from there on, as it is sent.
+        opened: Streams that are open now and were not before, or not so: id, and what is open of them.
+        ended: Ids of streams that are open no more.
+        opening: How it began; in the first record of a log alone.
+
+    """
+
+    ack: int
+    first: int
+    messages: list[bytes]
+    opened: dict[str, int]
+    ended: list[str]
+    opening: Opening | None = None
+
+
+_decoder = msgspec.msgpack.Decoder(Record)
+
+
+def encode_record(record: Record) -> bytes:
+    """Return `record` as bytes."""
+    return msgspec.msgpack.encode(record)
+
+
+def _decoded(data: bytes) -> Record:
+    try:
+        record = _decoder.decode(data)
+    except msgspec.DecodeError as error:
+        raise SessionStoreError(f"these {len(data)} bytes are not a record of a River session: {error}") from error
+    if record.opening is not None and record.opening.version != VERSION:
+        raise SessionStoreError(
+            f"a River session was kept in version {record.opening.version}; this release reads version {VERSION}"
+        )
+    return record
+
+
+class Retained:
+    """What the records of a log add up to.
+
+    Args:
+        data: The records.
+
+    Attributes:
+        opening: How the session began.
+        ack: The number of the next message that is expected.
+        first: The number of the first of `messages`.
+        messages: What was sent, and the client may not have.
+        streams: What is open, by id.
+
+    Raises:
+        SessionStoreError: They are not records, or do not begin with a whole session.
+
+    """
+
+    def __init__(self, data: Iterable[bytes]) -> None:
+        records = [_decoded(each) for each in data]
+        if not records or records[0].opening is None:
+            raise SessionStoreError("the log of a River session does not tell how it began")
+        self.opening = records[0].opening
+        self.first = records[0].first
+        self.messages: list[bytes] = []
+        self.streams: dict[str, int] = {}
+        for record in records:
+            self.ack = record.ack
+            if record.first != self.seq:
+                # What lies between was acknowledged before it was written down.
+                self.first, self.messages = record.first, []
+            self.messages += record.messages
+            self.streams.update(record.opened)
+            for name in record.ended:
+                self.streams.pop(name, None)
+
+    @property
+    def seq(self) -> int:
+        """The number of the next message that is sent."""
+        return self.first + len(self.messages)
+
+
+class StoredRiverSession(RiverSession):
+    """A server's session with a log. Its outbox writes to the log first.
+
+    Attributes:
+        begin: Keeps the session in a log from now on. See :meth:`penstock.core.write_ahead.WriteAhead.begin`.
+        watch: See :class:`penstock.session.Durable`, as for the next one.
+        detach: Leaves the session to the next process.
+
+    """
+
+    def __init__(self, settings: Settings, *arguments: Any) -> None:
+        super().__init__(settings, *arguments)
+        storage = WriteAhead(self._observe, self._record, self._finish, settings.output_high_bytes)
+        self._outbound.outbox = self._storage = storage
+        self.take_output = storage.take
+        self.begin = storage.begin
+        self.watch = storage.watch
+        self.detach = storage.detach
         self._opening: Opening | None = None
         # The streams that an earlier process had open; None: they have ended, or there was no such process.
         self._orphans: dict[str, int] | None = None
 
     # From one process to the next.
 
-    def begin(self, log: SessionLog, run: Run) -> None:
-        """Keep the session in `log` from now on, which is written by way of `run`."""
-        self._storage.begin(log, run)
-
     @property
     def durable(self) -> StoredRiverSession:
         """This session. See :class:`penstock.session.Session`."""
         return self
-
-    def watch(self, watcher: Callable[[bool], None]) -> None:
-        """Tell `watcher` what is durable. See :meth:`penstock.session.Durable.watch`."""
-        self._storage.watch(watcher)
 
     @property
     def kept(self) -> bool:
@@ -96,32 +201,8 @@ class StoredRiverSession(RiverSession):
         settings = self._settings
         return len(self._storage.waiting) >= settings.max_streams or self._inbound.held_bytes > settings.max_held_bytes
 
-    def detach(self) -> None:
-        """Leave the session to the next process. See :meth:`penstock.session.Durable.detach`."""
-        self._storage.detach()
-
-    @classmethod
-    def revive(
-        cls,
-        settings: Settings,
-        retained: Retained,
-        log: SessionLog,
-        run: Run,
-        sessions: Sessions[RiverSession],
-        session_id: str,
-        identity: bytes,
-    ) -> StoredRiverSession:
-        """Return the session that an earlier process left; it waits for :meth:`resume`."""
-        opening = retained.opening
-        # Ids differ from those of the earlier processes, because what those have sent is in the log.
-        tag = f"{tag_of(session_id)}-s{retained.seq}-"
-        session = cls(settings, opening.codec, False, opening.us, opening.peer, session_id, tag)
-        session.identity = identity
-        session._revive_from(retained, log, run, sessions)
-        return session
-
-    def _revive_from(self, retained: Retained, log: SessionLog, run: Run, sessions: Sessions[RiverSession]) -> None:
-        """Take over what `retained` says, instead of a handshake."""
+    def revive(self, retained: Retained, log: SessionLog, run: Run, sessions: Sessions[RiverSession]) -> None:
+        """Take over what an earlier process left, instead of a handshake; the session waits for :meth:`resume`."""
         opening = retained.opening
         self._opening = opening
         self._outbound.v1_1 = opening.old

@@ -11,10 +11,10 @@ from ..errors import SessionStoreError, SetupRejected
 from ..session import SessionLogs
 from ..settings import Settings
 from .handshake import MISMATCH
-from .records import Retained
+from .identity import tag_of
 from .session import RiverSession
 from .sessions import Sessions
-from .stored import StoredRiverSession
+from .stored import Retained, StoredRiverSession
 
 __all__ = ["StoredSessions"]
 
@@ -88,7 +88,12 @@ class StoredSessions(Sessions[RiverSession]):
         if not same or opening.peer != peer or opening.codec != self._codec:
             log.close()
             return None
-        return StoredRiverSession.revive(self._settings, retained, log, self._logs.run, self, session_id, identity)
+        # Ids differ from those of the earlier processes, because what those have sent is in the log.
+        tag = f"{tag_of(session_id)}-s{retained.seq}-"
+        session = StoredRiverSession(self._settings, self._codec, False, opening.us, peer, session_id, tag)
+        session.identity = identity
+        session.revive(retained, log, self._logs.run, self)
+        return session
 
 
 def name_of(session_id: str) -> str:

@@ -2,7 +2,7 @@ import cython
 
 from ..events cimport Event
 
-cdef int DONE, OPEN
+cdef int OPEN
 cdef int _STREAM, _UPLOAD, _CHANNEL
 
 
@@ -27,15 +27,14 @@ cdef class RiverStream:
 
     cpdef hold(self, Event event, long long seq)
     cpdef drop_held(self)
-    cpdef bint over(self)
 
 
 @cython.final
 cdef class RiverStreams:
     cdef Py_ssize_t _memory
-    cdef dict _by_number
-    cdef dict _by_name
-    cdef readonly object _finished
+    cdef readonly dict by_number
+    cdef readonly dict by_name
+    cdef readonly object finished
     cdef Py_ssize_t _last
 
     cpdef RiverStream get(self, number)
@@ -46,4 +45,3 @@ cdef class RiverStreams:
     cpdef RiverStream open(self, str name, bytes encoded, int kind, int inbound, int outbound)
     cpdef void close(self, RiverStream stream)
     cpdef finish(self, str name)
-    cpdef bint is_finished(self, str name)

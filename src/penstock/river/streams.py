@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 
-from ..core.halves import DONE, OPEN
+from ..core.halves import OPEN
 from ..events import Event
 from ..kinds import Kind
 
@@ -69,10 +69,6 @@ class RiverStream:
         self.held = self.held_seqs = None
         self.held_bytes = 0
 
-    def over(self) -> bool:
-        """Return whether both halves are done, and nothing waits to be asked for."""
-        return self.inbound == DONE and self.outbound == DONE and not self.held
-
 
 class RiverStreams:
     """The streams that are open, and the names of some that were.
@@ -80,29 +76,34 @@ class RiverStreams:
     Args:
         memory: How many names to remember.
 
+    Attributes:
+        by_number: Those that are open, in the order in which they were opened.
+        by_name: The same, by their ids.
+        finished: Ids for which what still comes is to be ignored.
+
     """
 
     def __init__(self, memory: int) -> None:
         self._memory = memory
-        self._by_number: dict[int, RiverStream] = {}
-        self._by_name: dict[str, RiverStream] = {}
-        self._finished: OrderedDict[str, None] = OrderedDict()
+        self.by_number: dict[int, RiverStream] = {}
+        self.by_name: dict[str, RiverStream] = {}
+        self.finished: OrderedDict[str, None] = OrderedDict()
         self._last = 0
 
     def __len__(self) -> int:
-        return len(self._by_number)
+        return len(self.by_number)
 
     def get(self, number: int) -> RiverStream | None:
         """Return the stream of that number."""
-        return self._by_number.get(number)
+        return self.by_number.get(number)
 
     def named(self, name: str) -> RiverStream | None:
         """Return the stream of that id."""
-        return self._by_name.get(name)
+        return self.by_name.get(name)
 
     def sending(self, number: int) -> RiverStream | None:
         """Return the stream of that number, if we may still send in it."""
-        stream = self._by_number.get(number)
+        stream = self.by_number.get(number)
         return stream if stream is not None and stream.outbound == OPEN else None
 
     def open(self, name: str, encoded: bytes, kind: int, inbound: int, outbound: int) -> RiverStream:
@@ -110,9 +111,9 @@ class RiverStreams:
         self._last += 1
         number = self._last
         stream = RiverStream(number, name, encoded, kind, inbound, outbound)
-        self._by_number[number] = self._by_name[name] = stream
-        if self._finished:
-            self._finished.pop(name, None)
+        self.by_number[number] = self.by_name[name] = stream
+        if self.finished:
+            self.finished.pop(name, None)
         return stream
 
     def restore(self, number: int, name: str, encoded: bytes, kind: int, inbound: int, outbound: int) -> RiverStream:
@@ -124,21 +125,17 @@ class RiverStreams:
 
     def close(self, stream: RiverStream) -> None:
         """Forget a stream."""
-        self._by_number.pop(stream.number, None)
-        if self._by_name.get(stream.name) is stream:
-            del self._by_name[stream.name]
+        self.by_number.pop(stream.number, None)
+        if self.by_name.get(stream.name) is stream:
+            del self.by_name[stream.name]
 
     def finish(self, name: str) -> None:
         """Remember that what still comes for that id is to be ignored (THREATS 61: not of endless many)."""
-        self._finished[name] = None
-        self._finished.move_to_end(name)
-        if len(self._finished) > self._memory:
-            self._finished.popitem(last=False)
-
-    def is_finished(self, name: str) -> bool:
-        """Whether what comes for that id is to be ignored."""
-        return name in self._finished
+        self.finished[name] = None
+        self.finished.move_to_end(name)
+        if len(self.finished) > self._memory:
+            self.finished.popitem(last=False)
 
     def all(self) -> list[RiverStream]:
         """Return the open streams, in the order in which they were opened."""
-        return list(self._by_number.values())
+        return list(self.by_number.values())

@@ -6,17 +6,25 @@ Above the session it is the request's metadata, a JSON object with the same two 
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
+from ..connection import Carried
 from ..errors import LocalError
+from ..payload import Payload
 
-__all__ = ["MAX_CHARACTERS", "metadata_of", "tracing_of"]
+__all__ = ["MAX_CHARACTERS", "RiverCarrier", "metadata_of", "tracing_of"]
 
 MAX_CHARACTERS: Final = 8_192
 """Of one field. W3C Trace Context: 55 make a traceparent, and 512 of a tracestate should be passed on."""
+
+
+PARENT: Final = "traceparent"
+STATE: Final = "tracestate"
 
 
 class _Trace(Struct, forbid_unknown_fields=True):
@@ -55,3 +63,25 @@ def tracing_of(metadata: bytes | None) -> dict[str, Any] | None:
 
 def _fits(value: object) -> bool:
     return isinstance(value, str) and len(value) <= MAX_CHARACTERS
+
+
+class RiverCarrier:
+    """Carries W3C Trace Context in the field that River's messages have for it. Other fields stay behind."""
+
+    def write(self, request: Carried, fields: Mapping[str, str]) -> None:
+        """Put the trace into a request that has no metadata of its own."""
+        parent, state = fields.get(PARENT, ""), fields.get(STATE, "")
+        payload = request.payload
+        if request.connection.protocol != "river" or not parent or payload.metadata is not None:
+            return
+        if not _fits(parent) or not _fits(state):
+            return
+        request.payload = Payload(payload.data, json.dumps({PARENT: parent, STATE: state}).encode())
+
+    def read(self, request: Carried) -> dict[str, str]:
+        """Return the trace of a request."""
+        metadata = request.payload.metadata
+        if metadata is None or request.connection.protocol != "river":
+            return {}
+        # The session made it.
+        return {name: value for name, value in json.loads(metadata).items() if value}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..core.credit import MAX_REQUEST_N, add
-from ..core.halves import OPEN, Signal
+from ..core.halves import MAX_REQUEST_N, OPEN, Signal, add
 from ..core.rates import Rate
 from ..core.streams import Stream
 from ..errors import FrameError, LimitExceeded, ProtocolError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from ..core.credit import MAX_REQUEST_N
+from ..core.halves import MAX_REQUEST_N
 from ..core.replay import Replay
 from ..core.timers import Timer
 from ..errors import FrameError, KeepaliveTimeout, LimitExceeded, LinkLost, ProtocolError, ResumeRejected, SetupRejected

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..core.credit import MAX_REQUEST_N
-from ..core.halves import DONE, OPEN, Signal
+from ..core.halves import DONE, MAX_REQUEST_N, OPEN, Signal
 from ..core.streams import Stream
 from ..errors import (
     CreditExceeded,

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..core.credit import add
 from ..core.fragments import Reassembly
-from ..core.halves import OPEN, Signal
+from ..core.halves import OPEN, Signal, add
 from ..core.rates import Rate
 from ..core.streams import Stream
 from ..errors import LimitExceeded, ProtocolError

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import SessionStoreError
-from penstock.river.records import SENDING, VERSION, Opening, Record, Retained, encode_record
+from penstock.river.stored import SENDING, VERSION, Opening, Record, Retained, encode_record
 
 OPENING = Opening(VERSION, "json", "SERVER", "client", b"digest", False, "session")
 

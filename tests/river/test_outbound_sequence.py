@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import ProtocolError
-from penstock.river.sequence import Sequence
+from penstock.river.outbound import Sequence
 
 
 def test_what_is_acknowledged_is_forgotten() -> None:
