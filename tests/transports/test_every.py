@@ -11,6 +11,7 @@ import pytest
 
 import penstock
 from penstock import ApplicationError, LinkLost, Payload, PeerClosed, Service, Settings
+from penstock.aio.connectors import Direct
 from penstock.aio.peer import Peer
 from penstock.transports import MODULES
 from tests.transports.every import KIB, MIB, PLACES, Place, make_place, world
@@ -82,7 +83,7 @@ async def test_a_server_calls_its_client_back(either: Place) -> None:
 
     async with world(either, service=answering) as w:
         await w.peer.call("echo")
-        back = Peer(w.there)
+        back = Peer(Direct(w.there))
         assert (await back.call("name")).data == b"client"
         async with back.stream("count", b"1000") as items:
             assert len([item async for item in items]) == 1_000
@@ -139,7 +140,7 @@ async def test_a_peer_that_does_not_read_costs_no_memory(either: Place) -> None:
             w.here.link.pause_reading()
             tracemalloc.start()
             try:
-                await until(lambda: w.there.paused)
+                await until(lambda: w.there.flow.paused)
                 await turns(100)
                 _, peak = tracemalloc.get_traced_memory()
             finally:
@@ -161,7 +162,7 @@ async def test_link_reports_bytes_taken_by_the_peers_system(place: Place) -> Non
             taking = aiter(items)
             await anext(taking)
             w.here.link.pause_reading()
-            await until(lambda: w.there.paused)
+            await until(lambda: w.there.flow.paused)
             await turns(100)
             waiting, before = w.there.link.progress()
             assert waiting > 100_000
