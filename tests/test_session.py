@@ -9,12 +9,6 @@ from penstock.session import Detector, Session
 from penstock.settings import Settings
 from tests.builds import Build
 
-FAMILIES = {
-    "rsocket": ("RSocketSession", "RSocketDetector"),
-    "reactivestreams": ("ReactiveStreamsSession", "ReactiveStreamsDetector"),
-    "river": ("RiverSession", "RiverDetector"),
-}
-
 
 def promised(protocol: type) -> dict[str, list[str]]:
     """Return what the waist offers, each with the names of its parameters."""
@@ -25,13 +19,13 @@ def promised(protocol: type) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_family_keeps_the_waist(build: Build, family: str) -> None:
-    session, detector = FAMILIES[family]
-    for module, name, protocol in (("session", session, Session), ("accept", detector, Detector)):
-        found = getattr(build.module(f"penstock.{family}.{module}"), name)
-        for verb, parameters in promised(protocol).items():
-            assert list(inspect.signature(getattr(found, verb)).parameters) == parameters, verb
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_protocol_keeps_the_waist(build: Build, protocol: str) -> None:
+    protocols = build.module("penstock.protocols")
+    session = protocols.client_session(protocol, Settings(), random=bytes(16))
+    for found, waist in ((session, Session), (protocols.detector(protocol, Settings()), Detector)):
+        for verb, parameters in promised(waist).items():
+            assert list(inspect.signature(getattr(type(found), verb)).parameters) == parameters, verb
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
