@@ -27,7 +27,6 @@ LONG = {
     "src/penstock/transports/tcp.py": "to be shortened",
     "src/penstock/transports/websocket.py": "to be shortened",
     "src/penstock/wire/reactivestreams/decoder.py": "to be shortened",
-    "tests/wire/rsocket/test_v1.py": "to be split",
 }
 # Tests that only an exception can fail: each is to assert what it is about.
 UNASSERTED = {
