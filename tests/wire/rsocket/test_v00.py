@@ -139,9 +139,12 @@ def test_requests_leave_out_what_they_do_not_have(wire: Wire) -> None:
 @given(body=st.binary(max_size=40))
 def test_junk_raises_nothing_but_frame_errors(wire: Wire, body: bytes) -> None:
     try:
-        wire.v00.decode(body, 0, len(body))
-    except wire.errors.FrameError:
+        read = wire.v00.decode(body, 0, len(body))
+    except wire.errors.FrameError as error:
+        assert 0 <= error.offset <= len(body)
         return
+    again = wire.v00.encode(read)
+    assert wire.v00.decode(again, 0, len(again)) == read
 
 
 # Runs. Stream 0 is the connection's, and has none.
