@@ -13,6 +13,10 @@ import pytest
 
 from penstock import errors, settings
 from penstock.cli.parser import VERBS
+from penstock.wire.rsocket.dump import FLAG_NAMES
+from penstock.wire.rsocket.layouts import RSOCKET_V1
+from penstock.wire.rsocket.v00_layouts import REACTIVESOCKET_V00
+from penstock.wire.rsocket.v02 import REACTIVESOCKET_V02
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -50,6 +54,24 @@ def test_every_error_is_told() -> None:
     page = (ROOT / "docs/reference/errors.md").read_text()
     told = set(re.findall(r"^\|[^`|]*`(\w+)`", page, re.MULTILINE))
     assert told == set(errors.__all__) - {"PenstockError"}
+
+
+def test_reference_lists_flags_and_fields_of_frames() -> None:
+    page = (ROOT / "docs/reference/cli.md").read_text()
+    assert f"`{' '.join(FLAG_NAMES)}`" in " ".join(page.split())
+    tables = (RSOCKET_V1, REACTIVESOCKET_V02, REACTIVESOCKET_V00)
+    fields = {field.name for table in tables for layout in table.values() for field in layout.fields}
+    assert [name for name in sorted(fields) if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("page", ["explanation/architecture.md", "how-to/add-a-protocol.md"])
+def test_guide_names_files_that_exist(page: str) -> None:
+    files = {f"/{path.relative_to(ROOT)}" for folder in ("src", "tests", "docs") for path in (ROOT / folder).rglob("*")}
+    names = re.findall(r"[\w./-]+\.(?:py|pxd|md)\b|tests/[\w./]+", (ROOT / "docs" / page).read_text())
+    # FAMILY and VERB stand for several; links are relative to the page.
+    known = {re.sub(r"^(?:FAMILY|\.\.)/", "", name).rstrip("/") for name in names} - {"CHANGELOG.md", "cli/VERB.py"}
+    missing = [name for name in sorted(known) if not any(file.endswith(f"/{name}") for file in files)]
+    assert missing == [] and len(known) > 5
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -12,12 +12,10 @@ from pathlib import Path
 import pytest
 
 SRC = Path(__file__).parent.parent / "src"
-FOLDERS = {
+FAMILIES = {"rsocket", "reactivestreams", "river"}
+FOLDERS = FAMILIES | {
     "wire",
     "core",
-    "rsocket",
-    "reactivestreams",
-    "river",
     "transports",
     "store",
     "schema",
@@ -31,7 +29,6 @@ FOLDERS = {
     "testing",
 }
 EVERYTHING = frozenset({"public", "top", "protocols", *FOLDERS})
-FAMILIES = {"rsocket", "reactivestreams", "river"}
 
 
 @dataclass(frozen=True)
@@ -61,9 +58,7 @@ RULES = {
     "wire": Rule(ours={"top"}),
     "wire.columns": Rule(ours={"top"}, theirs={"pyarrow"}),
     "core": Rule(ours={"top"}),
-    "rsocket": Rule(ours={"top", "wire", "core"}),
-    "reactivestreams": Rule(ours={"top", "wire", "core"}),
-    "river": Rule(ours={"top", "wire", "core"}),
+    **dict.fromkeys(sorted(FAMILIES), Rule(ours={"top", "wire", "core"})),
     "transports": Rule(ours={"top", "protocols", "wire.framing"}),
     "transports.http2": Rule(ours={"top", "protocols", "core"}, theirs={"h2"}),
     # Floods of streams are counted as the families count them.
@@ -298,7 +293,12 @@ def test_checker_reads_cython_files() -> None:
 
 
 # Code above the families names no protocol: it asks the rows of penstock/protocols.py.
-PROTOCOL = re.compile(r"(?i:rsocket|reactive.?s(?:ocket|treams))|(?<![A-Za-z])(?:river|RIVER)(?![A-Za-z])|River")
+PROTOCOL = re.compile(
+    "|".join(
+        [r"(?i:rsocket|reactive.?s(?:ocket|treams))"]
+        + [rf"(?<![A-Za-z])(?:{name}|{name.upper()})(?![A-Za-z])|{name.title()}" for name in sorted(FAMILIES)]
+    )
+)
 BELOW = {"wire", "core", "protocols.py", "settings.py", "errors.py", *FAMILIES}
 ABOVE = {
     path.relative_to(SRC / "penstock").as_posix(): path

@@ -9,12 +9,6 @@ from penstock.session import Detector, Session
 from penstock.settings import Settings
 from tests.builds import Build
 
-FAMILIES = {
-    "rsocket": ("rsocket", "RSocketDetector"),
-    "reactivestreams": ("reactive-streams", "ReactiveStreamsDetector"),
-    "river": ("river", "RiverDetector"),
-}
-
 
 def promised(protocol: type) -> dict[str, list[str]]:
     """Return what the waist offers, each with the names of its parameters."""
@@ -25,15 +19,14 @@ def promised(protocol: type) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_family_keeps_the_waist(build: Build, family: str) -> None:
-    name, detector = FAMILIES[family]
-    # A session may lend methods of its parts, so it is the instance that counts: its methods are bound.
-    session = build.module("penstock.protocols").client_session(name, Settings(), random=bytes(16))
-    acceptor = getattr(build.module(f"penstock.{family}.accept"), detector)
-    for found, protocol, given in ((session, Session, 1), (acceptor, Detector, 0)):
-        for verb, parameters in promised(protocol).items():
-            assert list(inspect.signature(getattr(found, verb)).parameters) == parameters[given:], verb
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_protocol_keeps_the_waist(build: Build, protocol: str) -> None:
+    protocols = build.module("penstock.protocols")
+    session = protocols.client_session(protocol, Settings(), random=bytes(16))
+    for found, waist in ((session, Session), (protocols.detectors(protocol, Settings())(), Detector)):
+        for verb, parameters in promised(waist).items():
+            # Sessions lend methods of their parts, so it is the instance that counts: its methods are bound.
+            assert list(inspect.signature(getattr(found, verb)).parameters) == parameters[1:], verb
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -104,6 +104,7 @@ async def test_a_client_that_leaves_meanwhile_is_forgotten() -> None:
         await asked.wait()
         await peer.close(0)
         await canceled.wait()
+        await until(lambda: server.connections == 0)
 
 
 async def test_an_acceptor_may_choose_the_service() -> None:

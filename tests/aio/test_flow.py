@@ -84,6 +84,7 @@ async def test_nobody_waits_for_room_in_a_session_that_is_over(build: Build) -> 
     world.driver.writing_paused()
     waiting = asyncio.ensure_future(world.driver.writable())
     await turns(3)
+    assert not waiting.done()
     world.end_session()
     world.driver.link_lost(None)
     await waiting

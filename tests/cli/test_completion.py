@@ -68,7 +68,9 @@ def test_shell_understands_its_script(shell: str, tmp_path: Path) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell}")
     (tmp_path / "script").write_text(SCRIPTS[shell])
-    subprocess.run([shell, "-n", str(tmp_path / "script")], check=True, timeout=SECONDS)
+    arguments = [shell, "-n", str(tmp_path / "script")]
+    result = subprocess.run(arguments, capture_output=True, text=True, timeout=SECONDS)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")

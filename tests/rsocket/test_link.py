@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.builds import Build
+from tests.sim.cut_links import World
 from tests.sim.pair import CUTS, Cut, Pair
-from tests.sim.test_resume import World
 
 
 def types(build: Build, sent: bytes) -> list[str]:

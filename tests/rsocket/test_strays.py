@@ -24,6 +24,10 @@ def test_what_was_under_way_when_a_stream_was_left_is_expected(build: Build) -> 
     receiving.strays.remove_stream(stream)
     for _ in range(100):
         receiving.item(stream.id, NEXT)
+    # All that was granted has come: from here on, items are strays.
+    receiving.item(stream.id, NEXT)
+    with pytest.raises(receiving.errors.LimitExceeded, match=r"max_stray_frames \(1\)"):
+        receiving.item(stream.id, NEXT)
 
 
 def test_fragments_that_take_too_long_are_given_up(build: Build) -> None:

@@ -23,7 +23,7 @@ class Meeting:
         protocols = build.module("penstock.protocols")
         settings = Settings(first_frame_timeout=5.0)
         self.client = protocols.client_session(protocol, Settings(first_frame_timeout=2 * LATE), random=b"t" * 16)
-        self.detector = protocols.detector(protocol, settings)
+        self.detector = protocols.detectors(protocol, settings)()
         self.client.link_up(0.0)
         self.detector.link_up(0.0)
         self.said = b"".join(self.client.take_output())

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.builds import Build
+from tests.sim.cut_links import World
 from tests.sim.pair import Pair
-from tests.sim.test_resume import World
 
 DIALECTS = ("rsocket-1.0", "reactivesocket-0.2", "reactivesocket-0.0")
 ALL = pytest.mark.parametrize("dialect", DIALECTS)

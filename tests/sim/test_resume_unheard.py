@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.sim.test_resume import World
+from tests.sim.cut_links import World
 
 # A link that is lost before the client has heard anything over it.
 

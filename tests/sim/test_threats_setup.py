@@ -7,8 +7,8 @@ import math
 import pytest
 
 from tests.builds import Build
+from tests.sim.cut_links import TOKEN, World
 from tests.sim.target import DIALECTS, V00, V02, V1, Target
-from tests.sim.test_resume import TOKEN, World
 
 ALL = pytest.mark.parametrize("dialect", DIALECTS)
 COUNTED = pytest.mark.parametrize("dialect", (V1, V02))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wire.conftest import Wire
-from tests.wire.rsocket.test_v1 import attempt
+from tests.wire.outcomes import attempt
 from tests.wire.strategies import items, metadata, octets, u32
 
 u63 = st.integers(0, 2**63 - 1)
@@ -136,12 +136,24 @@ def test_requests_leave_out_what_they_do_not_have(wire: Wire) -> None:
         wire.v00.request_n_frame(1, -1)
 
 
-@given(body=st.binary(max_size=40))
+# Bytes of any kind, and what follows a type and flags that exist.
+junk = st.binary(max_size=40) | st.builds(
+    lambda flags, type, rest: bytes([0, flags, 0, type, 0]) + rest,
+    st.sampled_from((0, 0x10, 0x20, 0x40, 0x80)),
+    st.integers(0, 0x1F),
+    st.binary(max_size=40),
+)
+
+
+@given(body=junk)
 def test_junk_raises_nothing_but_frame_errors(wire: Wire, body: bytes) -> None:
     try:
-        wire.v00.decode(body, 0, len(body))
-    except wire.errors.FrameError:
+        read = wire.v00.decode(body, 0, len(body))
+    except wire.errors.FrameError as error:
+        assert 0 <= error.offset <= len(body)
         return
+    again = wire.v00.encode(read)
+    assert wire.v00.decode(again, 0, len(again)) == read
 
 
 # Runs. Stream 0 is the connection's, and has none.

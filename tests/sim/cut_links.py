@@ -1,0 +1,92 @@
+"""A client and a server of RSocket whose session outlives its links, and links that are cut."""
+
+from __future__ import annotations
+
+__all__ = ["TOKEN", "World"]
+
+TOKEN = b"t" * 16
+
+
+class World:
+    """A resumable client and its server, over links that are cut when a budget of bytes is used up."""
+
+    def __init__(self, build, client=None, checkpoint=None, accept=None, **settings) -> None:
+        self.build = build
+        self.payload = build.module("penstock.payload").Payload
+        self.kind = build.module("penstock.kinds").Kind
+        self.settings = build.module("penstock.settings").Settings(resume=True, **settings)
+        self.now = 0.0
+        dialects = build.module("penstock.protocols")
+        self.accept = dialects.detectors("rsocket", self.settings)
+        self.client = dialects.client_session("rsocket", self.settings, random=TOKEN)
+        self.server = None
+        self.acceptor = None
+        self.items: dict[tuple[str, int], list[bytes]] = {}
+        self.ends: list[tuple[str, int]] = []
+        self.requests: list[object] = []
+        self.closed: list[object] = []
+        self.refused = False
+        self.up = False
+        # What is under way on the link.
+        self.there = b""
+        self.back = b""
+
+    def connect(self) -> None:
+        self.acceptor = self.accept()
+        self.acceptor.link_up(self.now)
+        self.client.link_up(self.now)
+        self.up = True
+
+    def cut(self) -> None:
+        self.client.link_down(self.now, None)
+        if self.server is not None:
+            self.server.link_down(self.now, None)
+        self.acceptor = None
+        self.up = False
+        self.there = self.back = b""
+
+    def drive(self, budget: int = 1 << 60) -> int:
+        """Move bytes, each way in turn, until nothing moves or the budget is used; return what is left of it."""
+        while True:
+            self.collect()
+            if self.up:
+                self.there += b"".join(self.client.take_output())
+                self.back += b"".join(self.server.take_output()) if self.server is not None else b""
+            if budget == 0 or not (self.there or self.back):
+                return budget
+            there, self.there = self.there[:budget], self.there[budget:]
+            budget -= len(there)
+            if there:
+                self.deliver(there)
+            back, self.back = self.back[:budget], self.back[budget:]
+            budget -= len(back)
+            self.client.receive(back, self.now)
+
+    def deliver(self, data: bytes) -> None:
+        if self.acceptor is None:
+            self.server.receive(data, self.now)
+            return
+        try:
+            session = self.acceptor.receive(data, self.now)
+        except self.build.module("penstock.errors").ProtocolError:
+            self.client.receive(self.acceptor.farewell, self.now)
+            self.refused = True
+            return
+        if session is not None:
+            self.server, self.acceptor = session, None
+
+    def collect(self) -> None:
+        for side, session in (("client", self.client), ("server", self.server)):
+            for event in [] if session is None else session.take_events():
+                name = type(event).__name__
+                found = self.items.setdefault((side, event.stream_id), [])
+                if name == "ItemReceived":
+                    found.append(event.payload.data)
+                elif name == "RunReceived":
+                    found += [payload.data for payload in event.run.payloads()]
+                elif name == "Requested":
+                    self.requests.append(event)
+                elif name == "Closed" and side == "client":
+                    self.closed.append(event.error)
+                if name in ("Completed", "Failed") or (name == "ItemReceived" and event.done):
+                    self.ends.append((side, event.stream_id))
