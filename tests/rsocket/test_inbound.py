@@ -15,7 +15,7 @@ class Receiving:
         self.kind = build.module("penstock.kinds").Kind
         self.errors = build.module("penstock.errors")
         self.payload = build.module("penstock.payload")
-        codec = build.module("penstock.wire.rsocket.v1").RSocketV1()
+        codec = build.module("penstock.wire.rsocket.codec").Codec()
         self.outbound = build.module("penstock.rsocket.outbound").Outbound(codec, 3, 1 << 20)
         self.streams = build.module("penstock.core.streams").StreamTable(1)
         self.events: list[Any] = []

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from ..kinds import Kind
-from ..wire.reactivestreams.varints import MAX_VARINT
+from ..wire.reactivestreams.codec import MAX_VARINT
 
 __all__ = ["UNBOUNDED", "Publication", "Subscription", "Subscriptions", "add", "spend"]
 

@@ -12,7 +12,7 @@ from ..core.timers import Timer, TimerTable
 from ..errors import FrameError, LimitExceeded, LinkLost, ProtocolError, ResumeRejected, SetupRejected
 from ..events import Event, Unlinked
 from ..settings import Settings
-from ..wire.codec import Codec
+from ..wire.rsocket.codec import Codec
 from ..wire.rsocket.frames import ErrorFrame, Frame, FrameType, ResumeFrame, ResumeOkFrame
 from .codes import Code, name_of, text_of
 from .control import Control

@@ -20,8 +20,8 @@ from ..core.streams import Stream, StreamTable
 from ..errors import LocalError, ResumeRejected, SetupRejected
 from ..kinds import Kind
 from ..settings import Settings
-from ..wire.codec import Codec
 from ..wire.framing import MAX_FRAME_BYTES, prefixed
+from ..wire.rsocket.codec import Codec
 from ..wire.rsocket.frames import Frame, FrameType
 from .codes import Code
 from .dialect import deframer_of

@@ -288,14 +288,19 @@ class LongMessage:
         yield self._tail
 
 
-def prefixed(message: bytes, prefix: int = 3) -> bytes:
+def prefixed(message: bytes, prefix: int = 3, counts_itself: bool = False) -> bytes:
     """Return `message` with its length before it, as a stream transport would have brought it.
+
+    Args:
+        message: A frame.
+        prefix: Bytes of the length: 3, or 4, which counts itself.
+        counts_itself: So does one of 3.
 
     Raises:
         LocalError: It is longer than the prefix can say.
 
     """
-    length = len(message) if prefix == 3 else len(message) + 4
+    length = len(message) + (prefix if prefix == 4 or counts_itself else 0)
     if length >> (24 if prefix == 3 else 31):
         raise LocalError(
             f"a message of {len(message)} bytes is longer than its {prefix}-byte length can say; fragment it"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wire.conftest import Wire
-from tests.wire.rsocket.test_v1 import attempt
+from tests.wire.rsocket.test_codec import attempt
 from tests.wire.strategies import items, metadata, octets, u32
 
 u63 = st.integers(0, 2**63 - 1)

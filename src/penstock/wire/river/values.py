@@ -12,7 +12,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -34,9 +34,9 @@ __all__ = [
     "json_form",
     "json_to_send",
     "msgpack_body",
+    "refuse_deep",
     "shown_value",
     "to_json",
-    "too_deep",
 ]
 
 BYTES_KEY: Final = "$t"
@@ -53,9 +53,15 @@ _ESCAPES: Final = re.compile(
 WRAPPERS: Final = frozenset({BYTES_KEY, INTEGER_KEY})
 
 
-def too_deep(offset: int, limit: int = MAX_DEPTH, what: str = "the message is ") -> FrameError:
-    """Return the error of data that is nested more than `limit` levels deep at `offset` (THREATS 64)."""
-    return FrameError(f"{what}nested more than {limit} levels deep", offset)
+def refuse_deep(offset: int, limit: int = MAX_DEPTH, what: str = "the message is ") -> None:
+    """Refuse data that is nested more than `limit` levels deep at `offset`; -1: nowhere (THREATS 64).
+
+    Raises:
+        FrameError: It is.
+
+    """
+    if offset >= 0:
+        raise FrameError(f"{what}nested more than {limit} levels deep", offset)
 
 
 def check_codec(name: str) -> None:
@@ -69,16 +75,15 @@ def check_codec(name: str) -> None:
         raise LocalError(f"unknown codec {name!r}; known are: {', '.join(CODEC_NAMES)}")
 
 
-def json_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
+def json_body(body: bytes | Raw, levels: int = BODY_DEPTH) -> bytes:
     """Return a body in JSON that was received. A lone surrogate becomes U+FFFD: JavaScript writes such strings.
 
     Raises:
         FrameError: It cannot be decoded, or is nested more deeply than `levels`.
 
     """
-    offset = json_too_deep(body, levels)
-    if offset >= 0:
-        raise too_deep(offset, levels, "")
+    body = bytes(body)
+    refuse_deep(json_too_deep(body, levels), levels, "")
     try:
         body.decode()
         if b"\\u" in body:
@@ -106,16 +111,15 @@ def _replaced(escape: re.Match[bytes]) -> bytes:
     return escape.group() if escape.group(1) is None else b"\\ufffd"
 
 
-def msgpack_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
+def msgpack_body(body: bytes | Raw, levels: int = BODY_DEPTH) -> bytes:
     """Return a body in MessagePack that was received.
 
     Raises:
         FrameError: It cannot be decoded, or is nested more deeply than `levels`.
 
     """
-    offset = msgpack_too_deep(body, levels)
-    if offset >= 0:
-        raise too_deep(offset, levels, "")
+    body = bytes(body)
+    refuse_deep(msgpack_too_deep(body, levels), levels, "")
     try:
         msgspec.msgpack.decode(body, ext_hook=_extension)
     except (msgspec.MsgspecError, ValueError, OverflowError, TypeError, RecursionError) as error:
@@ -182,9 +186,7 @@ def decode_value(body: bytes, codec: str) -> Any:
 
     """
     try:
-        offset = json_too_deep(body) if codec == "json" else msgpack_too_deep(body)
-        if offset >= 0:
-            raise too_deep(offset)
+        refuse_deep(json_too_deep(body) if codec == "json" else msgpack_too_deep(body))
         if codec == "json":
             return json.loads(body, object_hook=_unwrapped, parse_constant=_no_constant)
         return msgspec.msgpack.decode(body, ext_hook=_known_extension)
@@ -204,8 +206,8 @@ def encode_value(value: Any, codec: str) -> bytes:
     check_codec(codec)
     try:
         if codec == "json":
-            return _json(_wrapped(value))
-        return msgspec.msgpack.encode(_extended(value))
+            return _json(_converted(value, _json_leaf, WRAPPERS))
+        return msgspec.msgpack.encode(_converted(value, _msgpack_leaf))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise LocalError(f"this value cannot travel by River: {error}") from error
 
@@ -241,7 +243,7 @@ def shown_value(value: Any) -> bytes:
 
     """
     try:
-        return _json(_wrapped(value, keys=frozenset()))
+        return _json(_converted(value, _json_leaf))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise FrameError(f"this value cannot be shown as JSON: {error}") from error
 
@@ -254,51 +256,50 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-def _wrapped(value: Any, depth: int = 0, keys: frozenset[str] = WRAPPERS) -> Any:
-    """Return `value` with wrappers for what JSON has not; a dict that has one of `keys` would look like one."""
-    _check(depth)
+def _converted(value: Any, leaf: Callable[[Any], Any], keys: frozenset[str] = frozenset(), depth: int = 0) -> Any:
+    """Return `value` with each of its leaves as `leaf` has it.
+
+    Args:
+        value: Dicts, lists and leaves.
+        leaf: Returns what travels for a leaf.
+        keys: A dict with one of these keys would look like a wrapper.
+        depth: Levels around it.
+
+    """
+    if depth > MAX_DEPTH:
+        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, dict):
-        for name in keys:
-            if name in value:
+        for name in value:
+            if not isinstance(name, str):
+                raise TypeError(f"the key {name!r} is no string")
+            if name in keys:
                 raise ValueError(
                     f"a dict with the key {name!r} would arrive as something else; rename it, or use msgpack"
                 )
-        return {_key(name): _wrapped(inner, depth + 1, keys) for name, inner in value.items()}
+        return {name: _converted(inner, leaf, keys, depth + 1) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_wrapped(inner, depth + 1, keys) for inner in value]
+        return [_converted(inner, leaf, keys, depth + 1) for inner in value]
+    return leaf(value)
+
+
+def _json_leaf(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return {BYTES_KEY: base64.b64encode(value).decode()}
-    if isinstance(value, int) and not -MAX_NUMBER <= value <= MAX_NUMBER:
-        return {INTEGER_KEY: str(value)}
-    return value
+    return {INTEGER_KEY: str(value)} if _is_big(value) else value
 
 
-def _extended(value: Any, depth: int = 0) -> Any:
-    _check(depth)
-    if isinstance(value, dict):
-        return {_key(name): _extended(inner, depth + 1) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_extended(inner, depth + 1) for inner in value]
-    if isinstance(value, int) and not -MAX_NUMBER <= value <= MAX_NUMBER:
-        return Ext(BIG_INTEGER, msgspec.msgpack.encode(str(value)))
-    return value
+def _msgpack_leaf(value: Any) -> Any:
+    return Ext(BIG_INTEGER, msgspec.msgpack.encode(str(value))) if _is_big(value) else value
+
+
+def _is_big(value: Any) -> bool:
+    return isinstance(value, int) and not -MAX_NUMBER <= value <= MAX_NUMBER
 
 
 def _known_extension(code: int, data: memoryview) -> Any:
     if code != BIG_INTEGER:
         raise ValueError(f"extension type {code} is unknown")
     return _integer(data)
-
-
-def _key(name: object) -> str:
-    if not isinstance(name, str):
-        raise TypeError(f"the key {name!r} is no string")
-    return name
-
-
-def _check(depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
 
 
 class JsonForm:

@@ -12,9 +12,9 @@ from typing import Final
 
 from ...errors import FrameError, LocalError
 from ...texts import quoted
-from ..codec import Codec
 from ..fields import check
 from ..framing import MAX_FRAME_BYTES, Deframer
+from .codec import Codec
 from .frames import (
     COMPLETE,
     FOLLOWS,
@@ -28,11 +28,9 @@ from .frames import (
     Frame,
     type_name,
 )
-from .layouts import RSOCKET_V1, UNKNOWN, Field, Layout, Metadata
+from .layouts import REACTIVESOCKET_V02, RSOCKET_V1, UNKNOWN, Field, Layout, Metadata
 from .v00 import FOREIGN, REACTIVESOCKET_V00, ReactiveSocketV00
 from .v00 import name_of as name_in_v00
-from .v02 import REACTIVESOCKET_V02
-from .v1 import RSocketV1
 
 __all__ = ["DIALECTS", "codec_of", "from_object", "line", "read_frames", "to_object"]
 
@@ -79,8 +77,8 @@ class Dialect:
 
 
 _DIALECTS = {
-    "rsocket-1.0": Dialect(RSocketV1(), RSOCKET_V1),
-    "reactivesocket-0.2": Dialect(RSocketV1(REACTIVESOCKET_V02), REACTIVESOCKET_V02),
+    "rsocket-1.0": Dialect(Codec(), RSOCKET_V1),
+    "reactivesocket-0.2": Dialect(Codec(REACTIVESOCKET_V02), REACTIVESOCKET_V02),
     "reactivesocket-0.0": Dialect(ReactiveSocketV00(), REACTIVESOCKET_V00, name_in_v00, 16, FOREIGN, 63, NEXT),
 }
 DIALECTS: Final = tuple(_DIALECTS)

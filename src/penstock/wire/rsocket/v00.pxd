@@ -2,8 +2,8 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from ...payload cimport Payload, PayloadRun
-from ..codec cimport Codec
 from ..framing cimport Deframer
+from .codec cimport Codec
 from .frames cimport Frame, RequestNFrame
 
 # Constants that the module imports or defines, as C integers.
@@ -23,7 +23,6 @@ cdef class ReactiveSocketV00(Codec):
     @cython.locals(p="const unsigned char*")
     cpdef int64_t stream_id(self, bytes buffer, Py_ssize_t start) except -1
 
-    @cython.locals(head=bytes)
     cpdef bytes payload_frame(self, long long stream_id, int flags, bytes metadata, bytes data)
 
     @cython.locals(number=int, head=bytes)

@@ -11,9 +11,9 @@ from array import array
 
 from ...errors import FrameError, LocalError
 from ...payload import PayloadRun
-from ..codec import PIECE_BYTES, Codec
 from ..fields import GREATEST_31, check
-from ..framing import Deframer, prefixed
+from ..framing import Deframer
+from .codec import PIECE_BYTES, Codec
 from .frames import COMPLETE, NEXT, Frame, FrameType, RequestNFrame
 from .v00_layouts import (
     FOREIGN,
@@ -47,7 +47,7 @@ METADATA_BIT = 0x40
 FOLLOWS_BIT = 0x20
 COMPLETE_BIT = 0x10
 FLAG_SHIFT = 2
-# A run's offsets are made for as many items as the length of its first one lets expect, and some more.
+# As in `codec`.
 SPARE_ITEMS = 16
 
 
@@ -67,7 +67,9 @@ class ReactiveSocketV00(Codec):
     __slots__ = ()
 
     def __init__(self, prefix_bytes: int = 4) -> None:
-        Codec.__init__(self, prefix_bytes, HEADER_BYTES)
+        Codec.__init__(self, REACTIVESOCKET_V00)
+        self.prefix_bytes = prefix_bytes
+        self.header_bytes = HEADER_BYTES
 
     def decode(self, buffer: bytes, start: int, end: int) -> Frame:
         """Return the frame whose body is ``buffer[start:end]``; see :meth:`Codec.decode`."""
@@ -98,14 +100,9 @@ class ReactiveSocketV00(Codec):
         """Return the body of `frame`; see :meth:`Codec.encode`."""
         return write_frame(frame)
 
-    def frame(self, frame: Frame) -> bytes:
-        """Return `frame` with its prefix; see :meth:`Codec.frame`."""
-        return prefixed(write_frame(frame), self.prefix_bytes)
-
     def payload_frame(self, stream_id: int, flags: int, metadata: bytes | None, data: bytes) -> bytes:
         """Return a RESPONSE with its prefix; see :meth:`Codec.payload_frame`."""
-        head = _head(self.prefix_bytes, N_RESPONSE, flags, stream_id, -1, metadata, len(data))
-        return head + data
+        return self.payload_head(stream_id, flags, metadata, len(data)) + data
 
     def payload_head(self, stream_id: int, flags: int, metadata: bytes | None, data_bytes: int) -> bytes:
         """Return a RESPONSE with its prefix, up to its data; see :meth:`Codec.payload_head`."""
