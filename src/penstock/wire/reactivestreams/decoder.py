@@ -53,27 +53,10 @@ class Decoder:
     """
 
     __slots__ = (
-        "_ahead",
-        "_ahead_at",
-        "_base",
-        "_left",
-        "_need",
-        "_owner",
-        "_pos",
-        "_runs",
-        "_tail",
-        "_width",
-        "buffer",
-        "element_sizes",
-        "extensions",
-        "first",
-        "max_element_bytes",
-        "max_extensions",
-        "max_metadata_bytes",
-        "max_string_bytes",
-        "size",
-        "start",
-    )
+        "_ahead", "_ahead_at", "_base", "_left", "_need", "_owner", "_pos", "_runs", "_tail", "_width", "buffer",
+        "element_sizes", "extensions", "first", "max_element_bytes", "max_extensions", "max_metadata_bytes",
+        "max_string_bytes", "size", "start",
+    )  # fmt: skip
 
     def __init__(
         self,

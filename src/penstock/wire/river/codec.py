@@ -155,12 +155,7 @@ class RiverCodec:
         return b"".join((between[0], self.encoded(name), between[1], self.encoded(value)))
 
     def _route_fields(self, route: str) -> bytes:
-        """Return the fields that name a procedure, as they stand after others.
-
-        Raises:
-            LocalError: The route names no procedure, or cannot be encoded.
-
-        """
+        """Return the fields that name a procedure, as they stand after others. Raises LocalError if it names none."""
         service, _, procedure = route.rpartition(".")
         if not service or not procedure:
             raise LocalError(f"the route {route!r} names no procedure; River's are service.procedure")
@@ -197,16 +192,15 @@ class RiverCodec:
 
         """
         try:
-            envelope = self._envelope(data)
+            message = self._message(data)
         except FrameError:
             start = start_of_payload(data[:WINDOW], self.is_json)
             end = self.skip(data, start) if start > 0 else -1
-            message = self._without_payload(data[:start], data[end:]) if end > 0 else None
-            if message is None:
+            bare = self._without_payload(data[:start], data[end:]) if end > 0 else None
+            if bare is None:
                 raise
+            message = bare
             message.payload = data[start:end]
-        else:
-            message = self._message(data, envelope)
         try:
             message.payload = self.received(message.payload, RESULT_DEPTH if results else BODY_DEPTH)
         except FrameError as error:
@@ -232,18 +226,15 @@ class RiverCodec:
         return self._without_payload(head[:start], tail[len(tail) - behind :])
 
     def _without_payload(self, before: bytes, behind: bytes) -> Message | None:
-        data = before + self.null + behind
         try:
-            return self._message(data, self._envelope(data))
+            return self._message(before + self.null + behind)
         except FrameError:
             return None
 
-    def _envelope(self, data: bytes) -> Any:
-        refuse_deep(self.too_deep(data))
-        return self.value(data, _Envelope)
-
-    def _message(self, data: bytes, envelope: Any) -> Message:
+    def _message(self, data: bytes) -> Message:
         """Return the message that `data` is, whose payload nobody has looked at. Raises FrameError if it is none."""
+        refuse_deep(self.too_deep(data))
+        envelope: Any = self.value(data, _Envelope)
         self.check_names(data, envelope)
         return Message(
             envelope.id,

@@ -132,12 +132,7 @@ def _extension(code: int, data: memoryview) -> Any:
 
 
 def _integer(data: memoryview) -> int:
-    """Return the integer that the data of extension type 0 is.
-
-    Raises:
-        ValueError: It is none.
-
-    """
+    """Return the integer that the data of extension type 0 is. Raises ValueError if it is none."""
     number = msgspec.msgpack.decode(data)
     if isinstance(number, int):
         return number
@@ -257,15 +252,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _converted(value: Any, leaf: Callable[[Any], Any], keys: frozenset[str] = frozenset(), depth: int = 0) -> Any:
-    """Return `value` with each of its leaves as `leaf` has it.
-
-    Args:
-        value: Dicts, lists and leaves.
-        leaf: Returns what travels for a leaf.
-        keys: A dict with one of these keys would look like a wrapper.
-        depth: Levels around it.
-
-    """
+    """Return `value` with each of its leaves as `leaf` has it; a dict with one of `keys` would look like a wrapper."""
     if depth > MAX_DEPTH:
         raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, dict):
@@ -303,25 +290,17 @@ def _known_extension(code: int, data: memoryview) -> Any:
 
 
 class JsonForm:
-    """Data in a codec, as people write it in JSON. See :class:`penstock.protocols.TextForm`.
-
-    Args:
-        codec: What travels.
-
-    """
-
-    def __init__(self, codec: str) -> None:
-        self._codec = codec
+    """Data in MessagePack, as people write it in JSON. See :class:`penstock.protocols.TextForm`."""
 
     def from_json(self, data: bytes) -> bytes:
         """Return the body for JSON. Raises LocalError if it is none."""
-        return from_json(data, self._codec)
+        return from_json(data, "msgpack")
 
     def to_json(self, body: bytes) -> bytes:
         """Return a body as JSON. Raises FrameError if it is none."""
-        return to_json(body, self._codec)
+        return to_json(body, "msgpack")
 
 
 def json_form(options: Mapping[str, str]) -> JsonForm | None:
     """Return the form of a connection's data, by the options of its URL; None where it is JSON already."""
-    return JsonForm("msgpack") if options.get("codec") == "msgpack" else None
+    return JsonForm() if options.get("codec") == "msgpack" else None

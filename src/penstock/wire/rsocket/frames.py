@@ -10,6 +10,7 @@ from enum import IntEnum
 
 __all__ = [
     "COMPLETE",
+    "FLAG_NAMES",
     "FOLLOWS",
     "HEADER_BYTES",
     "IGNORE",
@@ -53,6 +54,19 @@ NEXT = 0x20
 """PAYLOAD: there is an item in it."""
 STRICT = 0x20
 """ReactiveSocket 0.2's SETUP: refuse what you do not understand."""
+
+FLAG_NAMES = {
+    "ignore": IGNORE,
+    "metadata": METADATA,
+    "follows": FOLLOWS,
+    "complete": COMPLETE,
+    "next": NEXT,
+    "resume": RESUME,
+    "lease": LEASE,
+    "strict": STRICT,
+    "respond": RESPOND,
+}
+"""The flags by the names that people see, in the order in which they are shown."""
 
 
 class FrameType(IntEnum):

@@ -13,23 +13,8 @@ from enum import Enum
 
 from ...errors import FrameError, LocalError
 from ..fields import Reader, check, put
-from .frames import (
-    HEADER_BYTES,
-    IGNORE,
-    METADATA,
-    RESUME,
-    ErrorFrame,
-    ExtFrame,
-    Frame,
-    FrameType,
-    KeepaliveFrame,
-    LeaseFrame,
-    RequestNFrame,
-    ResumeFrame,
-    ResumeOkFrame,
-    SetupFrame,
-    type_name,
-)
+from . import frames
+from .frames import HEADER_BYTES, IGNORE, METADATA, RESUME, Frame, FrameType, type_name
 
 __all__ = [
     "FLAGS",
@@ -110,7 +95,7 @@ _REQUEST = ("metadata", "follows")
 
 RSOCKET_V1: Mapping[int, Layout] = {
     FrameType.SETUP: Layout(
-        SetupFrame,
+        frames.SetupFrame,
         (
             *_VERSION,
             Field("keepalive_ms", 31),
@@ -125,20 +110,20 @@ RSOCKET_V1: Mapping[int, Layout] = {
         flags=("metadata", "resume", "lease"),
     ),
     FrameType.LEASE: Layout(
-        LeaseFrame, (Field("ttl_ms", 31), Field("number_of_requests", 31)), Metadata.REST, flags=("metadata",)
+        frames.LeaseFrame, (Field("ttl_ms", 31), Field("number_of_requests", 31)), Metadata.REST, flags=("metadata",)
     ),
-    FrameType.KEEPALIVE: Layout(KeepaliveFrame, (Field("position", 63),), data=True, flags=("respond",)),
+    FrameType.KEEPALIVE: Layout(frames.KeepaliveFrame, (Field("position", 63),), data=True, flags=("respond",)),
     FrameType.REQUEST_RESPONSE: Layout(Frame, (), Metadata.COUNTED, data=True, flags=_REQUEST),
     FrameType.REQUEST_FNF: Layout(Frame, (), Metadata.COUNTED, data=True, flags=_REQUEST),
     FrameType.REQUEST_STREAM: Layout(Frame, _REQUEST_N, Metadata.COUNTED, data=True, flags=_REQUEST),
     FrameType.REQUEST_CHANNEL: Layout(Frame, _REQUEST_N, Metadata.COUNTED, data=True, flags=(*_REQUEST, "complete")),
-    FrameType.REQUEST_N: Layout(RequestNFrame, _REQUEST_N),
+    FrameType.REQUEST_N: Layout(frames.RequestNFrame, _REQUEST_N),
     FrameType.CANCEL: Layout(),
     FrameType.PAYLOAD: Layout(Frame, (), Metadata.COUNTED, data=True, flags=(*_REQUEST, "complete", "next")),
-    FrameType.ERROR: Layout(ErrorFrame, (Field("code", 32),), data=True),
+    FrameType.ERROR: Layout(frames.ErrorFrame, (Field("code", 32),), data=True),
     FrameType.METADATA_PUSH: Layout(Frame, (), Metadata.REST, flags=("metadata",)),
     FrameType.RESUME: Layout(
-        ResumeFrame,
+        frames.ResumeFrame,
         (
             *_VERSION,
             Field("token", 16, counted=True),
@@ -146,8 +131,8 @@ RSOCKET_V1: Mapping[int, Layout] = {
             Field("first_available_client_position", 63),
         ),
     ),
-    FrameType.RESUME_OK: Layout(ResumeOkFrame, (Field("last_received_client_position", 63),)),
-    FrameType.EXT: Layout(ExtFrame, (Field("extended_type", 31),), data=True, flags=("metadata",)),
+    FrameType.RESUME_OK: Layout(frames.ResumeOkFrame, (Field("last_received_client_position", 63),)),
+    FrameType.EXT: Layout(frames.ExtFrame, (Field("extended_type", 31),), data=True, flags=("metadata",)),
 }
 
 

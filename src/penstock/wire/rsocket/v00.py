@@ -165,20 +165,9 @@ class ReactiveSocketV00(Codec):
 def _head(
     prefix: int, number: int, flags: int, stream_id: int, request_n: int, metadata: bytes | None, data_bytes: int
 ) -> bytes:
-    """Return a frame up to its data, of which `data_bytes` bytes follow.
+    """Return a frame up to its data, of which `data_bytes` bytes follow. Raises LocalError if a field is too small.
 
-    Args:
-        prefix: Bytes of its length.
-        number: The type, as it travels.
-        flags: IGNORE, and for RESPONSE the two that it has; METADATA follows from what is there.
-        stream_id: The stream; its sign does not travel.
-        request_n: -1: this type has none.
-        metadata: None: there is none.
-        data_bytes: Bytes of data.
-
-    Raises:
-        LocalError: A field is too small for its value.
-
+    `number` is the type, as it travels, and `request_n` -1 where it has none. METADATA follows from what is there.
     """
     bits = flags >> FLAG_SHIFT & (IGNORE_BIT | FOLLOWS_BIT | COMPLETE_BIT)
     if stream_id < 0:
