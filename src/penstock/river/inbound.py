@@ -108,7 +108,7 @@ class Inbound:
         try:
             result = result_of(self._codec, message.payload)
             if result.ok:
-                return self._codec.received(result.payload)
+                return self._codec.received(bytes(result.payload))
         except FrameError as error:
             self._unusable(stream, message.control_flags, error)
             return None

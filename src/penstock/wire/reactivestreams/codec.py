@@ -92,11 +92,7 @@ LAYOUTS: Final[dict[int, Layout]] = {
     Type.ON_NEXT: (("subscriber", Field.SUBSCRIBER), ("element", Field.ELEMENT)),
     Type.ON_COMPLETE: (("subscriber", Field.SUBSCRIBER),),
     Type.ON_ERROR: (("subscriber", Field.SUBSCRIBER), ("error", Field.TEXT)),
-    Type.ON_NEXT_PACKED: (
-        ("subscriber", Field.SUBSCRIBER),
-        ("count", Field.NUMBER),
-        ("messages", Field.PACKED),
-    ),
+    Type.ON_NEXT_PACKED: (("subscriber", Field.SUBSCRIBER), ("count", Field.NUMBER), ("messages", Field.PACKED)),
     Type.ON_NEXT_PART: (("subscriber", Field.SUBSCRIBER), ("element", Field.NUMBER), ("data", Field.BYTES)),
     Type.ON_NEXT_LAST_PART: (("subscriber", Field.SUBSCRIBER), ("element", Field.NUMBER), ("data", Field.BYTES)),
     Type.GOODBYE: (("reason", Field.TEXT),),

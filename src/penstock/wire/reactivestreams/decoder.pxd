@@ -59,7 +59,7 @@ cdef class Decoder:
 
     @cython.locals(
         buffer=bytes, subscriber=int64_t, head=bytes, fixed=int64_t, length=int64_t, middle=Py_ssize_t, end=Py_ssize_t,
-        carried=Py_ssize_t, taken=Py_ssize_t, at=Py_ssize_t, view="int[::1]", most=Py_ssize_t, size=Py_ssize_t,
+        carried=Py_ssize_t, taken=Py_ssize_t, at=Py_ssize_t, view="int[::1]", most=Py_ssize_t, head_bytes=Py_ssize_t,
     )
     cdef _elements(self)
     @cython.locals(subscriber=int64_t, count=int64_t, size=int64_t, limit=int64_t, data=bytes, items=Items)

@@ -298,11 +298,11 @@ class Decoder:
     def _elements(self) -> Message | Items | None:
         """Read onNext, and those of the same stream that follow it at once."""
         buffer = self.buffer
-        size = self.size
         subscriber = self._varint("subscriber")
         if subscriber < 0:
             return None
         head = buffer[self.start : self._pos]
+        head_bytes = len(head)
         fixed = self.element_sizes.get(subscriber, 0)
         offsets = None
         most = at = carried = taken = 0
@@ -311,13 +311,13 @@ class Decoder:
             length = fixed or self._length(self.max_element_bytes, "element of onNext")
             if length < 0:
                 break
-            if self._pos + length > size:
+            if self._pos + length > self.size:
                 self._need = self._pos + length
                 break
             if taken:
                 if offsets is None:
                     # There are two at least: as many as the bytes at hand may hold.
-                    most = 3 * min((size - end) // (len(head) + max(fixed, 1)) + 2, RUN_ELEMENTS)
+                    most = 3 * min((self.size - end) // (head_bytes + max(fixed, 1)) + 2, RUN_ELEMENTS)
                     offsets = array("i", bytes(4 * most))
                     view = memoryview(offsets)
                     view[0], view[1], view[2] = -1, middle, end
@@ -330,7 +330,7 @@ class Decoder:
             # Varints have no other form: the same bytes, and only they, are the same type and id.
             if (at and at == most) or not buffer.startswith(head, end):
                 break
-            self._pos = end + len(head)
+            self._pos = end + head_bytes
         if not taken:
             return None
         self._pos = taken

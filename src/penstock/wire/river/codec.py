@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Final, Protocol, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
@@ -22,7 +22,7 @@ from . import scanning
 from .apart import span_of_payload, start_of_payload
 from .grammar import ACK, BODY_DEPTH, CANCEL, CLOSE, FIELDS, MAX_ID, MAX_NUMBER, OPEN, REQUIRED, RESULT_DEPTH, Type
 from .message import Message
-from .values import check_codec, json_body, json_to_send, msgpack_body, refuse_deep
+from .values import check_codec, json_body, json_to_send, msgpack_body, too_deep
 
 __all__ = [
     "ACK",
@@ -49,18 +49,7 @@ Id = Annotated[str, Meta(max_length=MAX_ID)]
 T = TypeVar("T")
 
 
-class Body(Protocol):
-    """Returns a body that a peer sent."""
-
-    def __call__(self, body: bytes | Raw, levels: int = BODY_DEPTH) -> bytes: ...
-
-
-_TYPES: Final[dict[Type, Any]] = {
-    Type.ID: Id,
-    Type.NUMBER: int | float,
-    Type.OBJECT: dict[str, Any],
-    Type.BODY: Raw,
-}
+_TYPES: Final[dict[Type, Any]] = {Type.ID: Id, Type.NUMBER: int | float, Type.OBJECT: dict[str, Any], Type.BODY: Raw}
 _Envelope: Final[Any] = msgspec.defstruct(
     "_Envelope",
     [
@@ -106,7 +95,7 @@ class RiverCodec:
     decode_value: Callable[..., Any]
     too_deep: Callable[[bytes], int]
     skip: Callable[[bytes, int], int]
-    received: Body
+    received: Callable[..., bytes]
     to_send: Callable[[bytes], bytes]
     check_names: Callable[[bytes, Any], None]
     before: bytes
@@ -233,7 +222,8 @@ class RiverCodec:
 
     def _message(self, data: bytes) -> Message:
         """Return the message that `data` is, whose payload nobody has looked at. Raises FrameError if it is none."""
-        refuse_deep(self.too_deep(data))
+        if (offset := self.too_deep(data)) >= 0:
+            raise too_deep(offset)
         envelope: Any = self.value(data, _Envelope)
         self.check_names(data, envelope)
         return Message(
@@ -307,7 +297,9 @@ def _check_json_names(data: bytes, envelope: Any) -> None:
 
 
 def _check_msgpack_names(data: bytes, envelope: Any) -> None:
-    known = REQUIRED + sum(getattr(envelope, name) is not UNSET for name in _OPTIONAL)
+    known = REQUIRED
+    for name in _OPTIONAL:
+        known += getattr(envelope, name) is not UNSET
     # Nearly all maps are of at most 15 entries, which the first byte counts.
     count = data[0] & 0x0F
     if data[0] == 0xDE:

@@ -34,9 +34,9 @@ __all__ = [
     "json_form",
     "json_to_send",
     "msgpack_body",
-    "refuse_deep",
     "shown_value",
     "to_json",
+    "too_deep",
 ]
 
 BYTES_KEY: Final = "$t"
@@ -53,15 +53,9 @@ _ESCAPES: Final = re.compile(
 WRAPPERS: Final = frozenset({BYTES_KEY, INTEGER_KEY})
 
 
-def refuse_deep(offset: int, limit: int = MAX_DEPTH, what: str = "the message is ") -> None:
-    """Refuse data that is nested more than `limit` levels deep at `offset`; -1: nowhere (THREATS 64).
-
-    Raises:
-        FrameError: It is.
-
-    """
-    if offset >= 0:
-        raise FrameError(f"{what}nested more than {limit} levels deep", offset)
+def too_deep(offset: int, limit: int = MAX_DEPTH, what: str = "the message is ") -> FrameError:
+    """Return the error of data that is nested more than `limit` levels deep at `offset` (THREATS 64)."""
+    return FrameError(f"{what}nested more than {limit} levels deep", offset)
 
 
 def check_codec(name: str) -> None:
@@ -75,15 +69,15 @@ def check_codec(name: str) -> None:
         raise LocalError(f"unknown codec {name!r}; known are: {', '.join(CODEC_NAMES)}")
 
 
-def json_body(body: bytes | Raw, levels: int = BODY_DEPTH) -> bytes:
+def json_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
     """Return a body in JSON that was received. A lone surrogate becomes U+FFFD: JavaScript writes such strings.
 
     Raises:
         FrameError: It cannot be decoded, or is nested more deeply than `levels`.
 
     """
-    body = bytes(body)
-    refuse_deep(json_too_deep(body, levels), levels, "")
+    if (offset := json_too_deep(body, levels)) >= 0:
+        raise too_deep(offset, levels, "")
     try:
         body.decode()
         if b"\\u" in body:
@@ -111,15 +105,15 @@ def _replaced(escape: re.Match[bytes]) -> bytes:
     return escape.group() if escape.group(1) is None else b"\\ufffd"
 
 
-def msgpack_body(body: bytes | Raw, levels: int = BODY_DEPTH) -> bytes:
+def msgpack_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
     """Return a body in MessagePack that was received.
 
     Raises:
         FrameError: It cannot be decoded, or is nested more deeply than `levels`.
 
     """
-    body = bytes(body)
-    refuse_deep(msgpack_too_deep(body, levels), levels, "")
+    if (offset := msgpack_too_deep(body, levels)) >= 0:
+        raise too_deep(offset, levels, "")
     try:
         msgspec.msgpack.decode(body, ext_hook=_extension)
     except (msgspec.MsgspecError, ValueError, OverflowError, TypeError, RecursionError) as error:
@@ -181,7 +175,8 @@ def decode_value(body: bytes, codec: str) -> Any:
 
     """
     try:
-        refuse_deep(json_too_deep(body) if codec == "json" else msgpack_too_deep(body))
+        if (offset := json_too_deep(body) if codec == "json" else msgpack_too_deep(body)) >= 0:
+            raise too_deep(offset)
         if codec == "json":
             return json.loads(body, object_hook=_unwrapped, parse_constant=_no_constant)
         return msgspec.msgpack.decode(body, ext_hook=_known_extension)

@@ -28,7 +28,7 @@ _HEADER = Struct(">BHIH").pack
 _HEADER_N = Struct(">BHIHI").pack
 
 
-def pack(stream_id: int, kind: int, request_n: int, metadata: bytes | None, data: bytes, own: int = 0) -> bytes:
+def pack(stream_id: int, kind: int, request_n: int, metadata: bytes | None, data: bytes, own: int) -> bytes:
     """Return a frame: header, `request_n` unless it is -1, metadata unless it is None, data.
 
     Raises:
@@ -38,7 +38,7 @@ def pack(stream_id: int, kind: int, request_n: int, metadata: bytes | None, data
     return _head(stream_id, kind, request_n, metadata, len(data), own) + data
 
 
-def pack_head(stream_id: int, kind: int, metadata: bytes | None, data_bytes: int, own: int = 0) -> bytes:
+def pack_head(stream_id: int, kind: int, metadata: bytes | None, data_bytes: int, own: int) -> bytes:
     """Return a frame up to its data, of which `data_bytes` bytes follow.
 
     Raises:
@@ -57,7 +57,12 @@ def _head(stream_id: int, kind: int, request_n: int, metadata: bytes | None, dat
     if metadata is not None:
         length += 3 + len(metadata)
         kind |= METADATA
-    _check(stream_id, request_n, data_bytes, length)
+    if not (
+        0 <= stream_id <= GREATEST_31
+        and -1 <= request_n <= GREATEST_31
+        and 0 <= data_bytes <= length <= MAX_FRAME_BYTES
+    ):
+        raise _refusal(stream_id, request_n, length)
     if request_n < 0:
         head = _HEADER(length >> 16, length & 0xFFFF, stream_id, kind)
     else:
@@ -65,17 +70,16 @@ def _head(stream_id: int, kind: int, request_n: int, metadata: bytes | None, dat
     return head if metadata is None else head + len(metadata).to_bytes(3, "big") + metadata
 
 
-def _check(stream_id: int, request_n: int, data_bytes: int, length: int) -> None:
-    """Refuse what the fields cannot hold."""
+def _refusal(stream_id: int, request_n: int, length: int) -> LocalError:
+    """Return the error that says which field cannot hold its value."""
     if not 0 <= stream_id <= GREATEST_31:
-        raise LocalError(f"stream id {stream_id} does not fit 31 bits")
+        return LocalError(f"stream id {stream_id} does not fit 31 bits")
     if not -1 <= request_n <= GREATEST_31:
-        raise LocalError(f"request-n {request_n} does not fit 31 bits")
-    if not 0 <= data_bytes <= MAX_FRAME_BYTES or length > MAX_FRAME_BYTES:
-        raise LocalError(f"a frame of {length} bytes is longer than its 24-bit length can say; fragment the payload")
+        return LocalError(f"request-n {request_n} does not fit 31 bits")
+    return LocalError(f"a frame of {length} bytes is longer than its 24-bit length can say; fragment the payload")
 
 
-def pack_run(stream_id: int, kind: int, run: PayloadRun, start: int, stop: int, most: int, own: int = 0) -> list[bytes]:
+def pack_run(stream_id: int, kind: int, run: PayloadRun, start: int, stop: int, most: int, own: int) -> list[bytes]:
     """Return a frame for each item of `run` from index `start` to `stop`, glued into pieces.
 
     Args:

@@ -30,7 +30,7 @@ cdef enum:
 cdef array NO_ITEM = new_array("i")
 
 
-cpdef bytes pack(long long stream_id, int kind, long long request_n, bytes metadata, bytes data, int own=0):
+cpdef bytes pack(long long stream_id, int kind, long long request_n, bytes metadata, bytes data, int own):
     """Return a frame: header, `request_n` unless it is -1, metadata unless it is None, data."""
     cdef Py_ssize_t size = len(data)
     cdef bytes frame = _with_room(stream_id, kind, request_n, metadata, size, size, own)
@@ -38,7 +38,7 @@ cpdef bytes pack(long long stream_id, int kind, long long request_n, bytes metad
     return frame
 
 
-cpdef bytes pack_head(long long stream_id, int kind, bytes metadata, Py_ssize_t data_bytes, int own=0):
+cpdef bytes pack_head(long long stream_id, int kind, bytes metadata, Py_ssize_t data_bytes, int own):
     """Return a frame up to its data, of which `data_bytes` bytes follow."""
     return _with_room(stream_id, kind, -1, metadata, data_bytes, 0, own)
 
@@ -105,7 +105,7 @@ cdef int _check(long long stream_id, long long request_n, Py_ssize_t data_bytes,
 
 
 cpdef list pack_run(
-    long long stream_id, int kind, PayloadRun run, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t most, int own=0
+    long long stream_id, int kind, PayloadRun run, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t most, int own
 ):
     """Return a frame for each item of `run` from index `start` to `stop`, glued into pieces."""
     cdef list pieces = []

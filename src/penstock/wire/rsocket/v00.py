@@ -15,16 +15,7 @@ from ..fields import GREATEST_31, check
 from ..framing import Deframer
 from .codec import PIECE_BYTES, Codec
 from .frames import COMPLETE, NEXT, Frame, FrameType, RequestNFrame
-from .v00_layouts import (
-    FOREIGN,
-    HEADER_BYTES,
-    NUMBERS,
-    REACTIVESOCKET_V00,
-    VERSION,
-    name_of,
-    read_frame,
-    write_frame,
-)
+from .v00_layouts import FOREIGN, HEADER_BYTES, NUMBERS, REACTIVESOCKET_V00, VERSION, name_of, read_frame, write_frame
 
 __all__ = ["FOREIGN", "REACTIVESOCKET_V00", "ReactiveSocketV00", "name_of"]
 
@@ -102,7 +93,7 @@ class ReactiveSocketV00(Codec):
 
     def payload_frame(self, stream_id: int, flags: int, metadata: bytes | None, data: bytes) -> bytes:
         """Return a RESPONSE with its prefix; see :meth:`Codec.payload_frame`."""
-        return self.payload_head(stream_id, flags, metadata, len(data)) + data
+        return _head(self.prefix_bytes, N_RESPONSE, flags, stream_id, -1, metadata, len(data)) + data
 
     def payload_head(self, stream_id: int, flags: int, metadata: bytes | None, data_bytes: int) -> bytes:
         """Return a RESPONSE with its prefix, up to its data; see :meth:`Codec.payload_head`."""
@@ -249,14 +240,10 @@ def _frequent(p: bytes, start: int, end: int, number: int) -> Frame | None:
     elif number == N_RESPONSE:
         frame.type = PAYLOAD
         frame.flags |= (bits & (FOLLOWS_BIT | COMPLETE_BIT)) << FLAG_SHIFT
-        _complete(frame)
+        # Response Frame: with the complete bit and an empty body it is no item.
+        if not frame.flags & COMPLETE or frame.data or frame.metadata is not None:
+            frame.flags |= NEXT
     return frame
-
-
-def _complete(frame: Frame) -> None:
-    """Set NEXT on a RESPONSE. Response Frame: with the complete bit and an empty body it is no item."""
-    if not frame.flags & COMPLETE or frame.data or frame.metadata is not None:
-        frame.flags |= NEXT
 
 
 def _scan(deframer: Deframer, room: int) -> PayloadRun | None:
@@ -284,7 +271,8 @@ def _scan(deframer: Deframer, room: int) -> PayloadRun | None:
         taken_end = end
         if deframer.size - end < gap + HEADER_BYTES:
             break
-        length = _length(p, end, gap)
+        # Framing Format: a length of 4 bytes counts itself.
+        length = _word(p, end) - 4 if gap == 4 else p[end] << 16 | p[end + 1] << 8 | p[end + 2]
         at = end + gap
         if length < HEADER_BYTES or length > deframer.max_frame_bytes or length > deframer.size - at:
             break
@@ -296,14 +284,6 @@ def _scan(deframer: Deframer, room: int) -> PayloadRun | None:
     run = PayloadRun(deframer.buffer, offsets[: 3 * count], carried)
     run.sound = True
     return run
-
-
-def _length(p: bytes, at: int, prefix: int) -> int:
-    """Return the bytes of the body behind the prefix at index `at`."""
-    if prefix == 4:
-        # Framing Format: it counts itself.
-        return _word(p, at) - 4
-    return p[at] << 16 | p[at + 1] << 8 | p[at + 2]
 
 
 def _same_stream(p: bytes, at: int, other: int) -> bool:
