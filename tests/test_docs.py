@@ -13,10 +13,9 @@ import pytest
 
 from penstock import errors, settings
 from penstock.cli.parser import VERBS
-from penstock.wire.rsocket.dump import FLAG_NAMES
-from penstock.wire.rsocket.layouts import RSOCKET_V1
+from penstock.wire.rsocket.frames import FLAG_NAMES
+from penstock.wire.rsocket.layouts import REACTIVESOCKET_V02, RSOCKET_V1
 from penstock.wire.rsocket.v00_layouts import REACTIVESOCKET_V00
-from penstock.wire.rsocket.v02 import REACTIVESOCKET_V02
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -7,15 +7,15 @@ from contextlib import asynccontextmanager
 
 from penstock.wire.columns import ColumnBuilder
 from penstock.wire.framing import Deframer
+from penstock.wire.rsocket.codec import Codec
 from penstock.wire.rsocket.frames import NEXT
-from penstock.wire.rsocket.v1 import RSocketV1
 
 from . import PAYLOAD, READ_BYTES
 
 
 class Client:
     def __init__(self) -> None:
-        self.codec = RSocketV1()
+        self.codec = Codec()
         frame = self.codec.payload_frame(1, NEXT, None, PAYLOAD)
         self.frames = READ_BYTES // len(frame)
         self.read = frame * self.frames

@@ -288,7 +288,7 @@ def test_a_subscription_is_refused_behind_its_fence(publisher: bytes, settings: 
     raw.say(Message(Type.SUBSCRIBE, 50, 1, publisher))
     subscribed, failed = raw.heard()
     assert (subscribed.type, failed.type) == (Type.SUBSCRIBED, Type.ON_ERROR)
-    assert why in failed.octets.decode()
+    assert why in failed.data.decode()
     assert raw.events() == [] and raw.session.link_wanted
 
 

@@ -67,7 +67,7 @@ def test_a_server_that_refuses_says_goodbye_in_place_of_hello() -> None:
     raw = Raw(False, b"\x01\x00\x00")
     raw.session.close(1.0, SetupRejected("not you"))
     (only,) = raw.heard()
-    assert (only.type, only.octets) == (Type.GOODBYE, b"not you")
+    assert (only.type, only.data) == (Type.GOODBYE, b"not you")
     refused = Raw(True, encode(only))
     assert isinstance(refused.events()[-1].error, SetupRejected)
 
@@ -141,7 +141,7 @@ def test_goodbye_ends_all_streams_and_is_answered_once() -> None:
     raw.heard()
     raw.events()
     # THREATS 73.
-    raw.say(encode(Message(Type.GOODBYE, octets=b"bye")) * 1000)
+    raw.say(encode(Message(Type.GOODBYE, data=b"bye")) * 1000)
     assert [message.type for message in raw.heard()] == [Type.GOODBYE]
     *failed, closed = raw.events()
     assert [event.stream_id for event in failed] == [stream, -1]

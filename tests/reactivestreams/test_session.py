@@ -25,7 +25,7 @@ def test_demand_zero_is_legal_at_first_and_an_error_later() -> None:
     raw.say(Message(Type.SUBSCRIBE, 4, 1, b"x"), Message(Type.REQUEST, 4, 0))
     _subscribed, failed = raw.heard()
     # Reactive Streams 3.9, THREATS 38.
-    assert (failed.type, failed.subscriber) == (Type.ON_ERROR, 4) and b"3.9" in failed.octets
+    assert (failed.type, failed.subscriber) == (Type.ON_ERROR, 4) and b"3.9" in failed.data
     assert [type(event).__name__ for event in raw.events()] == ["Requested", "Failed"]
     assert raw.session.open_streams == 0
 

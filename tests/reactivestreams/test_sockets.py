@@ -249,7 +249,7 @@ class Watched:
                 self.arrivals.append("ticks")
             elif message.type in (Type.ON_NEXT_PART, Type.ON_NEXT_LAST_PART):
                 self.arrivals.append("part")
-                assert len(message.octets) == MIB
+                assert len(message.data) == MIB
         self.driver.received(data)
 
 

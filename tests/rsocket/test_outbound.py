@@ -15,7 +15,7 @@ class Sent:
     def __init__(self, build: Build, fragment_bytes: int = FRAGMENT_BYTES) -> None:
         self.frames = build.module("penstock.wire.rsocket.frames")
         self.payload = build.module("penstock.payload")
-        self.codec = build.module("penstock.wire.rsocket.v1").RSocketV1()
+        self.codec = build.module("penstock.wire.rsocket.codec").Codec()
         self.outbound = build.module("penstock.rsocket.outbound").Outbound(self.codec, fragment_bytes)
         self.outbound.linked = True
         self._deframer = build.module("penstock.wire.framing").Deframer()

@@ -11,8 +11,8 @@ from penstock.kinds import Kind
 from penstock.payload import Payload
 from penstock.protocols import client_session, detectors
 from penstock.settings import Settings
+from penstock.wire.rsocket.codec import Codec
 from penstock.wire.rsocket.frames import ResumeFrame
-from penstock.wire.rsocket.v1 import RSocketV1
 from tests.sim.stored import Disk, Log, Logs
 
 TOKEN = b"t" * 16
@@ -77,7 +77,7 @@ def test_a_resumption_that_is_refused_leaves_the_session_to_be_resumed() -> None
     # THREATS 29
     pair = Pair()
     pair.call()
-    codec = RSocketV1()
+    codec = Codec()
     pair.client.link_down(0.0, None)
     pair.accept = detectors("rsocket", SETTINGS, Logs(pair.disk))
     for _ in range(2):

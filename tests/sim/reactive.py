@@ -76,7 +76,7 @@ class Raw:
         assert last.type == Type.GOODBYE
         assert isinstance(closed.error, error)
         assert what in str(closed.error)
-        assert str(closed.error).encode()[:1000] == last.octets
+        assert str(closed.error).encode()[:1000] == last.data
         assert not self.session.link_wanted
         assert self.session.next_timer() is None
         self.say(b"\x0d\x00" * 1000)

@@ -70,7 +70,7 @@ def test_unknown_tokens_are_refused(build) -> None:
 def test_positions_in_the_future_are_refused_without_harm(build, position) -> None:
     # THREATS 29
     frames = build.module("penstock.wire.rsocket.frames")
-    codec = build.module("penstock.wire.rsocket.v1").RSocketV1()
+    codec = build.module("penstock.wire.rsocket.codec").Codec()
     world = World(build)
     world.connect()
     world.drive()
@@ -119,7 +119,7 @@ def test_a_session_without_a_link_expires(build) -> None:
 def test_confirming_what_was_never_sent_ends_the_session(build) -> None:
     # THREATS 31
     frames = build.module("penstock.wire.rsocket.frames")
-    codec = build.module("penstock.wire.rsocket.v1").RSocketV1()
+    codec = build.module("penstock.wire.rsocket.codec").Codec()
     world = World(build)
     world.connect()
     world.drive()
@@ -241,9 +241,9 @@ def test_a_client_that_is_killed_again_and_again_finds_its_session_unless_a_fram
 
 
 def test_server_that_goes_on_elsewhere_than_it_was_asked_to_ends_the_session(build) -> None:
-    wire, frames = build.module("penstock.wire.rsocket.v1"), build.module("penstock.wire.rsocket.frames")
+    wire, frames = build.module("penstock.wire.rsocket.codec"), build.module("penstock.wire.rsocket.frames")
     errors = build.module("penstock.errors")
-    codec = wire.RSocketV1()
+    codec = wire.Codec()
     world = World(build)
     world.connect()
     stream = world.client.open(world.kind.STREAM, "s", world.payload(), 100)

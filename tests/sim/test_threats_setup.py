@@ -135,7 +135,7 @@ def test_a_token_of_somebody_else_is_worth_nothing(build: Build) -> None:
         thief = _with_identity(owned, identity)()
         thief.link_up(world.now)
         frame = build.module("penstock.wire.rsocket.frames").ResumeFrame(TOKEN, 0, 0)
-        codec = build.module("penstock.wire.rsocket.v1").RSocketV1()
+        codec = build.module("penstock.wire.rsocket.codec").Codec()
         with pytest.raises(build.module("penstock.errors").ProtocolError, match="no session of that token"):
             thief.receive(codec.frame(frame), world.now)
         # The session that he asked for has not noticed: its old link still carries it.
@@ -162,7 +162,7 @@ def test_a_server_that_confirms_what_was_never_sent_is_left(build: Build, positi
     world.cut()
     world.client.link_up(world.now)
     world.client.take_output()
-    codec = build.module("penstock.wire.rsocket.v1").RSocketV1()
+    codec = build.module("penstock.wire.rsocket.codec").Codec()
     ok = build.module("penstock.wire.rsocket.frames").ResumeOkFrame(position)
     world.client.receive(codec.frame(ok), world.now)
     closed = world.client.take_events()[-1]
@@ -179,7 +179,7 @@ def test_a_confirmation_of_less_than_before_trims_nothing(build: Build) -> None:
     world.drive()
     world.server.send(stream, world.payload(b"1"))
     world.drive()
-    codec = build.module("penstock.wire.rsocket.v1").RSocketV1()
+    codec = build.module("penstock.wire.rsocket.codec").Codec()
     keepalive = build.module("penstock.wire.rsocket.frames").KeepaliveFrame
     for position in (7, 3, 0):
         world.server.receive(codec.frame(keepalive(0, position)), world.now)

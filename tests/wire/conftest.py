@@ -17,7 +17,7 @@ class Wire:
         self.errors: Any = build.module("penstock.errors")
         self.payload: Any = build.module("penstock.payload")
         self.buffers: Any = build.module("penstock.wire.buffers")
-        self.codec: Any = build.module("penstock.wire.codec")
+        self.codec: Any = build.module("penstock.wire.rsocket.codec")
         self.columns: Any = build.module("penstock.wire.columns")
         self.dump: Any = build.module("penstock.wire.rsocket.dump")
         self.fields: Any = build.module("penstock.wire.fields")
@@ -26,11 +26,8 @@ class Wire:
         self.layouts: Any = build.module("penstock.wire.rsocket.layouts")
         self.packing: Any = build.module("penstock.wire.rsocket.packing")
         self.rows: Any = build.module("penstock.wire.rows")
-        self.scanning: Any = build.module("penstock.wire.rsocket.scanning")
-        self.v1: Any = build.module("penstock.wire.rsocket.v1").RSocketV1()
-        self.v02: Any = build.module("penstock.wire.rsocket.v1").RSocketV1(
-            build.module("penstock.wire.rsocket.v02").REACTIVESOCKET_V02
-        )
+        self.v1: Any = self.codec.Codec()
+        self.v02: Any = self.codec.Codec(self.layouts.REACTIVESOCKET_V02)
         self.v00: Any = build.module("penstock.wire.rsocket.v00").ReactiveSocketV00()
 
     def run(self, items: list[tuple[bytes, bytes | None]]) -> Any:

@@ -37,7 +37,7 @@ def test_a_reader_reads_in_order(wire: Wire) -> None:
     assert reader.integer(31, "b") == 3
     assert reader.counted(8, "c") == b"ab"
     assert reader.counted(16, "d") == b"c"
-    assert reader.octets(2, "e") == b"de"
+    assert reader.take(2, "e") == b"de"
     assert reader.rest() == b"f"
     assert reader.rest() == b""
 

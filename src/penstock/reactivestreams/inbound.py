@@ -188,7 +188,7 @@ class Inbound:
 
     def _subscribe(self, message: Message, now: float) -> None:
         subscriber = message.subscriber
-        metadata = None if self._annotated is None else self._annotated.octets
+        metadata = None if self._annotated is None else self._annotated.data
         self._annotated = None
         if subscriber in self.publications:
             # The Reactive Streams core protocol: an id is used again after its subscription was closed, and not before.
@@ -197,7 +197,7 @@ class Inbound:
         route, data = "", b""
         if not refusal:
             try:
-                route, data = read_publisher(message.octets)
+                route, data = read_publisher(message.data)
             except FrameError as error:
                 refusal = error.message
         size = 0 if refusal else self._element_sizes.get(route, 0)
@@ -270,7 +270,7 @@ class Inbound:
         if subscription is not None:
             if subscription.metadata is not None:
                 raise ProtocolError(f"subscriber {message.subscriber} got metadata twice for one element")
-            subscription.metadata = message.octets
+            subscription.metadata = message.data
 
     def _next(self, message: Message, now: float) -> None:
         subscription = self._receiving(message.type, message.subscriber, 1, now)
@@ -279,7 +279,7 @@ class Inbound:
         if subscription.granted == 0:
             self._overrun(subscription)
         else:
-            self._item(subscription, Payload(message.octets))
+            self._item(subscription, Payload(message.data))
 
     def _item(self, subscription: Subscription, payload: Payload) -> None:
         """Deliver a whole element that was asked for."""
@@ -310,7 +310,7 @@ class Inbound:
             return
         serial = subscription.elements.get(message.number, 0)
         if serial:
-            self.reassembly.add(serial, None, message.octets)
+            self.reassembly.add(serial, None, message.data)
         elif subscription.granted == 0:
             self._overrun(subscription)
             return
@@ -340,7 +340,7 @@ class Inbound:
         subscription.elements[message.number] = self._serial
         metadata = subscription.metadata
         subscription.metadata = None
-        self.reassembly.begin(self._serial, message, metadata, message.octets, now)
+        self.reassembly.begin(self._serial, message, metadata, message.data, now)
         return self._serial
 
     def _complete(self, message: Message, now: float) -> None:
@@ -356,4 +356,4 @@ class Inbound:
         subscription = self._receiving(message.type, message.subscriber, 1, now)
         if subscription is not None:
             self.end_subscription(subscription)
-            self._events.append(Failed(subscription.id, error_of(message.octets)))
+            self._events.append(Failed(subscription.id, error_of(message.data)))

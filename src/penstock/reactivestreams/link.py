@@ -205,7 +205,7 @@ class Link:
         if self.state == LEAVING:
             self._finish(None)
             return
-        reason = shown(message.octets.decode())
+        reason = shown(message.data.decode())
         if self._is_client and not self.greeted:
             self._finish(SetupRejected(f"the server refused us: {reason}"))
             return

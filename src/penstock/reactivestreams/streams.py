@@ -12,8 +12,7 @@ from typing import Final
 
 from ..errors import ProtocolError
 from ..kinds import Kind
-from ..wire.reactivestreams.codec import NAMES, Type
-from ..wire.reactivestreams.varints import MAX_VARINT
+from ..wire.reactivestreams.codec import MAX_VARINT, NAMES, Type
 
 __all__ = ["UNBOUNDED", "Publication", "Subscription", "Subscriptions", "add", "spend"]
 

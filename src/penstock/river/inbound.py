@@ -108,7 +108,7 @@ class Inbound:
         try:
             result = self._codec.value(message.payload, Result)
             if result.ok:
-                return self._codec.received(result.payload)
+                return self._codec.received(bytes(result.payload))
         except FrameError as error:
             self._unusable(stream, message.control_flags, error)
             return None

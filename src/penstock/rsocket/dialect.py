@@ -8,14 +8,11 @@ from functools import partial
 from typing import Final
 
 from ..kinds import Kind
-from ..wire.codec import Codec
 from ..wire.framing import Deframer
-from ..wire.rsocket.counted import CountedV1
+from ..wire.rsocket.codec import Codec
 from ..wire.rsocket.frames import ErrorFrame, FrameType
-from ..wire.rsocket.layouts import RSOCKET_V1
+from ..wire.rsocket.layouts import REACTIVESOCKET_V02, RSOCKET_V1
 from ..wire.rsocket.v00 import ReactiveSocketV00
-from ..wire.rsocket.v02 import REACTIVESOCKET_V02
-from ..wire.rsocket.v1 import RSocketV1
 from .codes import Code
 from .extensions.mimes import COMPOSITE, TEXT
 
@@ -76,7 +73,7 @@ class Dialect:
         if self.own_ids:
             return self
         layouts = RSOCKET_V1 if self.half_close else REACTIVESOCKET_V02
-        return replace(self, codec=partial(CountedV1, layouts))
+        return replace(self, codec=partial(Codec, layouts, counts_itself=True))
 
     def farewell(self, code: int, text: str) -> ErrorFrame | None:
         """Return what tells the peer that the connection ends, or None where the dialect has no word for `code`."""
@@ -99,7 +96,7 @@ class Dialect:
 
 RSOCKET_1_0: Final = Dialect(
     name="rsocket-1.0",
-    codec=RSocketV1,
+    codec=Codec,
     version=(1, 0),
     requests=REQUESTS,
     metadata_mime=COMPOSITE,
@@ -108,7 +105,7 @@ RSOCKET_1_0: Final = Dialect(
 )
 
 REACTIVESOCKET_0_2: Final = Dialect(
-    name="reactivesocket-0.2", codec=partial(RSocketV1, REACTIVESOCKET_V02), version=(0, 2), requests=REQUESTS
+    name="reactivesocket-0.2", codec=partial(Codec, REACTIVESOCKET_V02), version=(0, 2), requests=REQUESTS
 )
 
 REACTIVESOCKET_0_0: Final = Dialect(

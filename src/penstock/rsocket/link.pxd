@@ -1,7 +1,7 @@
 import cython
 
 from ..payload cimport PayloadRun
-from ..wire.codec cimport Codec
+from ..wire.rsocket.codec cimport Codec
 from ..wire.framing cimport Deframer
 from ..wire.rsocket.frames cimport Frame
 from .control cimport Control

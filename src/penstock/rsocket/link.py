@@ -10,7 +10,7 @@ from ..core.replay import Replay
 from ..core.timers import Timer
 from ..errors import FrameError, KeepaliveTimeout, LimitExceeded, LinkLost, ProtocolError, ResumeRejected, SetupRejected
 from ..events import Unlinked
-from ..wire.codec import Codec
+from ..wire.rsocket.codec import Codec
 from ..wire.rsocket.frames import ErrorFrame, Frame, FrameType, ResumeFrame, ResumeOkFrame
 from .codes import Code, name_of, text_of
 from .control import Control

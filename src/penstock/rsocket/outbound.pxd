@@ -2,7 +2,7 @@ import cython
 
 from ..core.outbox cimport Outbox
 from ..payload cimport Payload, PayloadRun
-from ..wire.codec cimport Codec
+from ..wire.rsocket.codec cimport Codec
 
 
 @cython.final

@@ -6,7 +6,7 @@ from ..core.fragments import fragments
 from ..core.outbox import BY_REFERENCE_BYTES, Outbox
 from ..core.replay import Replay
 from ..payload import Payload, PayloadRun
-from ..wire.codec import Codec
+from ..wire.rsocket.codec import Codec
 from ..wire.rsocket.frames import COMPLETE, FOLLOWS, METADATA, NEXT, ErrorFrame, Frame, FrameType
 
 __all__ = ["Outbound"]

@@ -18,8 +18,8 @@ from ..core.halves import OPEN
 from ..core.replay import Replay
 from ..errors import LocalError, ResumeRejected, SetupRejected
 from ..kinds import Kind
-from ..wire.codec import Codec
 from ..wire.framing import MAX_FRAME_BYTES, prefixed
+from ..wire.rsocket.codec import Codec
 from ..wire.rsocket.frames import Frame, FrameType
 from .codes import Code
 from .dialect import deframer_of

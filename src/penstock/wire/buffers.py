@@ -6,36 +6,12 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any, NamedTuple
 
 from ..errors import LocalError
 from ..payload import MAX_RUN_BYTES, Payload, PayloadRun
-from .widths import ends_of
+from .widths import BufferedRun, ends_of
 
-__all__ = ["BufferedRun", "ColumnBuffers"]
-
-
-class BufferedRun(NamedTuple):
-    """The buffers of two columns, as Arrow's binary type has them.
-
-    Attributes:
-        rows: How many rows they have.
-        data: The data of all rows, one after the other.
-        data_ends: Native 32-bit integers: 0, then where each row's data ends.
-        metadata: The metadata of all rows.
-        metadata_ends: As `data_ends`.
-        valid: A bit a row, the lowest first: whether it has metadata.
-        nulls: How many rows have none.
-
-    """
-
-    rows: int
-    data: Any
-    data_ends: Any
-    metadata: Any
-    metadata_ends: Any
-    valid: Any
-    nulls: int
+__all__ = ["ColumnBuffers"]
 
 
 class ColumnBuffers:

@@ -3,8 +3,6 @@
 `buffers.py` is the same in plain Python, and tells what each function does. A property test holds the two equal.
 """
 
-from typing import NamedTuple
-
 from cpython.array cimport array
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize, PyByteArray_GET_SIZE
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -14,9 +12,9 @@ from libc.string cimport memcpy, memset
 from ..errors import LocalError
 from ..payload import MAX_RUN_BYTES
 from ..payload cimport Payload, PayloadRun
-from .widths import ends_of
+from .widths import BufferedRun, ends_of
 
-__all__ = ["BufferedRun", "ColumnBuffers"]
+__all__ = ["ColumnBuffers"]
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
@@ -25,18 +23,6 @@ cdef extern from "Python.h":
 cdef long long LONGEST = MAX_RUN_BYTES
 # One batch is being filled, one is in the consumer's hands, and one is what its variable still holds.
 cdef int LENT = 3
-
-
-class BufferedRun(NamedTuple):
-    """The buffers of two columns, as Arrow's binary type has them."""
-
-    rows: int
-    data: memoryview
-    data_ends: memoryview
-    metadata: memoryview
-    metadata_ends: memoryview
-    valid: memoryview
-    nulls: int
 
 
 cdef class Room:

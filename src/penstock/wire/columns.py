@@ -1,4 +1,4 @@
-"""Runs of payloads to Arrow record batches and back. Needs pyarrow, which is imported when it is used.
+"""Runs of payloads to Arrow record batches and back. Needs pyarrow: import this where it is used.
 
 A batch has two columns: `data`, binary, never null in ours; `metadata`, binary, null where an item has none.
 """
@@ -6,7 +6,10 @@ A batch has two columns: `data`, binary, never null in ours; `metadata`, binary,
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
+
+import pyarrow
+from pyarrow import types
 
 from ..errors import LocalError
 from ..payload import MAX_RUN_BYTES
@@ -14,10 +17,9 @@ from .buffers import ColumnBuffers
 from .rows import RowBuffers
 from .widths import SHARED_ROWS, WidthRows
 
-if TYPE_CHECKING:
-    import pyarrow
-
 __all__ = ["ColumnBuilder", "RowBuffers", "WidthRows", "rows_of"]
+
+SCHEMA: Final = pyarrow.schema([("data", pyarrow.binary()), ("metadata", pyarrow.binary())])
 
 
 class ColumnBuilder(ColumnBuffers):
@@ -27,28 +29,17 @@ class ColumnBuilder(ColumnBuffers):
 
     def finish(self) -> pyarrow.RecordBatch:
         """Return what was collected as a record batch, and begin the next one."""
-        import pyarrow
-
         taken = self.take()
         data = _binary(taken.rows, None, taken.data_ends, taken.data, 0)
         if taken.nulls == taken.rows:
             metadata = _nulls(taken.rows)
         else:
             metadata = _binary(taken.rows, taken.valid, taken.metadata_ends, taken.metadata, taken.nulls)
-        return pyarrow.RecordBatch.from_arrays([data, metadata], schema=_schema())
-
-
-@cache
-def _schema() -> pyarrow.Schema:
-    import pyarrow
-
-    return pyarrow.schema([("data", pyarrow.binary()), ("metadata", pyarrow.binary())])
+        return pyarrow.RecordBatch.from_arrays([data, metadata], schema=SCHEMA)
 
 
 @cache
 def _shared_nulls() -> pyarrow.Array:
-    import pyarrow
-
     return pyarrow.nulls(SHARED_ROWS, pyarrow.binary())
 
 
@@ -59,15 +50,11 @@ def _some_nulls(rows: int) -> pyarrow.Array:
 
 def _nulls(rows: int) -> pyarrow.Array:
     """Return a binary array of nulls; those of usual size share their memory."""
-    import pyarrow
-
     return _some_nulls(rows) if rows <= SHARED_ROWS else pyarrow.nulls(rows, pyarrow.binary())
 
 
 def _binary(rows: int, valid: Any, ends: Any, values: Any, nulls: int) -> pyarrow.Array:
     """Return a binary array over buffers, which are not copied."""
-    import pyarrow
-
     buffers = [pyarrow.py_buffer(valid) if nulls else None, pyarrow.py_buffer(ends), pyarrow.py_buffer(values)]
     return pyarrow.Array.from_buffers(pyarrow.binary(), rows, buffers, nulls)
 
@@ -84,8 +71,6 @@ def rows_of(batch: pyarrow.RecordBatch | pyarrow.Array) -> RowBuffers | WidthRow
         LocalError: It has no such columns, or a null in `data`.
 
     """
-    import pyarrow
-
     if isinstance(batch, pyarrow.Array):
         batch = pyarrow.record_batch([batch], ["data"])
     name = _data_name(batch.schema)
@@ -112,8 +97,6 @@ def _nulls_error(column: pyarrow.Array) -> LocalError:
 
 def _width(type: pyarrow.DataType) -> int:
     """Return how many bytes each value of a type has that can be sent as it lies in memory; 0: they have none."""
-    from pyarrow import types
-
     if types.is_integer(type) or types.is_floating(type) or types.is_temporal(type) or types.is_decimal(type):
         return int(type.bit_width) // 8
     return int(type.byte_width) if types.is_fixed_size_binary(type) else 0
@@ -145,8 +128,6 @@ def _data_name(schema: pyarrow.Schema) -> str:
 
 def _holds_bytes(type: pyarrow.DataType) -> bool:
     """Return whether a column of this type can be sent as it is."""
-    from pyarrow import types
-
     return bool(
         types.is_binary(type)
         or types.is_string(type)
@@ -160,16 +141,14 @@ def _holds_bytes(type: pyarrow.DataType) -> bool:
 
 def _column(batch: pyarrow.RecordBatch, name: str) -> pyarrow.Array:
     """Return one column as a binary array with 32-bit offsets."""
-    import pyarrow
-
     if batch.schema.names.count(name) > 1:
         raise LocalError(
             f"the record batch has {batch.schema.names.count(name)} columns called {name}; rename all but one"
         )
     column = batch.column(name)
-    if pyarrow.types.is_binary(column.type):
+    if types.is_binary(column.type):
         return column
-    if pyarrow.types.is_null(column.type):
+    if types.is_null(column.type):
         return column.cast(pyarrow.binary())
     if not _holds_bytes(column.type):
         raise LocalError(f"column {name} is of type {column.type}; make it binary or string, with a cast or with JSON")

@@ -13,16 +13,16 @@ GREATEST_31 = 0x7FFF_FFFF
 """The greatest 31-bit integer: most fields leave the top bit of their 32 alone."""
 
 
-def u32(octets: bytes, at: int) -> int:
+def u32(data: bytes, at: int) -> int:
     """Return the 32-bit integer at index `at`.
 
     Raises:
         LocalError: It is not there: the caller has not checked the length.
 
     """
-    p = octets
-    if not 0 <= at <= len(octets) - 4:
-        raise LocalError(f"4 bytes at {at} were asked of {len(octets)}")
+    p = data
+    if not 0 <= at <= len(data) - 4:
+        raise LocalError(f"4 bytes at {at} were asked of {len(data)}")
     high = p[at]
     return high << 24 | p[at + 1] << 16 | p[at + 2] << 8 | p[at + 3]
 
@@ -76,13 +76,12 @@ class Reader:
         """Return the next integer. A reserved bit above its `bits` bits is left out.
 
         Raises:
-            FrameError: The frame ends before it does; so for `octets`.
+            FrameError: The frame ends before it does; so for `take`.
 
         """
-        octets = self.octets((bits + 7) // 8, field)
-        return int.from_bytes(octets, "big") & ((1 << bits) - 1)
+        return int.from_bytes(self.take((bits + 7) // 8, field), "big") & ((1 << bits) - 1)
 
-    def octets(self, count: int, field: str) -> bytes:
+    def take(self, count: int, field: str) -> bytes:
         """Return the next `count` bytes."""
         at = self.at
         if count > self.end - at:
@@ -96,7 +95,7 @@ class Reader:
 
     def counted(self, bits: int, field: str) -> bytes:
         """Return the next bytes, as many as the integer of `bits` bits before them says."""
-        return self.octets(self.integer(bits, f"{field} length"), field)
+        return self.take(self.integer(bits, f"{field} length"), field)
 
     def rest(self) -> bytes:
         """Return all that is left."""

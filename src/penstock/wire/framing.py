@@ -7,7 +7,7 @@ the same with River, whose reference puts a length of 4 bytes that does not coun
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from ..errors import FrameError, LocalError
@@ -22,7 +22,6 @@ __all__ = [
     "deframer",
     "framed",
     "prefixed",
-    "split_frames",
 ]
 
 MAX_FRAME_BYTES = 0xFF_FFFF
@@ -66,21 +65,9 @@ class Deframer:
     """
 
     __slots__ = (
-        "_first",
-        "_left",
-        "_own",
-        "_passes",
-        "_pieces",
-        "_waiting",
-        "buffer",
-        "end",
-        "max_frame_bytes",
-        "min_frame_bytes",
-        "oversized",
-        "prefix",
-        "size",
-        "start",
-    )
+        "_first", "_left", "_own", "_passes", "_pieces", "_waiting", "buffer", "end", "max_frame_bytes",
+        "min_frame_bytes", "oversized", "prefix", "size", "start",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -99,13 +86,10 @@ class Deframer:
         self.max_frame_bytes = max_frame_bytes
         self.min_frame_bytes = min_frame_bytes
         self.buffer = b""
-        self.size = 0
-        self.start = 0
-        self.end = 0
+        self.size = self.start = self.end = 0
         # What was fed and does not lie in `buffer`: pieces of `_waiting` bytes, the first from index `_first` on.
         self._pieces: deque[bytes | bytearray] = deque()
-        self._first = 0
-        self._waiting = 0
+        self._first = self._waiting = 0
         self._passes = pass_over
         self.oversized: LongMessage | None = None
         # Bytes of it that have not come.
@@ -288,37 +272,24 @@ class LongMessage:
         yield self._tail
 
 
-def prefixed(message: bytes, prefix: int = 3) -> bytes:
+def prefixed(message: bytes, prefix: int = 3, counts_itself: bool = False) -> bytes:
     """Return `message` with its length before it, as a stream transport would have brought it.
+
+    Args:
+        message: A frame.
+        prefix: Bytes of the length: 3, or 4, which counts itself.
+        counts_itself: So does one of 3.
 
     Raises:
         LocalError: It is longer than the prefix can say.
 
     """
-    length = len(message) if prefix == 3 else len(message) + 4
+    length = len(message) + (prefix if prefix == 4 or counts_itself else 0)
     if length >> (24 if prefix == 3 else 31):
         raise LocalError(
             f"a message of {len(message)} bytes is longer than its {prefix}-byte length can say; fragment it"
         )
     return length.to_bytes(prefix, "big") + message
-
-
-def split_frames(chunks: Iterable[bytes], prefix: int = 3) -> list[bytes]:
-    """Return the frames in `chunks`, each without its prefix: one message each.
-
-    Args:
-        chunks: A session's output: whole frames, cut anywhere.
-        prefix: As the session writes it.
-
-    Raises:
-        LocalError: The last frame is not whole.
-
-    """
-    frames = Deframer(prefix, 0x7FFF_FFFF, 0)
-    messages = [message for chunk in chunks for message in frames.split(chunk)]
-    if frames.pending:
-        raise LocalError(f"the output ends {frames.pending} bytes into a frame; hand over whole frames")
-    return messages
 
 
 def deframer(max_bytes: int, pass_over: bool = False) -> Deframer:
@@ -330,12 +301,7 @@ def deframer(max_bytes: int, pass_over: bool = False) -> Deframer:
 
 
 def framed(message: bytes) -> bytes:
-    """Return a message of River with its length before it.
-
-    Raises:
-        LocalError: It is too long for one.
-
-    """
+    """Return a message of River with its length before it. Raises LocalError if it is too long for one."""
     if len(message) > MAX_MESSAGE_BYTES:
         raise LocalError(f"a message of {len(message)} bytes is longer than its length can say")
     return len(message).to_bytes(PREFIX_BYTES, "big") + message

@@ -1,17 +1,14 @@
-"""Rows that all have one width, such as numbers: nothing need be known of each.
-
-Both builds of `buffers` use this, and it costs nothing a row in either.
-"""
+"""What both builds of `buffers` give and use: buffers, and where rows of one width end. It costs nothing a row."""
 
 from __future__ import annotations
 
 from array import array
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from ..errors import LocalError
 from ..payload import MAX_RUN_BYTES, PayloadRun, fixed_run
 
-__all__ = ["SHARED_ROWS", "WidthRows", "ends_of"]
+__all__ = ["SHARED_ROWS", "BufferedRun", "WidthRows", "ends_of"]
 
 SHARED_ROWS: Final = 1 << 18
 """Rows of one width whose ends are kept for all batches: 1 MiB, and four times what a batch has by default."""
@@ -21,6 +18,29 @@ LEAST_COST: Final = 4
 """Bytes that a row counts at least where rows are cut into runs: on some wires it has a head of its own."""
 
 _shared: dict[int, bytes] = {}
+
+
+class BufferedRun(NamedTuple):
+    """The buffers of two columns, as Arrow's binary type has them.
+
+    Attributes:
+        rows: How many rows they have.
+        data: The data of all rows, one after the other.
+        data_ends: Native 32-bit integers: 0, then where each row's data ends.
+        metadata: The metadata of all rows.
+        metadata_ends: As `data_ends`.
+        valid: A bit a row, the lowest first: whether it has metadata.
+        nulls: How many rows have none.
+
+    """
+
+    rows: int
+    data: Any
+    data_ends: Any
+    metadata: Any
+    metadata_ends: Any
+    valid: Any
+    nulls: int
 
 
 def ends_of(width: int, rows: int) -> memoryview:

@@ -9,6 +9,7 @@ from penstock import LocalError, Payload, PayloadRun
 from penstock.wire.reactivestreams.codec import (
     EXTENDED,
     LAYOUTS,
+    MAX_VARINT,
     NAMES,
     Message,
     Type,
@@ -18,7 +19,6 @@ from penstock.wire.reactivestreams.codec import (
     packed_run,
     part_head,
 )
-from penstock.wire.reactivestreams.varints import MAX_VARINT
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "reactive-streams-0.json").read_text())
 MEANT = [
@@ -40,7 +40,7 @@ def test_vectors(vector: dict[str, object], message: Message) -> None:
     assert len(octets) == vector["bytes"]
     assert octets.hex().startswith(str(vector["hex"]))
     note = str(vector["note"])
-    assert not note or note == f"overhead {len(octets) - len(message.octets)} B"
+    assert not note or note == f"overhead {len(octets) - len(message.data)} B"
 
 
 def test_every_type_has_a_layout_and_a_name() -> None:

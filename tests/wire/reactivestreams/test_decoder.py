@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from penstock import FrameError, LimitExceeded, ProtocolError
 from penstock.wire.columns import ColumnBuilder
-from penstock.wire.reactivestreams.codec import EXTENDED, LAYOUTS, Items, Message, Type, encode
+from penstock.wire.reactivestreams.codec import EXTENDED, LAYOUTS, MAX_VARINT, Items, Message, Type, encode, varint
 from penstock.wire.reactivestreams.decoder import Decoder
-from penstock.wire.reactivestreams.varints import MAX_VARINT, varint
 from tests.builds import Build
 from tests.sim.pair import CUTS
 from tests.wire.reactivestreams.test_codec import MEANT, VECTORS
@@ -39,16 +38,16 @@ def conversations(draw: Any) -> list[tuple[Message, int]]:
         elif type in (Type.SUBSCRIBE, Type.REQUEST, Type.ON_NEXT_PART, Type.ON_NEXT_LAST_PART):
             message.number = draw(NUMBERS)
         if type in (Type.SUBSCRIBE, Type.ON_ERROR, Type.GOODBYE):
-            message.octets = draw(TEXTS)
+            message.data = draw(TEXTS)
         elif type == Type.ON_NEXT_PACKED:
             if not size:
                 continue
             message.number = draw(st.integers(1, 4))
-            message.octets = draw(st.binary(min_size=size * message.number, max_size=size * message.number))
+            message.data = draw(st.binary(min_size=size * message.number, max_size=size * message.number))
         elif type == Type.ON_NEXT and size:
-            message.octets = draw(st.binary(min_size=size, max_size=size))
+            message.data = draw(st.binary(min_size=size, max_size=size))
         elif (type >= Type.ON_NEXT_PART and type != Type.GOODBYE) or type == Type.ON_NEXT:
-            message.octets = draw(OCTETS)
+            message.data = draw(OCTETS)
         found.append((message, size))
     return found
 
@@ -74,12 +73,10 @@ def flat(messages: list[Any], sizes: dict[int, int]) -> list[tuple[int, bytes] |
             assert message.run.size == sum(len(payload.data) for payload in message.run.payloads())
             found += [(message.subscriber, payload.data) for payload in message.run.payloads()]
         elif message.type == Type.ON_NEXT:
-            found.append((message.subscriber, message.octets))
+            found.append((message.subscriber, message.data))
         elif message.type == Type.ON_NEXT_PACKED:
-            size = len(message.octets) // message.number
-            found += [
-                (message.subscriber, message.octets[at : at + size]) for at in range(0, len(message.octets), size)
-            ]
+            size = len(message.data) // message.number
+            found += [(message.subscriber, message.data[at : at + size]) for at in range(0, len(message.data), size)]
         else:
             found.append(message)
     return found
@@ -96,7 +93,7 @@ def test_what_was_written_is_read_however_it_is_cut(conversation: list[tuple[Mes
 @pytest.mark.parametrize(("vector", "message"), list(zip(VECTORS, MEANT, strict=True)), ids=lambda each: str(each)[:30])
 def test_vectors(vector: dict[str, Any], message: Message) -> None:
     octets = bytes.fromhex(vector["hex"])
-    octets += message.octets if len(octets) < vector["bytes"] else b""
+    octets += message.data if len(octets) < vector["bytes"] else b""
     for cut in (CUTS["whole"], CUTS["random"]):
         assert read(octets, cut) == [message]
 
@@ -138,7 +135,7 @@ def told(build: Build, pieces: list[bytes], **options: Any) -> list[Any]:
                     items = [(each.data, each.metadata) for each in message.run.payloads()]
                     found.append((message.subscriber, message.announced, items, message.run.width))
                 else:
-                    found.append((message.type, message.subscriber, message.number, message.octets, message.ids))
+                    found.append((message.type, message.subscriber, message.number, message.data, message.ids))
             found.append((decoder.pending, decoder.position))
     except (errors.ProtocolError, errors.LimitExceeded) as error:
         found.append((type(error).__name__, str(error)))
@@ -306,7 +303,7 @@ def test_a_length_allocates_nothing_and_a_long_message_is_joined_once() -> None:
             # It is not even looked at.
             assert decoder.size == 0
     message = decoder.next()
-    assert isinstance(message, Message) and len(message.octets) == 16 << 20
+    assert isinstance(message, Message) and len(message.data) == 16 << 20
 
 
 def test_pieces_may_be_fed_before_the_last_one_is_read() -> None:

@@ -17,14 +17,14 @@ def test_objects_come_back_as_they_were(conversation: list[tuple[Message, int]])
     encoder = Encoder()
     if octets:
         objects = [to_object(message) for message in read_messages(octets)]
-        assert b"".join(encoder.octets(each) for each in objects) == octets
+        assert b"".join(encoder.encode(each) for each in objects) == octets
 
 
 @pytest.mark.parametrize(("vector", "message"), list(zip(VECTORS, MEANT, strict=True)), ids=lambda each: str(each)[:30])
 def test_vectors(vector: dict[str, object], message: Message) -> None:
     shown = to_object(message)
     assert str(vector["message"]).startswith(str(shown["type"]))
-    assert Encoder().octets(shown).hex().startswith(str(vector["hex"]))
+    assert Encoder().encode(shown).hex().startswith(str(vector["hex"]))
 
 
 def test_fields_have_the_names_of_the_document() -> None:
@@ -70,7 +70,7 @@ def test_what_is_no_message_is_told_by_byte(octets: str, error: type[Exception],
 )
 def test_what_stands_for_no_message_is_refused(value: object, what: str) -> None:
     with pytest.raises(LocalError, match=what):
-        Encoder().octets(value)
+        Encoder().encode(value)
 
 
 def test_reader_shows_messages_over_any_cut() -> None:

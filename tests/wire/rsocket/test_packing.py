@@ -26,17 +26,17 @@ def test_a_frame_is_written_as_it_is_drawn(
     wire: Wire, stream_id: int, kind: int, request_n: int, metadata: bytes | None, data: bytes
 ) -> None:
     expected = packed(wire, stream_id, kind, request_n, metadata, data)
-    assert wire.packing.pack(stream_id, kind, request_n, metadata, data) == expected
+    assert wire.packing.pack(stream_id, kind, request_n, metadata, data, 0) == expected
     # METADATA in `kind` makes no difference: the metadata does.
-    assert wire.packing.pack(stream_id, kind | 0x100, request_n, metadata, data) == expected
+    assert wire.packing.pack(stream_id, kind | 0x100, request_n, metadata, data, 0) == expected
 
 
 @given(stream_id=u31, kind=kinds, metadata=metadata, data=octets)
 def test_a_head_and_the_data_behind_it_are_the_frame(
     wire: Wire, stream_id: int, kind: int, metadata: bytes | None, data: bytes
 ) -> None:
-    head = wire.packing.pack_head(stream_id, kind, metadata, len(data))
-    assert head + data == wire.packing.pack(stream_id, kind, -1, metadata, data)
+    head = wire.packing.pack_head(stream_id, kind, metadata, len(data), 0)
+    assert head + data == wire.packing.pack(stream_id, kind, -1, metadata, data, 0)
 
 
 @given(stream_id=u31, kind=kinds, items=items, most=st.integers(0, 200), data=st.data())
@@ -46,7 +46,7 @@ def test_a_run_is_packed_as_its_items_are(
     start = data.draw(st.integers(0, len(items)))
     stop = data.draw(st.integers(start, len(items)))
     frames = [packed(wire, stream_id, kind, -1, metadata, octets) for octets, metadata in items[start:stop]]
-    pieces = wire.packing.pack_run(stream_id, kind, wire.run(items), start, stop, most)
+    pieces = wire.packing.pack_run(stream_id, kind, wire.run(items), start, stop, most, 0)
     assert b"".join(pieces) == b"".join(frames)
     lengths = [len(frame) for frame in frames]
     for piece in pieces:
@@ -75,39 +75,39 @@ def test_what_does_not_fit_is_refused(
     wire: Wire, stream_id: int, request_n: int, data_bytes: int, message: str
 ) -> None:
     with pytest.raises(wire.errors.LocalError, match=message):
-        wire.packing.pack(stream_id, 0, request_n, None, bytes(data_bytes))
+        wire.packing.pack(stream_id, 0, request_n, None, bytes(data_bytes), 0)
 
 
 def test_the_longest_frame_is_packed(wire: Wire) -> None:
-    assert wire.packing.pack(1, 0, -1, None, bytes(2**24 - 7)).startswith(b"\xff\xff\xff")
-    assert wire.packing.pack(1, 0, -1, b"md", bytes(2**24 - 12)).startswith(b"\xff\xff\xff")
+    assert wire.packing.pack(1, 0, -1, None, bytes(2**24 - 7), 0).startswith(b"\xff\xff\xff")
+    assert wire.packing.pack(1, 0, -1, b"md", bytes(2**24 - 12), 0).startswith(b"\xff\xff\xff")
 
 
 @pytest.mark.parametrize("data_bytes", [-1, -10, 2**24, 2**40, 2**63 - 1])
 def test_a_head_for_impossible_data_is_refused(wire: Wire, data_bytes: int) -> None:
     for more in (None, b"m" * 20):
         with pytest.raises(wire.errors.LocalError, match="fragment the payload"):
-            wire.packing.pack_head(1, 0, more, data_bytes)
+            wire.packing.pack_head(1, 0, more, data_bytes, 0)
 
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 0), (0, 3), (2, 1), (0, -1)])
 def test_items_that_a_run_does_not_have_are_refused(wire: Wire, start: int, stop: int) -> None:
     with pytest.raises(wire.errors.LocalError, match="run of 2"):
-        wire.packing.pack_run(1, 0, wire.run([(b"a", None), (b"b", None)]), start, stop, 100)
+        wire.packing.pack_run(1, 0, wire.run([(b"a", None), (b"b", None)]), start, stop, 100, 0)
 
 
 def test_a_run_of_nothing_is_no_piece(wire: Wire) -> None:
-    assert wire.packing.pack_run(1, 0, wire.run([]), 0, 0, 100) == []
+    assert wire.packing.pack_run(1, 0, wire.run([]), 0, 0, 100, 0) == []
 
 
 def test_an_item_longer_than_a_frame_is_refused(wire: Wire) -> None:
     with pytest.raises(wire.errors.LocalError, match="fragment the payload"):
-        wire.packing.pack_run(1, 0, wire.run([(b"a", None), (bytes(2**24), None)]), 0, 2, 100)
+        wire.packing.pack_run(1, 0, wire.run([(b"a", None), (bytes(2**24), None)]), 0, 2, 100, 0)
 
 
 @pytest.mark.parametrize("offsets", [(0, 1, 5), (-1, 3, 2), (-2, 0, 1), (-1, -1, 1), (-1, 0, 2**31 - 1)])
 def test_offsets_that_lie_are_never_followed(wire: Wire, offsets: tuple[int, int, int]) -> None:
     run = wire.payload.PayloadRun(b"abcd", array("i", (-1, 0, 1, *offsets)), 0)
-    assert wire.packing.pack_run(1, 0, run, 0, 1, 100) != []
+    assert wire.packing.pack_run(1, 0, run, 0, 1, 100, 0) != []
     with pytest.raises(wire.errors.LocalError, match="item 1 of the run"):
-        wire.packing.pack_run(1, 0, run, 0, 2, 100)
+        wire.packing.pack_run(1, 0, run, 0, 2, 100, 0)

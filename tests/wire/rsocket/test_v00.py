@@ -125,7 +125,7 @@ def test_a_head_and_its_data_are_a_frame(wire: Wire, data: bytes, prefix: int) -
     codec = type(wire.v00)(prefix)
     whole = codec.payload_frame(9, wire.frames.NEXT, b"m", data)
     assert codec.payload_head(9, wire.frames.NEXT, b"m", len(data)) + data == whole
-    assert wire.framing.split_frames([whole], prefix) == [whole[prefix:]]
+    assert wire.framing.Deframer(prefix).split(whole) == [whole[prefix:]]
 
 
 def test_requests_leave_out_what_they_do_not_have(wire: Wire) -> None:

@@ -10,7 +10,7 @@ cdef class Message:
     # Any of these may be wrong where somebody makes a message by hand: `encode` looks.
     cdef public object subscriber
     cdef public object number
-    cdef public bytes octets
+    cdef public bytes data
     cdef public tuple ids
 
     cpdef tuple _fields(self)
@@ -24,6 +24,7 @@ cdef class Items:
     cdef public Py_ssize_t announced
 
 
+cpdef bytes varint(value, str name=*)
 cpdef bytes next_head(subscriber, Py_ssize_t length)
 cpdef bytes part_head(subscriber, element, Py_ssize_t length, bint last)
 

@@ -1,6 +1,7 @@
-"""The messages of reactive-streams-io version 0, and how they are written; `reactivestreams_decoder` reads them.
+"""The messages of reactive-streams-io version 0, and how they are written; `decoder` reads them.
 
-docs/reference/rs-0.md is the profile that fills in what the document leaves open.
+docs/reference/rs-0.md is the profile that fills in what the document leaves open. Varints are such a thing: unsigned
+LEB128, the seven low bits first, each but the last byte with its top bit set; 0 to 2^63-1, in the shortest form only.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from typing import Final, TypeAlias
 
 from ...errors import LocalError
 from ...payload import PayloadRun
-from .varints import varint
 
 __all__ = [
     "EXTENDED",
     "LAYOUTS",
+    "MAX_VARINT",
+    "MAX_VARINT_BYTES",
     "NAMES",
     "Field",
     "Items",
@@ -26,7 +28,14 @@ __all__ = [
     "next_run",
     "packed_run",
     "part_head",
+    "varint",
 ]
+
+MAX_VARINT: Final = 0x7FFF_FFFF_FFFF_FFFF
+"""The greatest: a 64-bit integer with a sign holds it."""
+MAX_VARINT_BYTES: Final = 9
+"""Nine times seven bits are just 63."""
+_SHORT: Final = [bytes((value,)) for value in range(0x80)]
 
 
 class Type(IntEnum):
@@ -59,13 +68,13 @@ class Field(IntEnum):
     NUMBER = 1
     """A varint, in `number`."""
     TEXT = 2
-    """A varint length and UTF-8, in `octets`."""
-    OCTETS = 3
-    """A varint length and bytes, in `octets`."""
+    """A varint length and UTF-8, in `data`."""
+    BYTES = 3
+    """A varint length and bytes, in `data`."""
     ELEMENT = 4
-    """As OCTETS; without the length where the stream has a fixed size of elements."""
+    """As BYTES; without the length where the stream has a fixed size of elements."""
     PACKED = 5
-    """As many bytes as `number` elements of the stream's size have, in `octets`."""
+    """As many bytes as `number` elements of the stream's size have, in `data`."""
     IDS = 6
     """A varint count and varints, in `ids`."""
 
@@ -83,20 +92,16 @@ LAYOUTS: Final[dict[int, Layout]] = {
     Type.ON_NEXT: (("subscriber", Field.SUBSCRIBER), ("element", Field.ELEMENT)),
     Type.ON_COMPLETE: (("subscriber", Field.SUBSCRIBER),),
     Type.ON_ERROR: (("subscriber", Field.SUBSCRIBER), ("error", Field.TEXT)),
-    Type.ON_NEXT_PACKED: (
-        ("subscriber", Field.SUBSCRIBER),
-        ("count", Field.NUMBER),
-        ("messages", Field.PACKED),
-    ),
-    Type.ON_NEXT_PART: (("subscriber", Field.SUBSCRIBER), ("element", Field.NUMBER), ("data", Field.OCTETS)),
-    Type.ON_NEXT_LAST_PART: (("subscriber", Field.SUBSCRIBER), ("element", Field.NUMBER), ("data", Field.OCTETS)),
+    Type.ON_NEXT_PACKED: (("subscriber", Field.SUBSCRIBER), ("count", Field.NUMBER), ("messages", Field.PACKED)),
+    Type.ON_NEXT_PART: (("subscriber", Field.SUBSCRIBER), ("element", Field.NUMBER), ("data", Field.BYTES)),
+    Type.ON_NEXT_LAST_PART: (("subscriber", Field.SUBSCRIBER), ("element", Field.NUMBER), ("data", Field.BYTES)),
     Type.GOODBYE: (("reason", Field.TEXT),),
 }
 """The messages of the document."""
 
 EXTENDED: Final[dict[int, Layout]] = {
-    Type.SUBSCRIBE_METADATA: (("subscriber", Field.SUBSCRIBER), ("metadata", Field.OCTETS)),
-    Type.ON_NEXT_METADATA: (("subscriber", Field.SUBSCRIBER), ("metadata", Field.OCTETS)),
+    Type.SUBSCRIBE_METADATA: (("subscriber", Field.SUBSCRIBER), ("metadata", Field.BYTES)),
+    Type.ON_NEXT_METADATA: (("subscriber", Field.SUBSCRIBER), ("metadata", Field.BYTES)),
 }
 """Those of the extensions that we know: what nobody has agreed on cannot even be skipped."""
 
@@ -113,20 +118,20 @@ class Message:
         type: A :class:`Type` as a number.
         subscriber: The id of the subscription that it belongs to.
         number: Its version, demand, element size, element id or count; see `LAYOUTS`.
-        octets: Its publisher, element, data, error, reason or metadata.
+        data: Its publisher, element, data, error, reason or metadata.
         ids: Its extensions.
 
     """
 
-    __slots__ = ("ids", "number", "octets", "subscriber", "type")
+    __slots__ = ("data", "ids", "number", "subscriber", "type")
 
     def __init__(
-        self, type: int, subscriber: int = 0, number: int = 0, octets: bytes = b"", ids: tuple[int, ...] = ()
+        self, type: int, subscriber: int = 0, number: int = 0, data: bytes = b"", ids: tuple[int, ...] = ()
     ) -> None:
         self.type = type
         self.subscriber = subscriber
         self.number = number
-        self.octets = octets
+        self.data = data
         self.ids = ids
 
     def __eq__(self, other: object) -> bool:
@@ -138,10 +143,10 @@ class Message:
         return hash(self._fields())
 
     def _fields(self) -> tuple[object, ...]:
-        return self.type, self.subscriber, self.number, self.octets, self.ids
+        return self.type, self.subscriber, self.number, self.data, self.ids
 
     def __repr__(self) -> str:
-        return f"<{NAMES.get(self.type, self.type)} {self.subscriber} {self.number} {self.octets[:40]!r} {self.ids}>"
+        return f"<{NAMES.get(self.type, self.type)} {self.subscriber} {self.number} {self.data[:40]!r} {self.ids}>"
 
 
 class Items:
@@ -160,6 +165,25 @@ class Items:
         self.subscriber = subscriber
         self.run = run
         self.announced = announced
+
+
+def varint(value: int, name: str = "a varint") -> bytes:
+    """Return `value` in its shortest form.
+
+    Raises:
+        LocalError: It is negative or too large. `name` says in the message what it is.
+
+    """
+    if 0 <= value < 0x80:
+        return _SHORT[value]
+    if not 0 <= value <= MAX_VARINT:
+        raise LocalError(f"{name} is {value}; it must lie between 0 and {MAX_VARINT}")
+    parts: list[int] = []
+    while value >= 0x80:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    parts.append(value)
+    return bytes(parts)
 
 
 def encode(message: Message, element_size: int = 0) -> bytes:
@@ -191,11 +215,11 @@ def encode(message: Message, element_size: int = 0) -> bytes:
             fixed = element_size > 0 and kind in (Field.ELEMENT, Field.PACKED)
             if kind == Field.PACKED and not fixed:
                 raise LocalError("onNextPacked needs a stream whose elements have a fixed size")
-            if fixed and len(message.octets) != count * element_size:
-                raise LocalError(f"{what} has {len(message.octets)} bytes; {count} of {element_size} are due")
+            if fixed and len(message.data) != count * element_size:
+                raise LocalError(f"{what} has {len(message.data)} bytes; {count} of {element_size} are due")
             if not fixed:
-                parts.append(varint(len(message.octets)))
-            parts.append(message.octets)
+                parts.append(varint(len(message.data)))
+            parts.append(message.data)
     return b"".join(parts)
 
 
@@ -207,9 +231,8 @@ _ON_NEXT_LAST_PART: Final = bytes((Type.ON_NEXT_LAST_PART,))
 
 def next_head(subscriber: int, length: int) -> bytes:
     """Return what stands before an element in onNext; `length` is -1 where the stream has a fixed size."""
-    if length < 0:
-        return _ON_NEXT + varint(subscriber)
-    return _ON_NEXT + varint(subscriber) + varint(length)
+    head = _ON_NEXT + varint(subscriber)
+    return head if length < 0 else head + varint(length)
 
 
 def part_head(subscriber: int, element: int, length: int, last: bool) -> bytes:

@@ -40,30 +40,29 @@ cdef class Decoder:
     cdef _keep(self)
     cdef _drop(self)
 
-    @cython.locals(p="const unsigned char*", at=Py_ssize_t, end=Py_ssize_t, value=int64_t, octet=int64_t, shift=int)
+    @cython.locals(p="const unsigned char*", at=Py_ssize_t, end=Py_ssize_t, value=int64_t, byte=int64_t, shift=int)
     cdef int64_t _varint(self, str what) except? -2
     @cython.locals(length=int64_t)
     cdef int64_t _length(self, int64_t limit, str what) except? -2
-    @cython.locals(end=Py_ssize_t, octets=bytes)
-    cdef bytes _octets(self, Py_ssize_t length)
+    @cython.locals(end=Py_ssize_t, data=bytes)
+    cdef bytes _take(self, Py_ssize_t length)
     @cython.locals(count=int64_t, each=int64_t, left=int64_t)
     cdef tuple _ids(self, str what)
 
     @cython.locals(type=int64_t, message=Message)
     cdef _message(self)
-    @cython.locals(length=int64_t, octets=bytes)
+    @cython.locals(length=int64_t, data=bytes)
     cdef bint _field(self, Message message, str name, int kind) except -1
     cdef int64_t _limit(self, int type, int kind) except -1
-    @cython.locals(size=int64_t)
+    @cython.locals(size=int64_t, limit=int64_t)
     cdef _fix(self, Message message)
 
     @cython.locals(
-        buffer=bytes, start=Py_ssize_t, subscriber=int64_t, head=bytes, head_bytes=Py_ssize_t, fixed=int64_t,
-        limit=int64_t, length=int64_t, middle=Py_ssize_t, end=Py_ssize_t, carried=Py_ssize_t, taken=Py_ssize_t,
-        at=Py_ssize_t, view="int[::1]", most=Py_ssize_t, size=Py_ssize_t,
+        buffer=bytes, subscriber=int64_t, head=bytes, fixed=int64_t, length=int64_t, middle=Py_ssize_t, end=Py_ssize_t,
+        carried=Py_ssize_t, taken=Py_ssize_t, at=Py_ssize_t, view="int[::1]", most=Py_ssize_t, head_bytes=Py_ssize_t,
     )
     cdef _elements(self)
-    @cython.locals(subscriber=int64_t, count=int64_t, size=int64_t, limit=int64_t, octets=bytes, items=Items)
+    @cython.locals(subscriber=int64_t, count=int64_t, size=int64_t, limit=int64_t, data=bytes, items=Items)
     cdef _packed(self)
     @cython.locals(width=Py_ssize_t, at=Py_ssize_t, count=int64_t)
     cdef Items _elements_left(self)

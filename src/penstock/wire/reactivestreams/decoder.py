@@ -13,13 +13,11 @@ from typing import Final
 
 from ...errors import FrameError, LimitExceeded
 from ...payload import PayloadRun, fixed_run
-from .codec import EXTENDED, LAYOUTS, NAMES, Field, Items, Layout, Message, Type
-from .varints import MAX_VARINT_BYTES
+from .codec import EXTENDED, LAYOUTS, MAX_VARINT_BYTES, NAMES, Field, Items, Layout, Message, Type
 
 __all__ = ["Decoder"]
 
-KIB: Final = 1024
-MIB: Final = 1024 * KIB
+MIB: Final = 1 << 20
 
 # Plain integers are compared faster than members of an enumeration.
 _GOODBYE: Final = int(Type.GOODBYE)
@@ -55,31 +53,14 @@ class Decoder:
     """
 
     __slots__ = (
-        "_ahead",
-        "_ahead_at",
-        "_base",
-        "_left",
-        "_need",
-        "_owner",
-        "_pos",
-        "_runs",
-        "_tail",
-        "_width",
-        "buffer",
-        "element_sizes",
-        "extensions",
-        "first",
-        "max_element_bytes",
-        "max_extensions",
-        "max_metadata_bytes",
-        "max_string_bytes",
-        "size",
-        "start",
-    )
+        "_ahead", "_ahead_at", "_base", "_left", "_need", "_owner", "_pos", "_runs", "_tail", "_width", "buffer",
+        "element_sizes", "extensions", "first", "max_element_bytes", "max_extensions", "max_metadata_bytes",
+        "max_string_bytes", "size", "start",
+    )  # fmt: skip
 
     def __init__(
         self,
-        max_string_bytes: int = 64 * KIB,
+        max_string_bytes: int = 65_536,
         max_element_bytes: int = 16 * MIB,
         max_metadata_bytes: int = MIB,
         max_extensions: int = 1024,
@@ -96,20 +77,14 @@ class Decoder:
         self._runs = runs
         # The bytes at hand, of which those before `start` are done with; `_pos` is where a message is read.
         self.buffer = b""
-        self.size = 0
-        self.start = 0
-        self._pos = 0
+        self.size = self.start = self._pos = 0
         # The beginning of a message, how many bytes it has at least, and how many bytes came before it and `buffer`.
         self._tail = bytearray()
-        self._need = 0
-        self._base = 0
+        self._need = self._base = 0
         # What was fed and is not at hand yet, from `_ahead_at` on: the tail takes of it what its message lacks.
-        self._ahead = b""
-        self._ahead_at = 0
+        self._ahead, self._ahead_at = b"", 0
         # A packed run of which elements are still to come: how many, of which subscription, and how long each is.
-        self._left = 0
-        self._owner = 0
-        self._width = 0
+        self._left = self._owner = self._width = 0
 
     @property
     def pending(self) -> int:
@@ -163,8 +138,7 @@ class Decoder:
             self._tail += data[at:end]
             self._ahead_at = end
             if end == len(data):
-                self._ahead = b""
-                self._ahead_at = 0
+                self._ahead, self._ahead_at = b"", 0
             if lacking > there:
                 return False
             self.buffer = bytes(self._tail)
@@ -174,8 +148,7 @@ class Decoder:
             self.start = at
             # What came before it in `data` was counted when it was read.
             self._base -= at
-            self._ahead = b""
-            self._ahead_at = 0
+            self._ahead, self._ahead_at = b"", 0
         self.size = len(self.buffer)
         return True
 
@@ -186,7 +159,6 @@ class Decoder:
         self._drop()
 
     def _drop(self) -> None:
-        """Forget what is done with."""
         self._base += self.start
         self.buffer = b""
         self.size = self.start = 0
@@ -207,11 +179,11 @@ class Decoder:
         value = 0
         shift = 0
         while at < end:
-            octet = p[at]
+            byte = p[at]
             at += 1
-            value |= (octet & 0x7F) << shift
-            if octet < 0x80:
-                if octet == 0:
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                if byte == 0:
                     raise self._error(f"{what} is not in its shortest form")
                 self._pos = at
                 return value
@@ -228,15 +200,15 @@ class Decoder:
             raise LimitExceeded(f"{what} has {length} bytes, and at most {limit} are accepted")
         return length
 
-    def _octets(self, length: int) -> bytes | None:
+    def _take(self, length: int) -> bytes | None:
         """Return the next `length` bytes; None: they are not all there."""
         end = self._pos + length
         if end > self.size:
             self._need = end
             return None
-        octets = self.buffer[self._pos : end]
+        data = self.buffer[self._pos : end]
         self._pos = end
-        return octets
+        return data
 
     def _ids(self, what: str) -> tuple[int, ...] | None:
         """Return the next ids; None: they are not all there."""
@@ -297,15 +269,15 @@ class Decoder:
         length = self.element_sizes.get(message.subscriber, 0) if kind == _ELEMENT else 0
         if length == 0:
             length = self._length(self._limit(message.type, kind), f"{name} of {NAMES[message.type]}")
-        octets = None if length < 0 else self._octets(length)
-        if octets is None:
+        data = None if length < 0 else self._take(length)
+        if data is None:
             return False
         if kind == _TEXT:
             try:
-                octets.decode()
+                data.decode()
             except UnicodeDecodeError as error:
                 raise self._error(f"{name} of {NAMES[message.type]} is no UTF-8: {error.reason}") from None
-        message.octets = octets
+        message.data = data
         return True
 
     def _limit(self, type: int, kind: int) -> int:
@@ -315,9 +287,8 @@ class Decoder:
 
     def _fix(self, message: Message) -> None:
         """Learn the element size of a stream."""
-        size = message.number
-        if size > self.max_element_bytes:
-            limit = self.max_element_bytes
+        size, limit = message.number, self.max_element_bytes
+        if size > limit:
             raise LimitExceeded(f"subscribed says that elements have {size} bytes, and at most {limit} are accepted")
         if size:
             self.element_sizes[message.subscriber] = size
@@ -327,29 +298,26 @@ class Decoder:
     def _elements(self) -> Message | Items | None:
         """Read onNext, and those of the same stream that follow it at once."""
         buffer = self.buffer
-        size = self.size
-        start = self.start
         subscriber = self._varint("subscriber")
         if subscriber < 0:
             return None
-        head = buffer[start : self._pos]
+        head = buffer[self.start : self._pos]
         head_bytes = len(head)
         fixed = self.element_sizes.get(subscriber, 0)
-        limit = self.max_element_bytes
         offsets = None
         most = at = carried = taken = 0
         middle = end = self._pos
         while True:
-            length = fixed or self._length(limit, "element of onNext")
+            length = fixed or self._length(self.max_element_bytes, "element of onNext")
             if length < 0:
                 break
-            if self._pos + length > size:
+            if self._pos + length > self.size:
                 self._need = self._pos + length
                 break
             if taken:
                 if offsets is None:
                     # There are two at least: as many as the bytes at hand may hold.
-                    most = 3 * min((size - end) // (head_bytes + max(fixed, 1)) + 2, RUN_ELEMENTS)
+                    most = 3 * min((self.size - end) // (head_bytes + max(fixed, 1)) + 2, RUN_ELEMENTS)
                     offsets = array("i", bytes(4 * most))
                     view = memoryview(offsets)
                     view[0], view[1], view[2] = -1, middle, end
@@ -385,9 +353,7 @@ class Decoder:
         if count > limit // size:
             raise LimitExceeded(f"onNextPacked has {count} times {size} bytes, and at most {limit} are accepted")
         if self._runs:
-            self._left = count
-            self._owner = subscriber
-            self._width = size
+            self._left, self._owner, self._width = count, subscriber, size
             items = self._elements_left()
             if items is None:
                 # Not even one element is there: the head is read again when it is.
@@ -395,8 +361,8 @@ class Decoder:
             else:
                 items.announced = count
             return items
-        octets = self._octets(count * size)
-        return None if octets is None else Message(_PACKED, subscriber, count, octets)
+        data = self._take(count * size)
+        return None if data is None else Message(_PACKED, subscriber, count, data)
 
     def _elements_left(self) -> Items | None:
         """Read as many elements of a packed run as are there; None: not even one is whole."""

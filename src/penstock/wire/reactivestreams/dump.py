@@ -23,6 +23,13 @@ def _layout(type: int) -> Layout:
     return LAYOUTS.get(type) or EXTENDED[type]
 
 
+def _decoder() -> Decoder:
+    """Return a decoder of single messages, those of the extensions that we know, too."""
+    decoder = Decoder(runs=False)
+    decoder.extensions.update(EXTENDED)
+    return decoder
+
+
 def read_messages(data: bytes) -> Iterator[Message]:
     """Yield every message in `data`, which one side sent; those of the extensions that we know, too.
 
@@ -31,8 +38,7 @@ def read_messages(data: bytes) -> Iterator[Message]:
         LimitExceeded: A message is larger than the profile lets it be.
 
     """
-    decoder = Decoder(runs=False)
-    decoder.extensions.update(EXTENDED)
+    decoder = _decoder()
     decoder.feed(data)
     while (message := decoder.next()) is not None:
         # `runs` is off, so that there are no others.
@@ -48,29 +54,25 @@ def read_messages(data: bytes) -> Iterator[Message]:
 def to_object(message: Message) -> dict[str, object]:
     """Return `message` as an object that JSON can hold."""
     result: dict[str, object] = {"type": NAMES[message.type]}
-    for name, kind in _layout(message.type):
-        if kind == Field.IDS:
-            result[name] = list(message.ids)
-        elif kind == Field.TEXT:
-            result[name] = message.octets.decode()
-        elif kind in _ATTRIBUTES:
-            result[name] = getattr(message, _ATTRIBUTES[kind])
+    for name, kind, value in _fields(message):
+        if isinstance(value, bytes):
+            result[name] = value.decode() if kind == Field.TEXT else value.hex()
         else:
-            result[name] = message.octets.hex()
+            result[name] = value
     return result
 
 
 def line(message: Message) -> str:
     """Return `message` as one line for people; nothing in it can move a terminal's cursor."""
-    words = [NAMES[message.type]]
+    shown = (f"{name}={quoted(value) if isinstance(value, bytes) else value}" for name, _, value in _fields(message))
+    return " ".join((NAMES[message.type], *shown))
+
+
+def _fields(message: Message) -> Iterator[tuple[str, Field, object]]:
+    """Yield the name, the kind and the value of each field."""
     for name, kind in _layout(message.type):
-        if kind == Field.IDS:
-            words.append(f"{name}={list(message.ids)}")
-        elif kind in _ATTRIBUTES:
-            words.append(f"{name}={getattr(message, _ATTRIBUTES[kind])}")
-        else:
-            words.append(f"{name}={quoted(message.octets)}")
-    return " ".join(words)
+        value = list(message.ids) if kind == Field.IDS else getattr(message, _ATTRIBUTES.get(kind, "data"))
+        yield name, kind, value
 
 
 class Encoder:
@@ -79,7 +81,7 @@ class Encoder:
     def __init__(self) -> None:
         self._element_sizes: dict[int, int] = {}
 
-    def octets(self, value: object) -> bytes:
+    def encode(self, value: object) -> bytes:
         """Return the message that an object such as `to_object` makes stands for.
 
         Raises:
@@ -97,10 +99,10 @@ class Encoder:
             raise LocalError(f"{NAMES[type]} has no {', '.join(unknown)}")
         for name, kind in layout:
             _set(message, kind, value.get(name), f"{name} of {NAMES[type]}")
-        octets = encode(message, self._element_sizes.get(message.subscriber, 0))
+        data = encode(message, self._element_sizes.get(message.subscriber, 0))
         if type == Type.SUBSCRIBED:
             self._element_sizes[message.subscriber] = message.number
-        return octets
+        return data
 
 
 def _set(message: Message, kind: Field, value: object, what: str) -> None:
@@ -115,7 +117,7 @@ def _set(message: Message, kind: Field, value: object, what: str) -> None:
         raise LocalError(f"{what} is {value!r}; it must be a string")
     else:
         try:
-            message.octets = value.encode() if kind == Field.TEXT else bytes.fromhex(value)
+            message.data = value.encode() if kind == Field.TEXT else bytes.fromhex(value)
         except ValueError:
             how = "a text that UTF-8 can hold" if kind == Field.TEXT else "hex digits, two for each byte"
             raise LocalError(f"{what} is {value!r}; it must be {how}") from None
@@ -149,7 +151,7 @@ class ReactiveStreamsDump:
 
     def encoder(self, prefix: int, codec: str) -> Callable[[Mapping[str, object]], bytes]:
         """Return what makes bytes of objects. See :meth:`penstock.protocols.Dump.encoder`."""
-        return Encoder().octets
+        return Encoder().encode
 
     def detected(self, head: bytes, settings: object) -> ReactiveStreamsDump:
         """Return this dump: there is one version."""
@@ -164,8 +166,7 @@ class MessageReader:
     """One direction of a connection as lines, a message each."""
 
     def __init__(self) -> None:
-        self._decoder: Decoder | None = Decoder(runs=False)
-        self._decoder.extensions.update(EXTENDED)
+        self._decoder: Decoder | None = _decoder()
 
     def lines(self, data: bytes) -> list[str]:
         """Return a line for each message that is whole with `data`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Final, TypeVar
 
@@ -47,12 +48,8 @@ CLOSE_BYTES: Final = 64
 Id = Annotated[str, Meta(max_length=MAX_ID)]
 T = TypeVar("T")
 
-_TYPES: Final[dict[Type, Any]] = {
-    Type.ID: Id,
-    Type.NUMBER: int | float,
-    Type.OBJECT: dict[str, Any],
-    Type.BODY: Raw,
-}
+
+_TYPES: Final[dict[Type, Any]] = {Type.ID: Id, Type.NUMBER: int | float, Type.OBJECT: dict[str, Any], Type.BODY: Raw}
 _Envelope: Final[Any] = msgspec.defstruct(
     "_Envelope",
     [
@@ -68,55 +65,49 @@ _OPTIONAL: Final = tuple(field.attribute for field in FIELDS if not field.requir
 _QUOTED: Final = [f'"{field.name}"'.encode() for field in FIELDS]
 
 
+@dataclass(eq=False)
 class RiverCodec:
     """One of the two ways in which messages travel.
 
-    Args:
-        name: ``json`` or ``msgpack``.
-        encode: Makes bytes of objects.
-        decode: Makes an object of bytes, of the type given.
+    Attributes:
+        name: ``json`` or ``msgpack``, as URLs have it.
+        encode_value: Makes bytes of objects.
+        decode_value: Makes an object of bytes, of the type given.
         too_deep: Returns the offset at which bytes are nested too deeply; -1: nowhere.
         skip: Returns where the value ends that begins at an offset; -1: nowhere.
+        received: Returns a body that a peer sent, which has at most so many levels; raises FrameError.
+        to_send: Returns the body that data travels as, which a user wrote; raises FrameError if it cannot travel.
+        check_names: Refuses an envelope that names a field twice: who reads it may take either (THREATS 64).
         before: What stands before the payload of `{ok: true, payload}`.
         after: What stands behind it.
-
-    Attributes:
-        name: Its name, as URLs have it.
         is_json: Whether it is JSON.
         data_mime: What bodies are.
         null: The body of nothing at all.
         empty: The body of an object without fields.
-        before: What stands before the payload of `{ok: true, payload}`.
-        after: What stands behind it.
         close: The body of a ControlClose.
         heartbeat: The body of a ControlAck.
         route_fields: Returns the fields that name a procedure, encoded once a route.
 
     """
 
-    def __init__(
-        self,
-        name: str,
-        encode: Callable[[Any], bytes],
-        decode: Callable[..., Any],
-        too_deep: Callable[[bytes], int],
-        skip: Callable[[bytes, int], int],
-        before: bytes,
-        after: bytes,
-    ) -> None:
-        self.name = name
-        self.is_json = name == "json"
-        self.data_mime = f"application/vnd.river+{name}"
-        self.encode_value = encode
-        self._decode = decode
-        self._too_deep = too_deep
-        self._skip = skip
-        self.before = before
-        self.after = after
-        self.null = encode(None)
-        self.empty = encode({})
-        self.close = encode({"type": "CLOSE"})
-        self.heartbeat = encode({"type": "ACK"})
+    name: str
+    encode_value: Callable[[Any], bytes]
+    decode_value: Callable[..., Any]
+    too_deep: Callable[[bytes], int]
+    skip: Callable[[bytes, int], int]
+    received: Callable[..., bytes]
+    to_send: Callable[[bytes], bytes]
+    check_names: Callable[[bytes, Any], None]
+    before: bytes
+    after: bytes
+
+    def __post_init__(self) -> None:
+        self.is_json = self.name == "json"
+        self.data_mime = f"application/vnd.river+{self.name}"
+        self.null = self.encode_value(None)
+        self.empty = self.encode_value({})
+        self.close = self.encode_value({"type": "CLOSE"})
+        self.heartbeat = self.encode_value({"type": "ACK"})
         self.route_fields = lru_cache(MAX_ROUTES)(self._route_fields)
 
     def encode(self, message: Message) -> bytes:
@@ -153,12 +144,7 @@ class RiverCodec:
         return b"".join((between[0], self.encoded(name), between[1], self.encoded(value)))
 
     def _route_fields(self, route: str) -> bytes:
-        """Return the fields that name a procedure, as they stand after others.
-
-        Raises:
-            LocalError: The route names no procedure, or cannot be encoded.
-
-        """
+        """Return the fields that name a procedure, as they stand after others. Raises LocalError if it names none."""
         service, _, procedure = route.rpartition(".")
         if not service or not procedure:
             raise LocalError(f"the route {route!r} names no procedure; River's are service.procedure")
@@ -195,16 +181,15 @@ class RiverCodec:
 
         """
         try:
-            envelope = self._envelope(data)
+            message = self._message(data)
         except FrameError:
             start = start_of_payload(data[:WINDOW], self.is_json)
-            end = self._skip(data, start) if start > 0 else -1
-            message = self._without_payload(data[:start], data[end:]) if end > 0 else None
-            if message is None:
+            end = self.skip(data, start) if start > 0 else -1
+            bare = self._without_payload(data[:start], data[end:]) if end > 0 else None
+            if bare is None:
                 raise
+            message = bare
             message.payload = data[start:end]
-        else:
-            message = self._message(data, envelope)
         try:
             message.payload = self.received(message.payload, RESULT_DEPTH if results else BODY_DEPTH)
         except FrameError as error:
@@ -230,21 +215,17 @@ class RiverCodec:
         return self._without_payload(head[:start], tail[len(tail) - behind :])
 
     def _without_payload(self, before: bytes, behind: bytes) -> Message | None:
-        data = before + self.null + behind
         try:
-            return self._message(data, self._envelope(data))
+            return self._message(before + self.null + behind)
         except FrameError:
             return None
 
-    def _envelope(self, data: bytes) -> Any:
-        offset = self._too_deep(data)
-        if offset >= 0:
-            raise too_deep(offset)
-        return self.value(data, _Envelope)
-
-    def _message(self, data: bytes, envelope: Any) -> Message:
+    def _message(self, data: bytes) -> Message:
         """Return the message that `data` is, whose payload nobody has looked at. Raises FrameError if it is none."""
-        self._check_names(data, envelope)
+        if (offset := self.too_deep(data)) >= 0:
+            raise too_deep(offset)
+        envelope: Any = self.value(data, _Envelope)
+        self.check_names(data, envelope)
         return Message(
             envelope.id,
             envelope.from_,
@@ -267,7 +248,7 @@ class RiverCodec:
 
         """
         try:
-            found: T = self._decode(data, type=type)
+            found: T = self.decode_value(data, type=type)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise FrameError(f"no River message: {error}") from error
         return found
@@ -282,18 +263,9 @@ class RiverCodec:
         if scanning.is_body(data, self.is_json):
             return data
         try:
-            return self._sendable(data)
+            return self.to_send(data)
         except FrameError as error:
             raise LocalError(f"data is not {self.name} that River can carry: {error.message}") from error
-
-    def received(self, data: bytes | Raw, levels: int = BODY_DEPTH) -> bytes:
-        """Return a body that a peer sent, which has at most so many levels.
-
-        Raises:
-            FrameError: It cannot be decoded.
-
-        """
-        raise NotImplementedError
 
     def is_close(self, body: bytes) -> bool:
         """Whether a body is a ControlClose: ``{type: "CLOSE"}``."""
@@ -305,58 +277,37 @@ class RiverCodec:
         except FrameError:
             return False
 
-    def _sendable(self, data: bytes) -> bytes:
-        """Return the body that `data` travels as. Raises FrameError if it cannot travel."""
-        raise NotImplementedError
 
-    def _check_names(self, data: bytes, envelope: Any) -> None:
-        """Refuse a message that says something twice: who reads it may take either (THREATS 64)."""
-        raise NotImplementedError
-
-
-class _Json(RiverCodec):
-    def received(self, data: bytes | Raw, levels: int = BODY_DEPTH) -> bytes:
-        return json_body(bytes(data), levels)
-
-    def _sendable(self, data: bytes) -> bytes:
-        return json_to_send(data)
-
-    def _check_names(self, data: bytes, envelope: Any) -> None:
-        # Only a name that stands there twice, or one that is written with escapes, can be a double.
-        if b"\\u" in data or any(data.count(name) > 1 for name in _QUOTED):
-            # What the payload says is nobody's business here, and it may be long.
-            start = start_of_payload(data[:WINDOW], True)
-            end = skip_json(data, start) if start > 0 else -1
-            if end > 0:
-                data = data[:start] + self.null + data[end:]
-            try:
-                found = json.loads(data.decode(errors="replace"), object_pairs_hook=list)
-            except (ValueError, RecursionError) as error:
-                raise FrameError(f"no River message: {error}") from error
-            names = [name for name, _ in found]
-            if len(set(names)) != len(names):
-                raise FrameError("the message names a field twice")
+def _check_json_names(data: bytes, envelope: Any) -> None:
+    # Only a name that stands there twice, or one that is written with escapes, can be a double.
+    if b"\\u" not in data and all(data.count(name) <= 1 for name in _QUOTED):
+        return
+    # What the payload says is nobody's business here, and it may be long.
+    start = start_of_payload(data[:WINDOW], True)
+    end = skip_json(data, start) if start > 0 else -1
+    if end > 0:
+        data = data[:start] + b"null" + data[end:]
+    try:
+        found = json.loads(data.decode(errors="replace"), object_pairs_hook=list)
+    except (ValueError, RecursionError) as error:
+        raise FrameError(f"no River message: {error}") from error
+    names = [name for name, _ in found]
+    if len(set(names)) != len(names):
+        raise FrameError("the message names a field twice")
 
 
-class _Msgpack(RiverCodec):
-    def received(self, data: bytes | Raw, levels: int = BODY_DEPTH) -> bytes:
-        return msgpack_body(bytes(data), levels)
-
-    def _sendable(self, data: bytes) -> bytes:
-        return msgpack_body(data)
-
-    def _check_names(self, data: bytes, envelope: Any) -> None:
-        known = REQUIRED
-        for name in _OPTIONAL:
-            known += getattr(envelope, name) is not UNSET
-        # Nearly all maps are of at most 15 entries, which the first byte counts.
-        count = data[0] & 0x0F
-        if data[0] == 0xDE:
-            count = int.from_bytes(data[1:3], "big")
-        elif data[0] == 0xDF:
-            count = int.from_bytes(data[1:5], "big")
-        if count != known and len(self.value(data, dict[str, Raw])) != count:
-            raise FrameError("the message names a field twice")
+def _check_msgpack_names(data: bytes, envelope: Any) -> None:
+    known = REQUIRED
+    for name in _OPTIONAL:
+        known += getattr(envelope, name) is not UNSET
+    # Nearly all maps are of at most 15 entries, which the first byte counts.
+    count = data[0] & 0x0F
+    if data[0] == 0xDE:
+        count = int.from_bytes(data[1:3], "big")
+    elif data[0] == 0xDF:
+        count = int.from_bytes(data[1:5], "big")
+    if count != known and len(CODECS["msgpack"].value(data, dict[str, Raw])) != count:
+        raise FrameError("the message names a field twice")
 
 
 def whole(name: str, number: int | float) -> int:
@@ -372,15 +323,27 @@ def whole(name: str, number: int | float) -> int:
 
 
 CODECS: Final[dict[str, RiverCodec]] = {
-    "json": _Json(
-        "json", msgspec.json.encode, msgspec.json.decode, json_too_deep, skip_json, b'{"ok":true,"payload":', b"}"
+    "json": RiverCodec(
+        "json",
+        msgspec.json.encode,
+        msgspec.json.decode,
+        json_too_deep,
+        skip_json,
+        json_body,
+        json_to_send,
+        _check_json_names,
+        b'{"ok":true,"payload":',
+        b"}",
     ),
-    "msgpack": _Msgpack(
+    "msgpack": RiverCodec(
         "msgpack",
         msgspec.msgpack.encode,
         msgspec.msgpack.decode,
         msgpack_too_deep,
         skip_msgpack,
+        msgpack_body,
+        msgpack_body,
+        _check_msgpack_names,
         b"\x82\xa2ok\xc3\xa7payload",
         b"",
     ),

@@ -12,7 +12,7 @@ from ...errors import FrameError, LocalError
 from ...texts import shortened, shown_line
 from ..framing import PREFIX_BYTES, deframer, framed
 from .codec import Id, codec_of
-from .grammar import CODEC_NAMES, FLAGS, MAX_NUMBER
+from .grammar import CODEC_NAMES, FIELDS, FLAGS, MAX_NUMBER, Type
 from .message import Message
 from .values import decode_value, from_json, shown_value
 
@@ -54,26 +54,12 @@ def read_messages(data: bytes, codec: str, prefixed: bool = False) -> Iterator[d
 
 def _shown(data: bytes, codec: str) -> dict[str, Any]:
     message = _whole(data, codec)
-    flags = message.control_flags
-    shown: dict[str, Any] = {
-        "id": message.id,
-        "from": message.from_,
-        "to": message.to,
-        "seq": message.seq,
-        "ack": message.ack,
-        "streamId": message.stream_id,
-        "controlFlags": [name for bit, name in FLAGS.items() if flags & bit],
-    }
-    if message.service_name is not None:
-        shown["serviceName"] = message.service_name
-    if message.procedure_name is not None:
-        shown["procedureName"] = message.procedure_name
-    if message.tracing is not None:
-        shown["tracing"] = message.tracing
+    shown = {field.name: getattr(message, field.attribute) for field in FIELDS if field.type is not Type.BODY}
+    shown = {name: value for name, value in shown.items() if value is not None}
+    shown["controlFlags"] = [name for bit, name in FLAGS.items() if message.control_flags & bit]
     # Bytes and big integers as the JSON codec has them.
     body = shown_value(decode_value(message.payload, codec))
-    shown["payload"] = codec_of("json").value(body, object)
-    return shown
+    return {**shown, "payload": codec_of("json").value(body, object)}
 
 
 class _Object(Struct, rename="camel", forbid_unknown_fields=True):
@@ -104,25 +90,10 @@ def from_object(value: Mapping[str, object], codec: str) -> bytes:
         shown = convert(value, _Object)
     except ValidationError as error:
         raise LocalError(f"not a message of River: {error}") from None
-    flags = sum({bit for bit, name in FLAGS.items() if name in shown.control_flags})
-    message = Message(
-        shown.id,
-        shown.from_,
-        shown.to,
-        shown.seq,
-        shown.ack,
-        shown.stream_id,
-        flags,
-        from_json(json.dumps(shown.payload).encode(), codec),
-        shown.service_name,
-        shown.procedure_name,
-        shown.tracing,
-    )
-    return codec_of(codec).encode(message)
-
-
-def _with_length(message: bytes, prefix: int) -> bytes:
-    return framed(message) if prefix else message
+    values = {field.attribute: getattr(shown, field.attribute) for field in FIELDS}
+    values["control_flags"] = sum({bit for bit, name in FLAGS.items() if name in shown.control_flags})
+    values["payload"] = from_json(json.dumps(shown.payload).encode(), codec)
+    return codec_of(codec).encode(Message(**values))
 
 
 def line(data: bytes, secrets: bool = False) -> str:
@@ -207,7 +178,8 @@ class RiverDump:
 
     def encoder(self, prefix: int, codec: str) -> Callable[[Mapping[str, object]], bytes]:
         """Return what makes bytes of objects. See :meth:`penstock.protocols.Dump.encoder`."""
-        return lambda fields: _with_length(from_object(fields, codec), prefix)
+        with_length = framed if prefix else bytes
+        return lambda fields: with_length(from_object(fields, codec))
 
     def detected(self, head: bytes, settings: object) -> RiverDump:
         """Return this dump: there is one version."""

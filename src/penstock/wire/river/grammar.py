@@ -95,6 +95,6 @@ FIELDS: Final = (
     Field("procedureName", "procedure_name", Type.ID, required=False),
     Field("tracing", "tracing", Type.OBJECT, required=False),
 )
-"""In the order of the arguments of `Message`, and of the fields' numbers in `scanning.pxd`."""
+"""In the order of the arguments of `Message`, and of the fields' numbers in `message.pxd`."""
 REQUIRED: Final = sum(field.required for field in FIELDS)
 """Fields that every message has."""

@@ -31,21 +31,9 @@ class Message:
     """
 
     __slots__ = (
-        "ack",
-        "control_flags",
-        "encoded",
-        "fault",
-        "from_",
-        "id",
-        "ok_payload",
-        "payload",
-        "procedure_name",
-        "seq",
-        "service_name",
-        "stream_id",
-        "to",
-        "tracing",
-    )
+        "ack", "control_flags", "encoded", "fault", "from_", "id", "ok_payload", "payload", "procedure_name", "seq",
+        "service_name", "stream_id", "to", "tracing",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -12,11 +12,10 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
 from libc.string cimport memcmp
 
-from .message cimport Message
-from .scanning_json cimport is_body as is_json_body
-from .scanning_json cimport json_envelope, json_ok_payload
-from .scanning_msgpack cimport is_body as is_msgpack_body
-from .scanning_msgpack cimport msgpack_envelope, msgpack_ok_payload
+from .message cimport ACK, BODY_DEPTH, FLAGS, FROM, ID, NEEDED, PAYLOAD, PROCEDURE, SEQ, SERVICE, STREAM, TO, TRACING
+from .message cimport Bytes, Envelope, Message, Span
+from .scanning_json cimport is_json_body, json_envelope, json_ok_payload
+from .scanning_msgpack cimport is_msgpack_body, msgpack_envelope, msgpack_ok_payload
 
 __all__ = ["is_body", "scan"]
 

@@ -8,10 +8,8 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
-from .scanning cimport ACK, BODY_DEPTH, FLAGS, MAX_DEPTH, MAX_ID, PAYLOAD, SEQ, STREAM, TRACING, UNKNOWN
-from .scanning cimport Bytes, Envelope, Span, digits_end, field_of, is_utf8
-
-__all__ = ["is_body"]
+from .message cimport ACK, BODY_DEPTH, FLAGS, MAX_DEPTH, MAX_ID, PAYLOAD, SEQ, STREAM, TRACING, UNKNOWN
+from .message cimport Bytes, Envelope, Span, digits_end, field_of, is_utf8
 
 cdef enum:
     MAX_DIGITS = 20
@@ -19,7 +17,7 @@ cdef enum:
 cdef int64_t MAX_NUMBER = (<int64_t>1 << 53) - 1
 
 
-cpdef bint is_body(bytes data):
+cdef bint is_json_body(bytes data):
     cdef Bytes p = <Bytes>PyBytes_AS_STRING(data)
     cdef Py_ssize_t end = len(data)
     return _value(p, 0, end, BODY_DEPTH) == end and is_utf8(p, end) and not _has_wrapper(p, end)

@@ -1,5 +1,5 @@
-from .scanning cimport Bytes, Envelope, Span
+from .message cimport Bytes, Envelope, Span
 
 cdef bint msgpack_envelope(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels, Envelope* found) noexcept nogil
 cdef Span msgpack_ok_payload(Bytes p, Span body) noexcept nogil
-cpdef bint is_body(bytes data)
+cdef bint is_msgpack_body(bytes data)

@@ -8,15 +8,13 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp
 
-from .scanning cimport ACK, BODY_DEPTH, FLAGS, MAX_BIG_DIGITS, MAX_DEPTH, MAX_ID, PAYLOAD, SEQ, STREAM, TRACING, UNKNOWN
-from .scanning cimport Bytes, Envelope, Span, digits_end, field_of, is_utf8
-
-__all__ = ["is_body"]
+from .message cimport ACK, BODY_DEPTH, FLAGS, MAX_BIG_DIGITS, MAX_DEPTH, MAX_ID, PAYLOAD, SEQ, STREAM, TRACING, UNKNOWN
+from .message cimport Bytes, Envelope, Span, digits_end, field_of, is_utf8
 
 cdef int64_t MAX_NUMBER = (<int64_t>1 << 53) - 1
 
 
-cpdef bint is_body(bytes data):
+cdef bint is_msgpack_body(bytes data):
     cdef Bytes p = <Bytes>PyBytes_AS_STRING(data)
     cdef Py_ssize_t end = len(data)
     return _value(p, 0, end, BODY_DEPTH, True) == end
@@ -125,9 +123,9 @@ cdef Py_ssize_t _value(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels, bint 
     if first < 0x80 or first >= 0xE0 or first == 0xC0 or first == 0xC2 or first == 0xC3:
         return at
     if first < 0x90:
-        return _map(p, at, end, first & 0x0F, levels, strict)
+        return _values(p, at, end, first & 0x0F, levels, strict, True)
     if first < 0xA0:
-        return _array(p, at, end, first & 0x0F, levels, strict)
+        return _values(p, at, end, first & 0x0F, levels, strict, False)
     if 0xC4 <= first <= 0xC6:
         return _sized(p, at, end, 1 << (first - 0xC4))
     if 0xC7 <= first <= 0xC9:
@@ -149,9 +147,7 @@ cdef Py_ssize_t _value(Bytes p, Py_ssize_t at, Py_ssize_t end, int levels, bint 
         if count < 0:
             return -1
         at += 2 << (first & 1)
-        if first >= 0xDE:
-            return _map(p, at, end, count, levels, strict)
-        return _array(p, at, end, count, levels, strict)
+        return _values(p, at, end, count, levels, strict, first >= 0xDE)
     return -1
 
 
@@ -210,30 +206,20 @@ cdef inline Py_ssize_t _sized(Bytes p, Py_ssize_t at, Py_ssize_t end, int width)
     return -1 if length < 0 else _within(at + width, length, end)
 
 
-cdef Py_ssize_t _array(
-    Bytes p, Py_ssize_t at, Py_ssize_t end, Py_ssize_t count, int levels, bint strict
+cdef Py_ssize_t _values(
+    Bytes p, Py_ssize_t at, Py_ssize_t end, Py_ssize_t count, int levels, bint strict, bint keyed
 ) noexcept nogil:
-    """Return where the array ends that has `count` values, the first of which is at `at`."""
+    """Return where `count` values end, each behind its key if `keyed`, the first of which is at `at`."""
     if levels == 0:
         return -1
     while count > 0 and at >= 0:
-        at = _value(p, at, end, levels - 1, strict)
-        count -= 1
-    return at
-
-
-cdef Py_ssize_t _map(
-    Bytes p, Py_ssize_t at, Py_ssize_t end, Py_ssize_t count, int levels, bint strict
-) noexcept nogil:
-    """Return where the map ends that has `count` keys and values, the first of which is at `at`."""
-    if levels == 0:
-        return -1
-    while count > 0 and at >= 0:
-        if strict and _string(p, at, end).start < 0:
-            return -1
-        at = _value(p, at, end, levels - 1, strict)
-        if at >= 0:
+        if keyed:
+            if strict and _string(p, at, end).start < 0:
+                return -1
             at = _value(p, at, end, levels - 1, strict)
+            if at < 0:
+                return -1
+        at = _value(p, at, end, levels - 1, strict)
         count -= 1
     return at
 

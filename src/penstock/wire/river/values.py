@@ -12,7 +12,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -76,8 +76,7 @@ def json_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
         FrameError: It cannot be decoded, or is nested more deeply than `levels`.
 
     """
-    offset = json_too_deep(body, levels)
-    if offset >= 0:
+    if (offset := json_too_deep(body, levels)) >= 0:
         raise too_deep(offset, levels, "")
     try:
         body.decode()
@@ -113,8 +112,7 @@ def msgpack_body(body: bytes, levels: int = BODY_DEPTH) -> bytes:
         FrameError: It cannot be decoded, or is nested more deeply than `levels`.
 
     """
-    offset = msgpack_too_deep(body, levels)
-    if offset >= 0:
+    if (offset := msgpack_too_deep(body, levels)) >= 0:
         raise too_deep(offset, levels, "")
     try:
         msgspec.msgpack.decode(body, ext_hook=_extension)
@@ -128,12 +126,7 @@ def _extension(code: int, data: memoryview) -> Any:
 
 
 def _integer(data: memoryview) -> int:
-    """Return the integer that the data of extension type 0 is.
-
-    Raises:
-        ValueError: It is none.
-
-    """
+    """Return the integer that the data of extension type 0 is. Raises ValueError if it is none."""
     number = msgspec.msgpack.decode(data)
     if isinstance(number, int):
         return number
@@ -182,8 +175,7 @@ def decode_value(body: bytes, codec: str) -> Any:
 
     """
     try:
-        offset = json_too_deep(body) if codec == "json" else msgpack_too_deep(body)
-        if offset >= 0:
+        if (offset := json_too_deep(body) if codec == "json" else msgpack_too_deep(body)) >= 0:
             raise too_deep(offset)
         if codec == "json":
             return json.loads(body, object_hook=_unwrapped, parse_constant=_no_constant)
@@ -204,8 +196,8 @@ def encode_value(value: Any, codec: str) -> bytes:
     check_codec(codec)
     try:
         if codec == "json":
-            return _json(_wrapped(value))
-        return msgspec.msgpack.encode(_extended(value))
+            return _json(_converted(value, _json_leaf, WRAPPERS))
+        return msgspec.msgpack.encode(_converted(value, _msgpack_leaf))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise LocalError(f"this value cannot travel by River: {error}") from error
 
@@ -241,7 +233,7 @@ def shown_value(value: Any) -> bytes:
 
     """
     try:
-        return _json(_wrapped(value, keys=frozenset()))
+        return _json(_converted(value, _json_leaf))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise FrameError(f"this value cannot be shown as JSON: {error}") from error
 
@@ -254,34 +246,36 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-def _wrapped(value: Any, depth: int = 0, keys: frozenset[str] = WRAPPERS) -> Any:
-    """Return `value` with wrappers for what JSON has not; a dict that has one of `keys` would look like one."""
-    _check(depth)
+def _converted(value: Any, leaf: Callable[[Any], Any], keys: frozenset[str] = frozenset(), depth: int = 0) -> Any:
+    """Return `value` with each of its leaves as `leaf` has it; a dict with one of `keys` would look like a wrapper."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, dict):
-        for name in keys:
-            if name in value:
+        for name in value:
+            if not isinstance(name, str):
+                raise TypeError(f"the key {name!r} is no string")
+            if name in keys:
                 raise ValueError(
                     f"a dict with the key {name!r} would arrive as something else; rename it, or use msgpack"
                 )
-        return {_key(name): _wrapped(inner, depth + 1, keys) for name, inner in value.items()}
+        return {name: _converted(inner, leaf, keys, depth + 1) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_wrapped(inner, depth + 1, keys) for inner in value]
+        return [_converted(inner, leaf, keys, depth + 1) for inner in value]
+    return leaf(value)
+
+
+def _json_leaf(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return {BYTES_KEY: base64.b64encode(value).decode()}
-    if isinstance(value, int) and not -MAX_NUMBER <= value <= MAX_NUMBER:
-        return {INTEGER_KEY: str(value)}
-    return value
+    return {INTEGER_KEY: str(value)} if _is_big(value) else value
 
 
-def _extended(value: Any, depth: int = 0) -> Any:
-    _check(depth)
-    if isinstance(value, dict):
-        return {_key(name): _extended(inner, depth + 1) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_extended(inner, depth + 1) for inner in value]
-    if isinstance(value, int) and not -MAX_NUMBER <= value <= MAX_NUMBER:
-        return Ext(BIG_INTEGER, msgspec.msgpack.encode(str(value)))
-    return value
+def _msgpack_leaf(value: Any) -> Any:
+    return Ext(BIG_INTEGER, msgspec.msgpack.encode(str(value))) if _is_big(value) else value
+
+
+def _is_big(value: Any) -> bool:
+    return isinstance(value, int) and not -MAX_NUMBER <= value <= MAX_NUMBER
 
 
 def _known_extension(code: int, data: memoryview) -> Any:
@@ -290,37 +284,18 @@ def _known_extension(code: int, data: memoryview) -> Any:
     return _integer(data)
 
 
-def _key(name: object) -> str:
-    if not isinstance(name, str):
-        raise TypeError(f"the key {name!r} is no string")
-    return name
-
-
-def _check(depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
-
-
 class JsonForm:
-    """Data in a codec, as people write it in JSON. See :class:`penstock.protocols.TextForm`.
-
-    Args:
-        codec: What travels.
-
-    """
-
-    def __init__(self, codec: str) -> None:
-        self._codec = codec
+    """Data in MessagePack, as people write it in JSON. See :class:`penstock.protocols.TextForm`."""
 
     def from_json(self, data: bytes) -> bytes:
         """Return the body for JSON. Raises LocalError if it is none."""
-        return from_json(data, self._codec)
+        return from_json(data, "msgpack")
 
     def to_json(self, body: bytes) -> bytes:
         """Return a body as JSON. Raises FrameError if it is none."""
-        return to_json(body, self._codec)
+        return to_json(body, "msgpack")
 
 
 def json_form(options: Mapping[str, str]) -> JsonForm | None:
     """Return the form of a connection's data, by the options of its URL; None where it is JSON already."""
-    return JsonForm("msgpack") if options.get("codec") == "msgpack" else None
+    return JsonForm() if options.get("codec") == "msgpack" else None

@@ -31,7 +31,8 @@ class Writer:
     """
 
     def __init__(self, codec: RiverCodec, us: str, peer: str, tag: str) -> None:
-        self._codec = codec
+        self._field = codec.field
+        self._route_fields = codec.route_fields
         self._is_json = codec.is_json
         self._before = codec.before
         self._after = codec.after
@@ -77,9 +78,9 @@ class Writer:
             LocalError: It cannot be encoded, or is longer than its length can say; or the route names no procedure.
 
         """
-        more = b"" if route is None else self._codec.route_fields(route)
+        more = b"" if route is None else self._route_fields(route)
         if tracing is not None:
-            more += self._codec.field("tracing", tracing)
+            more += self._field("tracing", tracing)
         before = self._before if wrap_ok else b""
         after = self._after if wrap_ok else b""
         if self._is_json:

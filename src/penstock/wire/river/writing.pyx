@@ -27,7 +27,8 @@ cdef struct Number:
 @cython.final
 cdef class Writer:
     def __init__(self, codec, str us, str peer, str tag):
-        self._codec = codec
+        self._field = codec.field
+        self._route_fields = codec.route_fields
         self._is_json = codec.is_json
         self._before = codec.before
         self._after = codec.after
@@ -41,6 +42,7 @@ cdef class Writer:
         else:
             # The bytes that count the fields and the id's characters are written in each message.
             self._fixed = (b"\x80\xa2id\xa0", b"\xa3ack", b"\xa8streamId", b"\xaccontrolFlags", b"\xa7payload", b"")
+        self._same_bytes = len(self._tag_bytes) + len(self._from_to) + sum(map(len, self._fixed))
 
     cpdef str new_id(self):
         self._made += 1
@@ -63,9 +65,9 @@ cdef class Writer:
     ):
         if name is None or body is None:
             raise TypeError("the name of the stream and the body are bytes")
-        cdef bytes more = b"" if route is None else self._codec.route_fields(route)
+        cdef bytes more = b"" if route is None else self._route_fields(route)
         if tracing is not None:
-            more += self._codec.field("tracing", tracing)
+            more += self._field("tracing", tracing)
         cdef bytes before = self._before if wrap_ok else b""
         cdef bytes after = self._after if wrap_ok else b""
         cdef tuple fixed = self._fixed
@@ -83,9 +85,8 @@ cdef class Writer:
             _packed(&acked, ack)
             _packed(&flagged, flags)
         cdef Py_ssize_t size = (
-            self._fixed_bytes() + PyBytes_GET_SIZE(self._tag_bytes) + number.size + PyBytes_GET_SIZE(self._from_to)
-            + numbered.size + acked.size + PyBytes_GET_SIZE(name) + flagged.size + PyBytes_GET_SIZE(before)
-            + PyBytes_GET_SIZE(body) + PyBytes_GET_SIZE(after) + PyBytes_GET_SIZE(more)
+            self._same_bytes + number.size + numbered.size + acked.size + PyBytes_GET_SIZE(name) + flagged.size
+            + PyBytes_GET_SIZE(before) + PyBytes_GET_SIZE(body) + PyBytes_GET_SIZE(after) + PyBytes_GET_SIZE(more)
         )
         if size >> 32:
             raise LocalError(f"a message of {size} bytes is longer than its length can say")
@@ -107,12 +108,6 @@ cdef class Writer:
         to = _put(_put(_put(to, body), after), more)
         _put(to, <bytes>fixed[5])
         return written
-
-    cdef Py_ssize_t _fixed_bytes(self):
-        cdef Py_ssize_t size = 0
-        for piece in self._fixed:
-            size += PyBytes_GET_SIZE(piece)
-        return size
 
 
 cdef inline char* _put(char* to, bytes what) noexcept:

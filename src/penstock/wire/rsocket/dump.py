@@ -12,42 +12,15 @@ from typing import Final
 
 from ...errors import FrameError, LocalError
 from ...texts import quoted
-from ..codec import Codec
 from ..fields import check
 from ..framing import MAX_FRAME_BYTES, Deframer
-from .frames import (
-    COMPLETE,
-    FOLLOWS,
-    IGNORE,
-    LEASE,
-    METADATA,
-    NEXT,
-    RESPOND,
-    RESUME,
-    STRICT,
-    Frame,
-    type_name,
-)
-from .layouts import RSOCKET_V1, UNKNOWN, Field, Layout, Metadata
+from .codec import Codec
+from .frames import FLAG_NAMES, METADATA, NEXT, Frame, type_name
+from .layouts import REACTIVESOCKET_V02, RSOCKET_V1, UNKNOWN, Field, Layout, Metadata
 from .v00 import FOREIGN, REACTIVESOCKET_V00, ReactiveSocketV00
 from .v00 import name_of as name_in_v00
-from .v02 import REACTIVESOCKET_V02
-from .v1 import RSocketV1
 
 __all__ = ["DIALECTS", "codec_of", "from_object", "line", "read_frames", "to_object"]
-
-FLAG_NAMES: Final = {
-    "ignore": IGNORE,
-    "metadata": METADATA,
-    "follows": FOLLOWS,
-    "complete": COMPLETE,
-    "next": NEXT,
-    "resume": RESUME,
-    "lease": LEASE,
-    "strict": STRICT,
-    "respond": RESPOND,
-}
-"""In the order in which they are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +52,8 @@ class Dialect:
 
 
 _DIALECTS = {
-    "rsocket-1.0": Dialect(RSocketV1(), RSOCKET_V1),
-    "reactivesocket-0.2": Dialect(RSocketV1(REACTIVESOCKET_V02), REACTIVESOCKET_V02),
+    "rsocket-1.0": Dialect(Codec(), RSOCKET_V1),
+    "reactivesocket-0.2": Dialect(Codec(REACTIVESOCKET_V02), REACTIVESOCKET_V02),
     "reactivesocket-0.0": Dialect(ReactiveSocketV00(), REACTIVESOCKET_V00, name_in_v00, 16, FOREIGN, 63, NEXT),
 }
 DIALECTS: Final = tuple(_DIALECTS)
@@ -124,31 +97,19 @@ def read_frames(data: bytes, dialect: str = "rsocket-1.0", prefix: int = 0) -> I
         return
     deframer = Deframer(prefix, MAX_FRAME_BYTES, codec.header_bytes)
     deframer.feed(data)
-    # Fed as one piece, `data` is the deframer's buffer from first to last, and its indices are offsets.
-    while _next_whole(deframer, len(data)):
-        try:
-            frame = codec.decode(deframer.buffer, deframer.start, deframer.end)
-        except FrameError as error:
-            raise _moved(error, deframer.start) from None
-        yield deframer.end - deframer.start + (4 if prefix == 4 else 0), frame
-
-
-def _next_whole(deframer: Deframer, size: int) -> bool:
-    """Go on to the next frame; False at the end of the data, which must be the end of a frame."""
-    at = deframer.end
+    at = 0
     try:
-        if deframer.next():
-            return True
+        # Fed as one piece, `data` is the deframer's buffer from first to last, and its indices are offsets.
+        while deframer.next():
+            at = deframer.start
+            frame = codec.decode(deframer.buffer, at, deframer.end)
+            yield deframer.end - at + (4 if prefix == 4 else 0), frame
+            at = deframer.end
     except FrameError as error:
-        raise _moved(error, at) from None
+        raise FrameError(error.message, at + error.offset, ignorable=error.ignorable) from None
     if deframer.pending:
-        raise FrameError(f"the last frame is cut: {deframer.pending} bytes of it are there", size - deframer.pending)
-    return False
-
-
-def _moved(error: FrameError, by: int) -> FrameError:
-    """Return the error with its offset counted from an earlier byte."""
-    return FrameError(error.message, by + error.offset, ignorable=error.ignorable)
+        at = len(data) - deframer.pending
+        raise FrameError(f"the last frame is cut: {deframer.pending} bytes of it are there", at)
 
 
 def to_object(frame: Frame, dialect: str = "rsocket-1.0") -> dict[str, object]:
@@ -219,9 +180,9 @@ def from_object(value: Mapping[str, object], dialect: str = "rsocket-1.0") -> Fr
     for field in layout.fields:
         setattr(frame, field.name, _field(field, value, name))
     if value.get("metadata") is not None:
-        frame.metadata = _octets(value["metadata"], f"metadata of {name}")
+        frame.metadata = _bytes(value["metadata"], f"metadata of {name}")
     frame.metadata_type = _integer(value.get("metadata_type", 0), 8, f"metadata_type of {name}")
-    frame.data = _octets(value.get("data", ""), f"data of {name}")
+    frame.data = _bytes(value.get("data", ""), f"data of {name}")
     frame.flags = _flag_bits(value.get("flags"), layout, frame, name)
     return frame
 
@@ -247,7 +208,7 @@ def _integer(value: object, bits: int, what: str) -> int:
     return check(value, bits, what)
 
 
-def _octets(value: object, what: str) -> bytes:
+def _bytes(value: object, what: str) -> bytes:
     """Return the bytes that `value` gives in hex."""
     try:
         return bytes.fromhex(value)  # type: ignore[arg-type]  # what is no string raises TypeError
@@ -266,7 +227,7 @@ def _field(field: Field, value: Mapping[str, object], name: str) -> int | bytes 
     if not field.counted:
         return _integer(given, field.bits, what)
     if not _is_text(field):
-        return _octets(given, what)
+        return _bytes(given, what)
     if not isinstance(given, str):
         raise LocalError(f"{what} is {given!r}; it must be a string")
     try:
@@ -318,16 +279,16 @@ def line(frame: Frame, dialect: str = "rsocket-1.0", show: Callable[[str, bytes]
     for field in layout.fields:
         value = getattr(frame, field.name)
         if isinstance(value, bytes):
-            words.append(_octets_shown(field.name, value, show))
+            words.append(_shown_bytes(field.name, value, show))
         elif value is not None:
             words.append(f"{field.name}=0x{value:x}" if field.name == "code" else f"{field.name}={value}")
     if frame.metadata is not None:
-        words.append(_octets_shown("metadata", frame.metadata, show))
+        words.append(_shown_bytes("metadata", frame.metadata, show))
     if frame.data:
-        words.append(_octets_shown("data", frame.data, show))
+        words.append(_shown_bytes("data", frame.data, show))
     return " ".join(words)
 
 
-def _octets_shown(name: str, octets: bytes, show: Callable[[str, bytes], str | None] | None) -> str:
-    text = None if show is None else show(name, octets)
-    return f"{name}={quoted(octets) if text is None else text}"
+def _shown_bytes(name: str, data: bytes, show: Callable[[str, bytes], str | None] | None) -> str:
+    text = None if show is None else show(name, data)
+    return f"{name}={quoted(data) if text is None else text}"

@@ -10,8 +10,9 @@ from enum import IntEnum
 
 __all__ = [
     "COMPLETE",
+    "FLAG_NAMES",
     "FOLLOWS",
-    "HEADER",
+    "HEADER_BYTES",
     "IGNORE",
     "LEASE",
     "METADATA",
@@ -32,7 +33,7 @@ __all__ = [
     "type_name",
 ]
 
-HEADER = 6
+HEADER_BYTES = 6
 """Bytes of the header of RSocket 1.0 and ReactiveSocket 0.2: stream id, type and flags."""
 
 # RSocket 1.0, Frame Header Format and the picture of each frame. The same bit means different things on
@@ -53,6 +54,19 @@ NEXT = 0x20
 """PAYLOAD: there is an item in it."""
 STRICT = 0x20
 """ReactiveSocket 0.2's SETUP: refuse what you do not understand."""
+
+FLAG_NAMES = {
+    "ignore": IGNORE,
+    "metadata": METADATA,
+    "follows": FOLLOWS,
+    "complete": COMPLETE,
+    "next": NEXT,
+    "resume": RESUME,
+    "lease": LEASE,
+    "strict": STRICT,
+    "respond": RESPOND,
+}
+"""The flags by the names that people see, in the order in which they are shown."""
 
 
 class FrameType(IntEnum):
@@ -85,6 +99,9 @@ def type_name(type: int) -> str:
         return f"0x{type:02X}"
 
 
+_FIELDS: tuple[str, ...] = ("type", "stream_id", "flags", "request_n", "metadata", "metadata_type", "data")
+
+
 class Frame:
     """The header, metadata and data: all there is to requests, PAYLOAD, CANCEL and METADATA_PUSH.
 
@@ -100,6 +117,8 @@ class Frame:
     """
 
     __slots__ = ("data", "flags", "metadata", "metadata_type", "request_n", "stream_id", "type")
+    fields = _FIELDS
+    """The names of all fields, of the base first."""
 
     def __init__(
         self,
@@ -122,25 +141,21 @@ class Frame:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.field_names())
+        return all(getattr(self, name) == getattr(other, name) for name in self.fields)
 
     def __hash__(self) -> int:
         return hash((self.type, self.stream_id, self.flags, self.data))
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.field_names())
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.fields)
         return f"{type(self).__name__}({fields})"
-
-    @classmethod
-    def field_names(cls) -> tuple[str, ...]:
-        """Return the names of all fields, of the base first."""
-        return ("type", "stream_id", "flags", "request_n", "metadata", "metadata_type", "data")
 
 
 class SetupFrame(Frame):
     """SETUP: what the client asks of the connection. `token` is None when it cannot resume."""
 
     __slots__ = ("data_mime", "keepalive_ms", "lifetime_ms", "major", "metadata_mime", "minor", "token")
+    fields = (*Frame.fields, "major", "minor", "keepalive_ms", "lifetime_ms", "token", "metadata_mime", "data_mime")
 
     def __init__(
         self,
@@ -164,17 +179,12 @@ class SetupFrame(Frame):
         self.metadata_mime = metadata_mime
         self.data_mime = data_mime
 
-    @classmethod
-    def field_names(cls) -> tuple[str, ...]:
-        """Return the names of all fields, of the base first."""
-        own = ("major", "minor", "keepalive_ms", "lifetime_ms", "token", "metadata_mime", "data_mime")
-        return super().field_names() + own
-
 
 class LeaseFrame(Frame):
     """LEASE: leave for `number_of_requests` requests within `ttl_ms` (ReactiveSocket 0.0: `ttl_ns`)."""
 
     __slots__ = ("number_of_requests", "ttl_ms", "ttl_ns")
+    fields = (*Frame.fields, "ttl_ms", "ttl_ns", "number_of_requests")
 
     def __init__(
         self, ttl_ms: int = 0, number_of_requests: int = 0, metadata: bytes | None = None, ttl_ns: int = 0
@@ -184,25 +194,16 @@ class LeaseFrame(Frame):
         self.ttl_ns = ttl_ns
         self.number_of_requests = number_of_requests
 
-    @classmethod
-    def field_names(cls) -> tuple[str, ...]:
-        """Return the names of all fields, of the base first."""
-        return (*super().field_names(), "ttl_ms", "ttl_ns", "number_of_requests")
-
 
 class KeepaliveFrame(Frame):
     """KEEPALIVE: the sender lives, and has received everything before `position`."""
 
     __slots__ = ("position",)
+    fields = (*Frame.fields, "position")
 
     def __init__(self, flags: int = 0, position: int = 0, data: bytes = b"") -> None:
         super().__init__(FrameType.KEEPALIVE, 0, flags, 0, None, data)
         self.position = position
-
-    @classmethod
-    def field_names(cls) -> tuple[str, ...]:
-        """Return the names of all fields, of the base first."""
-        return (*super().field_names(), "position")
 
 
 class RequestNFrame(Frame):
@@ -218,6 +219,7 @@ class ErrorFrame(Frame):
     """ERROR: the stream, or on stream 0 the connection, has failed; `data` is the text."""
 
     __slots__ = ("code",)
+    fields = (*Frame.fields, "code")
 
     def __init__(
         self, stream_id: int = 0, code: int = 0, data: bytes = b"", flags: int = 0, metadata: bytes | None = None
@@ -225,16 +227,19 @@ class ErrorFrame(Frame):
         super().__init__(FrameType.ERROR, stream_id, flags, 0, metadata, data)
         self.code = code
 
-    @classmethod
-    def field_names(cls) -> tuple[str, ...]:
-        """Return the names of all fields, of the base first."""
-        return (*super().field_names(), "code")
-
 
 class ResumeFrame(Frame):
     """RESUME: go on with the session of `token`, from these positions."""
 
     __slots__ = ("first_available_client_position", "last_received_server_position", "major", "minor", "token")
+    fields = (
+        *Frame.fields,
+        "major",
+        "minor",
+        "token",
+        "last_received_server_position",
+        "first_available_client_position",
+    )
 
     def __init__(
         self,
@@ -252,38 +257,24 @@ class ResumeFrame(Frame):
         self.last_received_server_position = last_received_server_position
         self.first_available_client_position = first_available_client_position
 
-    @classmethod
-    def field_names(cls) -> tuple[str, ...]:
-        """Return the names of all fields, of the base first."""
-        own = ("major", "minor", "token", "last_received_server_position", "first_available_client_position")
-        return super().field_names() + own
-
 
 class ResumeOkFrame(Frame):
     """RESUME_OK: the server has received everything before this position."""
 
     __slots__ = ("last_received_client_position",)
+    fields = (*Frame.fields, "last_received_client_position")
 
     def __init__(self, last_received_client_position: int = 0, flags: int = 0) -> None:
         super().__init__(FrameType.RESUME_OK, 0, flags)
         self.last_received_client_position = last_received_client_position
-
-    @classmethod
-    def field_names(cls) -> tuple[str, ...]:
-        """Return the names of all fields, of the base first."""
-        return (*super().field_names(), "last_received_client_position")
 
 
 class ExtFrame(Frame):
     """EXT: a frame of an extension; `data` is all behind the extended type, metadata included."""
 
     __slots__ = ("extended_type",)
+    fields = (*Frame.fields, "extended_type")
 
     def __init__(self, stream_id: int = 0, extended_type: int = 0, data: bytes = b"", flags: int = 0) -> None:
         super().__init__(FrameType.EXT, stream_id, flags, 0, None, data)
         self.extended_type = extended_type
-
-    @classmethod
-    def field_names(cls) -> tuple[str, ...]:
-        """Return the names of all fields, of the base first."""
-        return (*super().field_names(), "extended_type")

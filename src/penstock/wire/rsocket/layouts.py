@@ -2,37 +2,23 @@
 
 The table is what `encode`, `penstock decode` and the rare half of `decode` go by; the frequent types have a
 fast path in the codec, which a property test holds equal to the table. Every other dialect of the family is
-another table; ReactiveSocket 0.2 shares the header, too.
+another table. ReactiveSocket 0.2 shares the header, too, and its table is derived here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from ...errors import FrameError, LocalError
 from ..fields import Reader, check, put
-from .frames import (
-    IGNORE,
-    METADATA,
-    RESUME,
-    ErrorFrame,
-    ExtFrame,
-    Frame,
-    FrameType,
-    KeepaliveFrame,
-    LeaseFrame,
-    RequestNFrame,
-    ResumeFrame,
-    ResumeOkFrame,
-    SetupFrame,
-    type_name,
-)
+from . import frames
+from .frames import HEADER_BYTES, IGNORE, METADATA, RESUME, Frame, FrameType, type_name
 
 __all__ = [
     "FLAGS",
-    "HEADER_BYTES",
+    "REACTIVESOCKET_V02",
     "RSOCKET_V1",
     "TYPE_SHIFT",
     "UNKNOWN",
@@ -46,7 +32,6 @@ __all__ = [
 ]
 
 # Frame Header Format: 4 bytes of stream id, 6 bits of type, 10 bits of flags.
-HEADER_BYTES = 6
 TYPE_SHIFT = 10
 FLAGS = 0x3FF
 TYPED_BYTES = 4
@@ -110,7 +95,7 @@ _REQUEST = ("metadata", "follows")
 
 RSOCKET_V1: Mapping[int, Layout] = {
     FrameType.SETUP: Layout(
-        SetupFrame,
+        frames.SetupFrame,
         (
             *_VERSION,
             Field("keepalive_ms", 31),
@@ -125,20 +110,20 @@ RSOCKET_V1: Mapping[int, Layout] = {
         flags=("metadata", "resume", "lease"),
     ),
     FrameType.LEASE: Layout(
-        LeaseFrame, (Field("ttl_ms", 31), Field("number_of_requests", 31)), Metadata.REST, flags=("metadata",)
+        frames.LeaseFrame, (Field("ttl_ms", 31), Field("number_of_requests", 31)), Metadata.REST, flags=("metadata",)
     ),
-    FrameType.KEEPALIVE: Layout(KeepaliveFrame, (Field("position", 63),), data=True, flags=("respond",)),
+    FrameType.KEEPALIVE: Layout(frames.KeepaliveFrame, (Field("position", 63),), data=True, flags=("respond",)),
     FrameType.REQUEST_RESPONSE: Layout(Frame, (), Metadata.COUNTED, data=True, flags=_REQUEST),
     FrameType.REQUEST_FNF: Layout(Frame, (), Metadata.COUNTED, data=True, flags=_REQUEST),
     FrameType.REQUEST_STREAM: Layout(Frame, _REQUEST_N, Metadata.COUNTED, data=True, flags=_REQUEST),
     FrameType.REQUEST_CHANNEL: Layout(Frame, _REQUEST_N, Metadata.COUNTED, data=True, flags=(*_REQUEST, "complete")),
-    FrameType.REQUEST_N: Layout(RequestNFrame, _REQUEST_N),
+    FrameType.REQUEST_N: Layout(frames.RequestNFrame, _REQUEST_N),
     FrameType.CANCEL: Layout(),
     FrameType.PAYLOAD: Layout(Frame, (), Metadata.COUNTED, data=True, flags=(*_REQUEST, "complete", "next")),
-    FrameType.ERROR: Layout(ErrorFrame, (Field("code", 32),), data=True),
+    FrameType.ERROR: Layout(frames.ErrorFrame, (Field("code", 32),), data=True),
     FrameType.METADATA_PUSH: Layout(Frame, (), Metadata.REST, flags=("metadata",)),
     FrameType.RESUME: Layout(
-        ResumeFrame,
+        frames.ResumeFrame,
         (
             *_VERSION,
             Field("token", 16, counted=True),
@@ -146,9 +131,28 @@ RSOCKET_V1: Mapping[int, Layout] = {
             Field("first_available_client_position", 63),
         ),
     ),
-    FrameType.RESUME_OK: Layout(ResumeOkFrame, (Field("last_received_client_position", 63),)),
-    FrameType.EXT: Layout(ExtFrame, (Field("extended_type", 31),), data=True, flags=("metadata",)),
+    FrameType.RESUME_OK: Layout(frames.ResumeOkFrame, (Field("last_received_client_position", 63),)),
+    FrameType.EXT: Layout(frames.ExtFrame, (Field("extended_type", 31),), data=True, flags=("metadata",)),
 }
+
+
+def _layouts_v02() -> dict[int, Layout]:
+    """Return the layouts of ReactiveSocket 0.2. Comments name sections of its document."""
+    # Metadata Optional Header: where its length runs past the frame, the entire frame MUST be ignored.
+    table = {
+        type: replace(layout, metadata=Metadata.FORGIVEN) if layout.metadata is Metadata.COUNTED else layout
+        for type, layout in RSOCKET_V1.items()
+    }
+    # LEASE, METADATA_PUSH, CANCEL, ERROR: the M flag, and the metadata header with its length.
+    for type in (FrameType.LEASE, FrameType.METADATA_PUSH, FrameType.CANCEL, FrameType.ERROR):
+        table[type] = replace(table[type], metadata=Metadata.FORGIVEN, flags=("metadata",))
+    setup = table[FrameType.SETUP]
+    # SETUP Frame: S, strict interpretation of data and metadata.
+    table[FrameType.SETUP] = replace(setup, flags=(*setup.flags, "strict"))
+    return table
+
+
+REACTIVESOCKET_V02: Mapping[int, Layout] = _layouts_v02()
 
 UNKNOWN = Layout(Frame, (), data=True, flags=("metadata",))
 """A type that is not in the table: all behind the header is data."""
@@ -214,7 +218,7 @@ def _read_metadata(kind: Metadata, frame: Frame, reader: Reader) -> None:
     if length < TYPED_BYTES:
         what = f"a metadata length of {length}, which counts itself, is less than {TYPED_BYTES}"
         raise FrameError(what, reader.at - reader.start, ignorable=True)
-    frame.metadata = reader.octets(length - TYPED_BYTES, "metadata")
+    frame.metadata = reader.take(length - TYPED_BYTES, "metadata")
 
 
 def write_frame(layouts: Mapping[int, Layout], frame: Frame) -> bytes:

@@ -1,59 +1,68 @@
-"""Whole frames, with their 24-bit length, straight into the bytes that travel: the hot half of encoding.
+"""The hot half of the codec: whole frames, with their 24-bit length, straight into bytes, and runs found in a buffer.
 
 RSocket 1.0 and ReactiveSocket 0.2 share this layout. `packing.pyx` is the same with raw pointers, one
 allocation a frame; a property test holds the two equal.
 
 In all functions `kind` is the header's 16 bits behind the stream id: frame type and flags. Its METADATA flag
-makes no difference: the frame's is set when there is metadata.
+makes no difference: the frame's is set when there is metadata. `own` is what the length says beside the frame's bytes:
+3 where it counts itself.
 """
 
 from __future__ import annotations
 
+from array import array
 from struct import Struct
 
 from ...errors import LocalError
 from ...payload import PayloadRun
 from ..fields import GREATEST_31
-from ..framing import MAX_FRAME_BYTES
-from .frames import HEADER, METADATA
+from ..framing import MAX_FRAME_BYTES, Deframer
+from .frames import COMPLETE, FOLLOWS, HEADER_BYTES, METADATA, NEXT, FrameType
 
-__all__ = ["pack", "pack_head", "pack_run"]
+__all__ = ["pack", "pack_head", "pack_run", "take_run"]
+
+PAYLOAD = int(FrameType.PAYLOAD)
 
 # RSocket 1.0, Framing Format, Frame Header Format, Metadata Optional Header, REQUEST_N.
 _HEADER = Struct(">BHIH").pack
 _HEADER_N = Struct(">BHIHI").pack
 
 
-def pack(stream_id: int, kind: int, request_n: int, metadata: bytes | None, data: bytes) -> bytes:
+def pack(stream_id: int, kind: int, request_n: int, metadata: bytes | None, data: bytes, own: int) -> bytes:
     """Return a frame: header, `request_n` unless it is -1, metadata unless it is None, data.
 
     Raises:
         LocalError: It is longer than a frame can be, or a number has more than 31 bits.
 
     """
-    return _head(stream_id, kind, request_n, metadata, len(data)) + data
+    return _head(stream_id, kind, request_n, metadata, len(data), own) + data
 
 
-def pack_head(stream_id: int, kind: int, metadata: bytes | None, data_bytes: int) -> bytes:
+def pack_head(stream_id: int, kind: int, metadata: bytes | None, data_bytes: int, own: int) -> bytes:
     """Return a frame up to its data, of which `data_bytes` bytes follow.
 
     Raises:
         LocalError: The frame is longer than a frame can be, or `stream_id` has more than 31 bits.
 
     """
-    return _head(stream_id, kind, -1, metadata, data_bytes)
+    return _head(stream_id, kind, -1, metadata, data_bytes, own)
 
 
-def _head(stream_id: int, kind: int, request_n: int, metadata: bytes | None, data_bytes: int) -> bytes:
+def _head(stream_id: int, kind: int, request_n: int, metadata: bytes | None, data_bytes: int, own: int) -> bytes:
     """Return a frame up to its data."""
-    length = HEADER + data_bytes
+    length = HEADER_BYTES + data_bytes + own
     kind &= ~METADATA
     if request_n >= 0:
         length += 4
     if metadata is not None:
         length += 3 + len(metadata)
         kind |= METADATA
-    _check(stream_id, request_n, data_bytes, length)
+    if not (
+        0 <= stream_id <= GREATEST_31
+        and -1 <= request_n <= GREATEST_31
+        and 0 <= data_bytes <= length <= MAX_FRAME_BYTES
+    ):
+        raise _refusal(stream_id, request_n, length)
     if request_n < 0:
         head = _HEADER(length >> 16, length & 0xFFFF, stream_id, kind)
     else:
@@ -61,17 +70,16 @@ def _head(stream_id: int, kind: int, request_n: int, metadata: bytes | None, dat
     return head if metadata is None else head + len(metadata).to_bytes(3, "big") + metadata
 
 
-def _check(stream_id: int, request_n: int, data_bytes: int, length: int) -> None:
-    """Refuse what the fields cannot hold."""
+def _refusal(stream_id: int, request_n: int, length: int) -> LocalError:
+    """Return the error that says which field cannot hold its value."""
     if not 0 <= stream_id <= GREATEST_31:
-        raise LocalError(f"stream id {stream_id} does not fit 31 bits")
+        return LocalError(f"stream id {stream_id} does not fit 31 bits")
     if not -1 <= request_n <= GREATEST_31:
-        raise LocalError(f"request-n {request_n} does not fit 31 bits")
-    if not 0 <= data_bytes <= MAX_FRAME_BYTES or length > MAX_FRAME_BYTES:
-        raise LocalError(f"a frame of {length} bytes is longer than its 24-bit length can say; fragment the payload")
+        return LocalError(f"request-n {request_n} does not fit 31 bits")
+    return LocalError(f"a frame of {length} bytes is longer than its 24-bit length can say; fragment the payload")
 
 
-def pack_run(stream_id: int, kind: int, run: PayloadRun, start: int, stop: int, most: int) -> list[bytes]:
+def pack_run(stream_id: int, kind: int, run: PayloadRun, start: int, stop: int, most: int, own: int) -> list[bytes]:
     """Return a frame for each item of `run` from index `start` to `stop`, glued into pieces.
 
     Args:
@@ -81,6 +89,7 @@ def pack_run(stream_id: int, kind: int, run: PayloadRun, start: int, stop: int, 
         start: The first one.
         stop: The one behind the last one.
         most: Bytes of a piece; a single frame that is longer stands alone.
+        own: See above.
 
     Raises:
         LocalError: An item does not fit a frame, or lies outside the run.
@@ -90,7 +99,7 @@ def pack_run(stream_id: int, kind: int, run: PayloadRun, start: int, stop: int, 
     frames: list[bytes] = []
     size = 0
     for payload in run.payloads(start, stop):
-        frame = pack(stream_id, kind, -1, payload.metadata, payload.data)
+        frame = pack(stream_id, kind, -1, payload.metadata, payload.data, own)
         if size + len(frame) > most and frames:
             pieces.append(b"".join(frames))
             frames = []
@@ -100,3 +109,60 @@ def pack_run(stream_id: int, kind: int, run: PayloadRun, start: int, stop: int, 
     if frames:
         pieces.append(b"".join(frames))
     return pieces
+
+
+def take_run(deframer: Deframer, stream_id: int, room: int) -> PayloadRun | None:
+    """Take at most `room` items of a stream from the deframer, or none if there are not two.
+
+    Args:
+        deframer: It stands at a frame that has a whole header.
+        stream_id: The stream, 1 to 2^31-1.
+        room: How many items are taken at most.
+
+    """
+    buffer = deframer.buffer
+    size = deframer.size
+    at, end = deframer.start, deframer.end
+    offsets = array("i")
+    carried = 0
+    taken = at, end
+    while len(offsets) < 3 * room:
+        # All of a header is there: of the first frame the caller has seen to it, of the others the end of this loop.
+        if int.from_bytes(buffer[at : at + 4], "big") != stream_id:
+            break
+        middle = _item_data(buffer, at, end)
+        if middle < 0:
+            break
+        first = at + HEADER_BYTES + 3 if buffer[at + 4] & 1 else -1
+        offsets.extend((first, middle, end))
+        carried += end - middle if first < 0 else end - first
+        taken = at, end
+        if size - end < 3 + HEADER_BYTES:
+            break
+        length = int.from_bytes(buffer[end : end + 3], "big")
+        if length < HEADER_BYTES or length > deframer.max_frame_bytes or length > size - end - 3:
+            break
+        at = end + 3
+        end = at + length
+    if len(offsets) < 6:
+        return None
+    deframer.start, deframer.end = taken
+    run = PayloadRun(buffer, offsets, carried)
+    run.sound = True
+    return run
+
+
+def _item_data(buffer: bytes, at: int, end: int) -> int:
+    """Return where the data of a whole item starts whose body, at least a header, is ``buffer[at:end]``; else -1."""
+    word = buffer[at + 4] << 8 | buffer[at + 5]
+    if word >> 10 != PAYLOAD or word & (NEXT | COMPLETE | FOLLOWS) != NEXT:
+        return -1
+    middle = at + HEADER_BYTES
+    if word & METADATA:
+        if end - middle < 3:
+            return -1
+        middle += 3 + int.from_bytes(buffer[middle : middle + 3], "big")
+        # Metadata that runs past the frame is for `decode` to judge.
+        if middle > end:
+            return -1
+    return middle

@@ -1,40 +1,51 @@
-"""Whole frames, with their 24-bit length, straight into the bytes that travel: one allocation each.
+"""Whole frames, with their 24-bit length, straight into the bytes that travel, and runs found in one pass.
 
 `packing.py` is the same in plain Python, and tells what each function does. A property test holds the two equal.
 """
 
-from cpython.array cimport array
+from array import array as new_array
+
+from cpython.array cimport array, clone, resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from ...errors import LocalError
 from ...payload cimport PayloadRun
+from ..framing cimport Deframer
 
-__all__ = ["pack", "pack_head", "pack_run"]
+__all__ = ["pack", "pack_head", "pack_run", "take_run"]
 
 cdef enum:
+    PAYLOAD = 0x0A
     METADATA = 0x100
+    FOLLOWS = 0x80
+    COMPLETE = 0x40
+    NEXT = 0x20
     PREFIX = 3
     HEADER = 6
     LONGEST = 0xFFFFFF
     GREATEST = 0x7FFFFFFF
 
+cdef array NO_ITEM = new_array("i")
 
-cpdef bytes pack(long long stream_id, int kind, long long request_n, bytes metadata, bytes data):
+
+cpdef bytes pack(long long stream_id, int kind, long long request_n, bytes metadata, bytes data, int own):
     """Return a frame: header, `request_n` unless it is -1, metadata unless it is None, data."""
     cdef Py_ssize_t size = len(data)
-    cdef bytes frame = _with_room(stream_id, kind, request_n, metadata, size, size)
+    cdef bytes frame = _with_room(stream_id, kind, request_n, metadata, size, size, own)
     memcpy(PyBytes_AS_STRING(frame) + PyBytes_GET_SIZE(frame) - size, PyBytes_AS_STRING(data), size)
     return frame
 
 
-cpdef bytes pack_head(long long stream_id, int kind, bytes metadata, Py_ssize_t data_bytes):
+cpdef bytes pack_head(long long stream_id, int kind, bytes metadata, Py_ssize_t data_bytes, int own):
     """Return a frame up to its data, of which `data_bytes` bytes follow."""
-    return _with_room(stream_id, kind, -1, metadata, data_bytes, 0)
+    return _with_room(stream_id, kind, -1, metadata, data_bytes, 0, own)
 
 
 cdef bytes _with_room(
-    long long stream_id, int kind, long long request_n, bytes metadata, Py_ssize_t data_bytes, Py_ssize_t room
+    long long stream_id, int kind, long long request_n, bytes metadata, Py_ssize_t data_bytes, Py_ssize_t room,
+    int own,
 ):
     """Return a frame that is written up to its data, with `room` bytes behind."""
     cdef Py_ssize_t size = -1 if metadata is None else PyBytes_GET_SIZE(metadata)
@@ -43,9 +54,10 @@ cdef bytes _with_room(
         length += 4
     if size >= 0:
         length += 3 + size
-    _check(stream_id, request_n, data_bytes, length)
+    _check(stream_id, request_n, data_bytes, length + own)
     cdef bytes frame = PyBytes_FromStringAndSize(NULL, PREFIX + length - data_bytes + room)
-    cdef unsigned char* q = _head(<unsigned char*>PyBytes_AS_STRING(frame), length, stream_id, kind, request_n, size)
+    cdef unsigned char* q = <unsigned char*>PyBytes_AS_STRING(frame)
+    q = _head(q, length + own, stream_id, kind, request_n, size)
     if size > 0:
         memcpy(q, PyBytes_AS_STRING(metadata), size)
     return frame
@@ -92,7 +104,9 @@ cdef int _check(long long stream_id, long long request_n, Py_ssize_t data_bytes,
     return 0
 
 
-cpdef list pack_run(long long stream_id, int kind, PayloadRun run, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t most):
+cpdef list pack_run(
+    long long stream_id, int kind, PayloadRun run, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t most, int own
+):
     """Return a frame for each item of `run` from index `start` to `stop`, glued into pieces."""
     cdef list pieces = []
     run.check(start, stop)
@@ -104,15 +118,15 @@ cpdef list pack_run(long long stream_id, int kind, PayloadRun run, Py_ssize_t st
     _check(stream_id, -1, 0, 0)
     while at < stop:
         need = _frame_bytes(offsets, at)
-        if need > PREFIX + LONGEST:
-            _check(stream_id, -1, 0, need - PREFIX)
+        if need + own > PREFIX + LONGEST:
+            _check(stream_id, -1, 0, need + own - PREFIX)
         if size + need > most and first < at:
-            pieces.append(_piece(stream_id, kind, run.buffer, offsets, first, at, size))
+            pieces.append(_piece(stream_id, kind, run.buffer, offsets, first, at, size, own))
             first = at
             size = 0
         size += need
         at += 1
-    pieces.append(_piece(stream_id, kind, run.buffer, offsets, first, stop, size))
+    pieces.append(_piece(stream_id, kind, run.buffer, offsets, first, stop, size, own))
     return pieces
 
 
@@ -125,25 +139,86 @@ cdef inline Py_ssize_t _frame_bytes(const int* offsets, Py_ssize_t index) noexce
 
 
 cdef bytes _piece(
-    long long stream_id, int kind, bytes buffer, const int* offsets, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t size
+    long long stream_id, int kind, bytes buffer, const int* offsets, Py_ssize_t start, Py_ssize_t stop,
+    Py_ssize_t size, int own,
 ):
     """Return the frames of some items, `size` bytes as `_frame_bytes` counted them."""
     cdef bytes piece = PyBytes_FromStringAndSize(NULL, size)
     cdef unsigned char* q = <unsigned char*>PyBytes_AS_STRING(piece)
     cdef const char* p = PyBytes_AS_STRING(buffer)
-    cdef Py_ssize_t index, metadata_bytes, data_bytes
+    cdef Py_ssize_t index, metadata_bytes, data_bytes, length
     cdef int first
     # The GIL stays: nobody may change the offsets between the check and this.
     for index in range(start, stop):
         first = offsets[3 * index]
         data_bytes = offsets[3 * index + 2] - offsets[3 * index + 1]
         metadata_bytes = -1 if first < 0 else offsets[3 * index + 1] - first
-        q = _head(
-            q, HEADER + data_bytes + (0 if first < 0 else 3 + metadata_bytes), stream_id, kind, -1, metadata_bytes
-        )
+        length = HEADER + data_bytes + own + (0 if first < 0 else 3 + metadata_bytes)
+        q = _head(q, length, stream_id, kind, -1, metadata_bytes)
         if metadata_bytes > 0:
             memcpy(q, p + first, metadata_bytes)
             q += metadata_bytes
         memcpy(q, p + offsets[3 * index + 1], data_bytes)
         q += data_bytes
     return piece
+
+
+cpdef PayloadRun take_run(Deframer deframer, int64_t stream_id, Py_ssize_t room):
+    """Take at most `room` items of a stream from the deframer, or none if there are not two."""
+    cdef array offsets = clone(NO_ITEM, 3 * room, False)
+    cdef int* item = offsets.data.as_ints
+    cdef const int* last = item + 3 * room
+    cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(deframer.buffer)
+    cdef Py_ssize_t size = deframer.size, most = deframer.max_frame_bytes
+    cdef Py_ssize_t at = deframer.start, end = deframer.end, taken_start = at, taken_end = end
+    cdef Py_ssize_t first, middle, length, carried = 0
+    while item < last:
+        # All of a header is there: of the first frame the caller has seen to it, of the others the end of this loop.
+        if (<unsigned int>p[at] << 24 | p[at + 1] << 16 | p[at + 2] << 8 | p[at + 3]) != stream_id:
+            break
+        middle = _item_data(p, at, end)
+        if middle < 0:
+            break
+        first = at + HEADER + 3 if p[at + 4] & 1 else -1
+        item[0] = <int>first
+        item[1] = <int>middle
+        item[2] = <int>end
+        item += 3
+        carried += end - (middle if first < 0 else first)
+        taken_start = at
+        taken_end = end
+        if size - end < 3 + HEADER:
+            break
+        length = p[end] << 16 | p[end + 1] << 8 | p[end + 2]
+        if length < HEADER or length > most or length > size - end - 3:
+            break
+        at = end + 3
+        end = at + length
+    cdef Py_ssize_t count = item - offsets.data.as_ints
+    if count < 6:
+        return None
+    deframer.start = taken_start
+    deframer.end = taken_end
+    resize(offsets, count)
+    run = PayloadRun.__new__(PayloadRun)
+    (<PayloadRun>run).buffer = deframer.buffer
+    (<PayloadRun>run)._offsets = offsets
+    (<PayloadRun>run).size = carried
+    (<PayloadRun>run).sound = True
+    return run
+
+
+cdef inline Py_ssize_t _item_data(const unsigned char* p, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+    """Return where the data of a whole item starts whose body, at least a header, is ``p[at:end]``; else -1."""
+    cdef unsigned int word = p[at + 4] << 8 | p[at + 5]
+    if word >> 10 != PAYLOAD or word & (NEXT | COMPLETE | FOLLOWS) != NEXT:
+        return -1
+    cdef Py_ssize_t middle = at + HEADER
+    if word & METADATA:
+        if end - middle < 3:
+            return -1
+        middle += 3 + (p[middle] << 16 | p[middle + 1] << 8 | p[middle + 2])
+        # Metadata that runs past the frame is for `decode` to judge.
+        if middle > end:
+            return -1
+    return middle

@@ -2,8 +2,8 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from ...payload cimport Payload, PayloadRun
-from ..codec cimport Codec
 from ..framing cimport Deframer
+from .codec cimport Codec
 from .frames cimport Frame, RequestNFrame
 
 # Constants that the module imports or defines, as C integers.
@@ -23,7 +23,6 @@ cdef class ReactiveSocketV00(Codec):
     @cython.locals(p="const unsigned char*")
     cpdef int64_t stream_id(self, bytes buffer, Py_ssize_t start) except -1
 
-    @cython.locals(head=bytes)
     cpdef bytes payload_frame(self, long long stream_id, int flags, bytes metadata, bytes data)
 
     @cython.locals(number=int, head=bytes)
@@ -55,16 +54,12 @@ cdef int64_t _word(const unsigned char* p, Py_ssize_t at) noexcept
 @cython.locals(bits=int, at=Py_ssize_t, middle=Py_ssize_t, frame=Frame, high="unsigned long long")
 cdef Frame _frequent(const unsigned char* p, Py_ssize_t start, Py_ssize_t end, int number)
 
-cdef _complete(Frame frame)
-
 @cython.locals(
     p="const unsigned char*", gap=Py_ssize_t, at=Py_ssize_t, first=Py_ssize_t, taken=Py_ssize_t, end=Py_ssize_t,
     taken_end=Py_ssize_t, view="int[::1]", count=Py_ssize_t, carried=Py_ssize_t, middle=Py_ssize_t,
     metadata=Py_ssize_t, length=Py_ssize_t, run=PayloadRun,
 )
 cdef PayloadRun _scan(Deframer deframer, Py_ssize_t room)
-
-cdef Py_ssize_t _length(const unsigned char* p, Py_ssize_t at, Py_ssize_t prefix) noexcept
 
 cdef bint _same_stream(const unsigned char* p, Py_ssize_t at, Py_ssize_t other) noexcept
 

@@ -11,20 +11,11 @@ from array import array
 
 from ...errors import FrameError, LocalError
 from ...payload import PayloadRun
-from ..codec import PIECE_BYTES, Codec
 from ..fields import GREATEST_31, check
-from ..framing import Deframer, prefixed
+from ..framing import Deframer
+from .codec import PIECE_BYTES, Codec
 from .frames import COMPLETE, NEXT, Frame, FrameType, RequestNFrame
-from .v00_layouts import (
-    FOREIGN,
-    HEADER_BYTES,
-    NUMBERS,
-    REACTIVESOCKET_V00,
-    VERSION,
-    name_of,
-    read_frame,
-    write_frame,
-)
+from .v00_layouts import FOREIGN, HEADER_BYTES, NUMBERS, REACTIVESOCKET_V00, VERSION, name_of, read_frame, write_frame
 
 __all__ = ["FOREIGN", "REACTIVESOCKET_V00", "ReactiveSocketV00", "name_of"]
 
@@ -47,7 +38,7 @@ METADATA_BIT = 0x40
 FOLLOWS_BIT = 0x20
 COMPLETE_BIT = 0x10
 FLAG_SHIFT = 2
-# A run's offsets are made for as many items as the length of its first one lets expect, and some more.
+# As in `codec`.
 SPARE_ITEMS = 16
 
 
@@ -67,7 +58,9 @@ class ReactiveSocketV00(Codec):
     __slots__ = ()
 
     def __init__(self, prefix_bytes: int = 4) -> None:
-        Codec.__init__(self, prefix_bytes, HEADER_BYTES)
+        Codec.__init__(self, REACTIVESOCKET_V00)
+        self.prefix_bytes = prefix_bytes
+        self.header_bytes = HEADER_BYTES
 
     def decode(self, buffer: bytes, start: int, end: int) -> Frame:
         """Return the frame whose body is ``buffer[start:end]``; see :meth:`Codec.decode`."""
@@ -98,14 +91,9 @@ class ReactiveSocketV00(Codec):
         """Return the body of `frame`; see :meth:`Codec.encode`."""
         return write_frame(frame)
 
-    def frame(self, frame: Frame) -> bytes:
-        """Return `frame` with its prefix; see :meth:`Codec.frame`."""
-        return prefixed(write_frame(frame), self.prefix_bytes)
-
     def payload_frame(self, stream_id: int, flags: int, metadata: bytes | None, data: bytes) -> bytes:
         """Return a RESPONSE with its prefix; see :meth:`Codec.payload_frame`."""
-        head = _head(self.prefix_bytes, N_RESPONSE, flags, stream_id, -1, metadata, len(data))
-        return head + data
+        return _head(self.prefix_bytes, N_RESPONSE, flags, stream_id, -1, metadata, len(data)) + data
 
     def payload_head(self, stream_id: int, flags: int, metadata: bytes | None, data_bytes: int) -> bytes:
         """Return a RESPONSE with its prefix, up to its data; see :meth:`Codec.payload_head`."""
@@ -168,20 +156,9 @@ class ReactiveSocketV00(Codec):
 def _head(
     prefix: int, number: int, flags: int, stream_id: int, request_n: int, metadata: bytes | None, data_bytes: int
 ) -> bytes:
-    """Return a frame up to its data, of which `data_bytes` bytes follow.
+    """Return a frame up to its data, of which `data_bytes` bytes follow. Raises LocalError if a field is too small.
 
-    Args:
-        prefix: Bytes of its length.
-        number: The type, as it travels.
-        flags: IGNORE, and for RESPONSE the two that it has; METADATA follows from what is there.
-        stream_id: The stream; its sign does not travel.
-        request_n: -1: this type has none.
-        metadata: None: there is none.
-        data_bytes: Bytes of data.
-
-    Raises:
-        LocalError: A field is too small for its value.
-
+    `number` is the type, as it travels, and `request_n` -1 where it has none. METADATA follows from what is there.
     """
     bits = flags >> FLAG_SHIFT & (IGNORE_BIT | FOLLOWS_BIT | COMPLETE_BIT)
     if stream_id < 0:
@@ -263,14 +240,10 @@ def _frequent(p: bytes, start: int, end: int, number: int) -> Frame | None:
     elif number == N_RESPONSE:
         frame.type = PAYLOAD
         frame.flags |= (bits & (FOLLOWS_BIT | COMPLETE_BIT)) << FLAG_SHIFT
-        _complete(frame)
+        # Response Frame: with the complete bit and an empty body it is no item.
+        if not frame.flags & COMPLETE or frame.data or frame.metadata is not None:
+            frame.flags |= NEXT
     return frame
-
-
-def _complete(frame: Frame) -> None:
-    """Set NEXT on a RESPONSE. Response Frame: with the complete bit and an empty body it is no item."""
-    if not frame.flags & COMPLETE or frame.data or frame.metadata is not None:
-        frame.flags |= NEXT
 
 
 def _scan(deframer: Deframer, room: int) -> PayloadRun | None:
@@ -298,7 +271,8 @@ def _scan(deframer: Deframer, room: int) -> PayloadRun | None:
         taken_end = end
         if deframer.size - end < gap + HEADER_BYTES:
             break
-        length = _length(p, end, gap)
+        # Framing Format: a length of 4 bytes counts itself.
+        length = _word(p, end) - 4 if gap == 4 else p[end] << 16 | p[end + 1] << 8 | p[end + 2]
         at = end + gap
         if length < HEADER_BYTES or length > deframer.max_frame_bytes or length > deframer.size - at:
             break
@@ -310,14 +284,6 @@ def _scan(deframer: Deframer, room: int) -> PayloadRun | None:
     run = PayloadRun(deframer.buffer, offsets[: 3 * count], carried)
     run.sound = True
     return run
-
-
-def _length(p: bytes, at: int, prefix: int) -> int:
-    """Return the bytes of the body behind the prefix at index `at`."""
-    if prefix == 4:
-        # Framing Format: it counts itself.
-        return _word(p, at) - 4
-    return p[at] << 16 | p[at + 1] << 8 | p[at + 2]
 
 
 def _same_stream(p: bytes, at: int, other: int) -> bool:

@@ -10,21 +10,8 @@ from typing import Final
 
 from ...errors import FrameError, LocalError
 from ..fields import Reader, put
-from .frames import (
-    COMPLETE,
-    FOLLOWS,
-    IGNORE,
-    LEASE,
-    METADATA,
-    NEXT,
-    ErrorFrame,
-    ExtFrame,
-    Frame,
-    FrameType,
-    LeaseFrame,
-    RequestNFrame,
-    SetupFrame,
-)
+from . import frames
+from .frames import COMPLETE, FOLLOWS, IGNORE, LEASE, METADATA, NEXT, Frame, FrameType
 from .layouts import UNKNOWN, Field, Layout, read_body, write_body
 from .layouts import Metadata as How
 
@@ -79,27 +66,27 @@ _BARE = Layout(Frame, (), How.TYPED, flags=("metadata",))
 
 REACTIVESOCKET_V00: Final[Mapping[int, Layout]] = {
     FrameType.SETUP: Layout(
-        SetupFrame,
+        frames.SetupFrame,
         (Field("metadata_mime", 8, counted=True), Field("data_mime", 8, counted=True)),
         How.TYPED,
         data=True,
         flags=("metadata", "lease"),
     ),
-    FrameType.SETUP_ERROR: Layout(ErrorFrame, (Field("code", 32),), How.TYPED, data=True, flags=("metadata",)),
+    FrameType.SETUP_ERROR: Layout(frames.ErrorFrame, (Field("code", 32),), How.TYPED, data=True, flags=("metadata",)),
     FrameType.LEASE: Layout(
-        LeaseFrame, (Field("ttl_ns", 64), Field("number_of_requests", 64)), How.TYPED, flags=("metadata",)
+        frames.LeaseFrame, (Field("ttl_ns", 64), Field("number_of_requests", 64)), How.TYPED, flags=("metadata",)
     ),
     FrameType.REQUEST_RESPONSE: _PLAIN,
     FrameType.REQUEST_FNF: _PLAIN,
     FrameType.REQUEST_STREAM: _STREAM,
     FrameType.REQUEST_SUB: _STREAM,
-    FrameType.REQUEST_N: Layout(RequestNFrame, _REQUEST_N, How.TYPED, flags=("metadata",)),
+    FrameType.REQUEST_N: Layout(frames.RequestNFrame, _REQUEST_N, How.TYPED, flags=("metadata",)),
     FrameType.CANCEL: _BARE,
     FrameType.PAYLOAD: Layout(Frame, (), How.TYPED, data=True, flags=("metadata", "follows", "complete")),
-    FrameType.ERROR: Layout(ErrorFrame, (), How.TYPED, data=True, flags=("metadata",)),
+    FrameType.ERROR: Layout(frames.ErrorFrame, (), How.TYPED, data=True, flags=("metadata",)),
     FrameType.METADATA_PUSH: _BARE,
     # Extension Frame: the common header with its stream id is kept before the extended type.
-    FrameType.EXT: Layout(ExtFrame, (Field("extended_type", 32),), data=True, flags=("metadata",)),
+    FrameType.EXT: Layout(frames.ExtFrame, (Field("extended_type", 32),), data=True, flags=("metadata",)),
 }
 
 
@@ -140,9 +127,9 @@ def read_frame(buffer: bytes, start: int, end: int) -> Frame:
         # Response Frame: with the complete bit and an empty body it is no item.
         if not frame.flags & COMPLETE or frame.data or frame.metadata is not None:
             frame.flags |= NEXT
-    elif type == FrameType.ERROR and isinstance(frame, ErrorFrame):
+    elif type == FrameType.ERROR and isinstance(frame, frames.ErrorFrame):
         frame.code = ERROR_CODE
-    elif isinstance(frame, SetupFrame):
+    elif isinstance(frame, frames.SetupFrame):
         frame.major = frame.minor = VERSION
     return frame
 

@@ -21,8 +21,8 @@ FRAMES: dict[str, Callable[[Any, Any], bytes]] = {
 def test_frames_are_the_same_behind_another_length(build: Build, make: Callable[[Any, Any], bytes]) -> None:
     # THREATS 6
     frames = build.module("penstock.wire.rsocket.frames")
-    counted = make(build.module("penstock.wire.rsocket.counted").CountedV1(), frames)
-    strict = make(build.module("penstock.wire.rsocket.v1").RSocketV1(), frames)
+    counted = make(build.module("penstock.wire.rsocket.codec").Codec(counts_itself=True), frames)
+    strict = make(build.module("penstock.wire.rsocket.codec").Codec(), frames)
     assert counted[3:] == strict[3:]
     assert int.from_bytes(counted[:3], "big") == len(counted) == int.from_bytes(strict[:3], "big") + 3
     deframer = build.module("penstock.wire.framing").Deframer(counts_itself=True)
@@ -36,7 +36,7 @@ def test_frames_are_the_same_behind_another_length(build: Build, make: Callable[
 def test_runs_are_written_so_and_read_one_by_one(build: Build) -> None:
     payload = build.module("penstock.payload")
     run = payload.PayloadRun.of([payload.Payload(b"%d" % number) for number in range(100)])
-    codec = build.module("penstock.wire.rsocket.counted").CountedV1()
+    codec = build.module("penstock.wire.rsocket.codec").Codec(counts_itself=True)
     deframer = build.module("penstock.wire.framing").Deframer(counts_itself=True)
     items = []
     for piece in codec.run_frames(1, run, 10, 100):

@@ -1,15 +1,30 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from ..payload cimport PayloadRun
-from .rsocket.frames cimport Frame
-from .framing cimport Deframer
+from ...payload cimport PayloadRun
+from ..fields cimport u32
+from ..framing cimport Deframer
+from .frames cimport Frame, RequestNFrame
+from .packing cimport pack, pack_head, pack_run, take_run
+
+# Constants that the module imports or defines, as C integers.
+cdef int IGNORE, METADATA, NEXT, FLAGS
+cdef int HEADER_BYTES, TYPE_SHIFT, SPARE_ITEMS
+cdef long long GREATEST_31
+cdef int REQUEST_RESPONSE, REQUEST_STREAM, REQUEST_CHANNEL, REQUEST_N, CANCEL, PAYLOAD
 
 
 cdef class Codec:
     cdef readonly Py_ssize_t prefix_bytes
     cdef readonly Py_ssize_t header_bytes
+    cdef readonly bint counts_itself
+    cdef object _layouts
+    cdef bint _forgiving
+    cdef int _own
 
+    @cython.locals(
+        p="const unsigned char*", word="unsigned int", type=int, frame=Frame, at=Py_ssize_t, size=Py_ssize_t
+    )
     cpdef Frame decode(self, bytes buffer, Py_ssize_t start, Py_ssize_t end)
     cpdef int64_t stream_id(self, bytes buffer, Py_ssize_t start) except -1
     cpdef bytes encode(self, Frame frame)
@@ -21,8 +36,18 @@ cdef class Codec:
     )
     cpdef bytes request_n_frame(self, long long stream_id, long long count)
     cpdef bytes cancel_frame(self, long long stream_id)
+
+    @cython.locals(
+        buffer=bytes, p="const unsigned char*", size=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t, stream_id=int64_t
+    )
     cpdef PayloadRun scan_run(self, Deframer deframer, Py_ssize_t limit)
     cpdef list run_frames(self, long long stream_id, PayloadRun run, Py_ssize_t start, Py_ssize_t stop)
 
     @cython.locals(view="const int[::1]", limit=Py_ssize_t, at=Py_ssize_t, first=int)
     cpdef Py_ssize_t fits(self, PayloadRun run, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t most) except -1
+
+
+@cython.locals(left=Py_ssize_t, size=Py_ssize_t)
+cdef Py_ssize_t _metadata_bytes(
+    const unsigned char* p, Py_ssize_t start, Py_ssize_t at, Py_ssize_t end, bint forgiving
+) except -1

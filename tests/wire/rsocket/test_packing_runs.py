@@ -21,7 +21,7 @@ def scanned(wire: Wire, data: bytes, stream_id: int, room: int) -> tuple[Items |
     deframer = wire.framing.Deframer()
     deframer.feed(data)
     assert deframer.next()
-    run = wire.scanning.scan(deframer, stream_id, room)
+    run = wire.packing.take_run(deframer, stream_id, room)
     return (None if run is None else wire.items(run)), deframer.end
 
 

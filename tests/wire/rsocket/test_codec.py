@@ -27,7 +27,7 @@ FLAGS = {
 
 def bodies(wire: Wire, vector: Vector) -> list[bytes]:
     """Return the frames of a vector, without their prefixes."""
-    return wire.framing.split_frames([vector.octets]) if vector.prefix else [vector.octets]
+    return wire.framing.Deframer().split(vector.octets) if vector.prefix else [vector.octets]
 
 
 def decoded(wire: Wire, body: str | bytes) -> Any:

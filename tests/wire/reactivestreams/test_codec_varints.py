@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import LocalError
-from penstock.wire.reactivestreams.varints import MAX_VARINT, MAX_VARINT_BYTES, varint
+from penstock.wire.reactivestreams.codec import MAX_VARINT, MAX_VARINT_BYTES, varint
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
-"""The codec of RSocket 1.0, and with another table of layouts that of ReactiveSocket 0.2.
+"""The codec of the RSocket family: frames from bytes and back, and runs of items past both.
 
-Comments name sections of RSocket 1.0's document, which draws every frame.
+It is that of RSocket 1.0, and with other tables of layouts that of ReactiveSocket 0.2. ReactiveSocket 0.0, whose
+header is another, derives from it. Comments name sections of RSocket 1.0's document, which draws every frame.
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from collections.abc import Mapping
 
 from ...errors import FrameError, LocalError
 from ...payload import PayloadRun
-from ..codec import PIECE_BYTES, Codec
 from ..fields import GREATEST_31, u32
 from ..framing import Deframer, prefixed
-from .frames import IGNORE, METADATA, NEXT, Frame, FrameType, RequestNFrame
-from .layouts import FLAGS, HEADER_BYTES, RSOCKET_V1, TYPE_SHIFT, Layout, Metadata, read_frame, write_frame
-from .packing import pack, pack_head, pack_run
-from .scanning import scan
+from .frames import HEADER_BYTES, IGNORE, METADATA, NEXT, Frame, FrameType, RequestNFrame
+from .layouts import FLAGS, RSOCKET_V1, TYPE_SHIFT, Layout, Metadata, read_frame, write_frame
+from .packing import pack, pack_head, pack_run, take_run
 
-__all__ = ["RSocketV1"]
+__all__ = ["PIECE_BYTES", "Codec"]
+
+PIECE_BYTES = 60_000
+"""Frames of a run are glued into pieces of at most this: larger writes cost four times as much on loopback."""
 
 # Types as plain integers: a member of an enum costs a lookup each time.
 REQUEST_RESPONSE = int(FrameType.REQUEST_RESPONSE)
@@ -31,24 +33,43 @@ PAYLOAD = int(FrameType.PAYLOAD)
 SPARE_ITEMS = 16
 
 
-class RSocketV1(Codec):
+class Codec:
     """RSocket 1.0 on the wire. Every field is checked against its limits, both ways.
+
+    A codec has no state: one serves any number of sessions. Bodies are frames without their length prefix;
+    everything that says so returns frames with it, ready for a stream transport.
 
     Args:
         layouts: The frame types of the dialect.
+        counts_itself: The length counts its own bytes, which none of the documents says of one of three bytes, but some
+            peers of 2017 do.
+
+    Attributes:
+        prefix_bytes: Bytes of the length prefix, as :class:`~penstock.wire.framing.Deframer` has them.
+        header_bytes: Bytes of the header that every frame begins with.
+        counts_itself: As given.
 
     """
 
-    __slots__ = ("_forgiving", "_layouts")
+    __slots__ = ("_forgiving", "_layouts", "_own", "counts_itself", "header_bytes", "prefix_bytes")
 
-    def __init__(self, layouts: Mapping[int, Layout] = RSOCKET_V1) -> None:
-        Codec.__init__(self, 3, HEADER_BYTES)
+    def __init__(self, layouts: Mapping[int, Layout] = RSOCKET_V1, counts_itself: bool = False) -> None:
+        self.prefix_bytes = 3
+        self.header_bytes = HEADER_BYTES
+        self.counts_itself = counts_itself
+        self._own = 3 if counts_itself else 0
         self._layouts = layouts
         # ReactiveSocket 0.2: frames with wrong metadata are ignored, and CANCEL has metadata.
         self._forgiving = layouts[PAYLOAD].metadata is Metadata.FORGIVEN
 
     def decode(self, buffer: bytes, start: int, end: int) -> Frame:
-        """Return the frame whose body is ``buffer[start:end]``; see :meth:`Codec.decode`."""
+        """Return the frame whose body is ``buffer[start:end]``.
+
+        Raises:
+            FrameError: The bytes are not a frame. Skip them where the error is `ignorable`.
+            LocalError: The buffer is shorter.
+
+        """
         p = buffer
         if not 0 <= start <= end <= len(buffer):
             raise LocalError(f"a frame from {start} to {end} was asked of {len(buffer)} bytes")
@@ -90,49 +111,74 @@ class RSocketV1(Codec):
         return frame
 
     def stream_id(self, buffer: bytes, start: int) -> int:
-        """Return the stream id of the frame that starts at index `start`; see :meth:`Codec.stream_id`."""
-        if not 0 <= start <= len(buffer) - HEADER_BYTES:
+        """Return the stream id of the frame whose body starts at index `start`, where a whole header is.
+
+        Raises:
+            LocalError: The header is not there.
+
+        """
+        if not 0 <= start <= len(buffer) - self.header_bytes:
             raise LocalError(f"a frame header at {start} was asked of {len(buffer)} bytes")
         return u32(buffer, start) & GREATEST_31
 
     def encode(self, frame: Frame) -> bytes:
-        """Return the body of `frame`; see :meth:`Codec.encode`."""
+        """Return the body of `frame`.
+
+        Raises:
+            LocalError: A field does not fit, or the frame's type has no such field.
+
+        """
         return write_frame(self._layouts, frame)
 
     def frame(self, frame: Frame) -> bytes:
-        """Return `frame` with its prefix; see :meth:`Codec.frame`."""
-        return prefixed(write_frame(self._layouts, frame))
+        """Return `frame` with its prefix.
+
+        Raises:
+            LocalError: As `encode`; or the frame is longer than its prefix can say.
+
+        """
+        return prefixed(self.encode(frame), self.prefix_bytes, self.counts_itself)
 
     def payload_frame(self, stream_id: int, flags: int, metadata: bytes | None, data: bytes) -> bytes:
-        """Return a PAYLOAD with its prefix; see :meth:`Codec.payload_frame`."""
-        return pack(stream_id, PAYLOAD << TYPE_SHIFT | flags, -1, metadata, data)
+        """Return a PAYLOAD with its prefix; METADATA is set in its flags where `metadata` is there."""
+        return pack(stream_id, PAYLOAD << TYPE_SHIFT | flags, -1, metadata, data, self._own)
 
     def payload_head(self, stream_id: int, flags: int, metadata: bytes | None, data_bytes: int) -> bytes:
-        """Return a PAYLOAD with its prefix, up to its data; see :meth:`Codec.payload_head`."""
-        return pack_head(stream_id, PAYLOAD << TYPE_SHIFT | flags, metadata, data_bytes)
+        """Return a PAYLOAD with its prefix, up to its data: write `data_bytes` bytes behind it."""
+        return pack_head(stream_id, PAYLOAD << TYPE_SHIFT | flags, metadata, data_bytes, self._own)
 
     def request_frame(
         self, type: int, stream_id: int, flags: int, request_n: int, metadata: bytes | None, data: bytes
     ) -> bytes:
-        """Return a request with its prefix; see :meth:`Codec.request_frame`."""
+        """Return a request with its prefix; `request_n` travels where its type has it."""
         if type != REQUEST_STREAM and type != REQUEST_CHANNEL:
             request_n = -1
         elif request_n < 0:
             raise LocalError(f"the initial request-n is {request_n}; it must be at least 1")
-        return pack(stream_id, type << TYPE_SHIFT | flags, request_n, metadata, data)
+        return pack(stream_id, type << TYPE_SHIFT | flags, request_n, metadata, data, self._own)
 
     def request_n_frame(self, stream_id: int, count: int) -> bytes:
-        """Return a REQUEST_N with its prefix; see :meth:`Codec.request_n_frame`."""
+        """Return a REQUEST_N with its prefix."""
         if count < 0:
             raise LocalError(f"request-n is {count}; it must be at least 1")
-        return pack(stream_id, REQUEST_N << TYPE_SHIFT, count, None, b"")
+        return pack(stream_id, REQUEST_N << TYPE_SHIFT, count, None, b"", self._own)
 
     def cancel_frame(self, stream_id: int) -> bytes:
-        """Return a CANCEL with its prefix; see :meth:`Codec.cancel_frame`."""
-        return pack(stream_id, CANCEL << TYPE_SHIFT, -1, None, b"")
+        """Return a CANCEL with its prefix."""
+        return pack(stream_id, CANCEL << TYPE_SHIFT, -1, None, b"", self._own)
 
     def scan_run(self, deframer: Deframer, limit: int) -> PayloadRun | None:
-        """Take consecutive items of one stream at once; see :meth:`Codec.scan_run`."""
+        """Take consecutive items of one stream at once.
+
+        Call it when `next` of the deframer has returned True and the frame is a PAYLOAD. If this frame and
+        at least the one behind it in the buffer are items of the same stream, neither fragments nor last
+        ones, all that follow so are taken, at most `limit`; a run may be shorter than it could be. The
+        deframer's `next` then goes on behind it.
+
+        Returns:
+            The run, or None: then the deframer stands where it stood. Decode its frame.
+
+        """
         buffer = deframer.buffer
         p = buffer
         size = deframer.size
@@ -144,11 +190,36 @@ class RSocketV1(Codec):
         stream_id = u32(buffer, at)
         if u32(buffer, end + 3) != stream_id or p[end + 7] >> 2 != PAYLOAD or not 0 < stream_id <= GREATEST_31:
             return None
-        return scan(deframer, stream_id, min(limit, (size - at) // (end - at + 3) + SPARE_ITEMS))
+        # The scan reads lengths as the documents have them.
+        if self._own:
+            return None
+        return take_run(deframer, stream_id, min(limit, (size - at) // (end - at + 3) + SPARE_ITEMS))
 
     def run_frames(self, stream_id: int, run: PayloadRun, start: int, stop: int) -> list[bytes]:
-        """Return items as PAYLOADs with NEXT, glued into pieces; see :meth:`Codec.run_frames`."""
-        return pack_run(stream_id, PAYLOAD << TYPE_SHIFT | NEXT, run, start, stop, PIECE_BYTES)
+        """Return the items of `run` from `start` to `stop` as PAYLOADs with NEXT and their prefixes.
+
+        Returns:
+            Pieces of at most `PIECE_BYTES` with whole frames in each; a longer frame is a piece by itself.
+
+        Raises:
+            LocalError: An item does not fit a frame: ask `fits` first, and fragment it.
+
+        """
+        return pack_run(stream_id, PAYLOAD << TYPE_SHIFT | NEXT, run, start, stop, PIECE_BYTES, self._own)
+
+    def fits(self, run: PayloadRun, start: int, stop: int, most: int) -> int:
+        """Return how many items of `run` from `start` on, up to `stop`, have at most `most` bytes each."""
+        limit = min(stop, len(run))
+        if run.sound and run.size <= most:
+            return max(limit - start, 0)
+        view = run.offsets
+        for at in range(3 * start, 3 * limit, 3):
+            first = view[at]
+            if first < 0:
+                first = view[at + 1]
+            if view[at + 2] - first > most:
+                return at // 3 - start
+        return max(limit - start, 0)
 
 
 def _metadata_bytes(p: bytes, start: int, at: int, end: int, forgiving: bool) -> int:

@@ -1,1 +1,0 @@
-cpdef bytes varint(value, str name=*)
