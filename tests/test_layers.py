@@ -68,7 +68,7 @@ RULES = {
     # A server's sessions on disk. No part of `aio`, which touches no files, nor of `journal`, which needs pyarrow.
     "store": Rule(ours={"top"}),
     # What data must look like is no matter of a protocol, nor of asyncio; aio and cli use it.
-    "schema": Rule(ours={"top"}, theirs_lazily={"jsonschema_rs"}),
+    "schema": Rule(ours={"top", "protocols"}, theirs_lazily={"jsonschema_rs"}),
     "aio": Rule(
         ours={"top", "protocols", "schema", "transports"},
         lazily={"wire.columns", "store"},
@@ -307,10 +307,9 @@ ABOVE = {
 }
 NAMING = {
     "__init__.py": "the homes of public names",
-    "cli/demo.py": "what the demo prints",
     "cli/parser.py": "the verb `penstock river`",
     "reactive/": "Reactive Streams, the specification of publishers",
-    "schema/": "schemas and types of data in the form of River's reference",
+    "schema/codegen.py": "the command that generated code names",
 }
 """Files and folders that name one all the same, and why."""
 

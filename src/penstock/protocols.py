@@ -30,6 +30,7 @@ __all__ = [
     "data_mime",
     "detectors",
     "dump_of",
+    "encodings",
     "fitting",
     "is_composite",
     "spec_of",
@@ -81,6 +82,9 @@ class ProtocolSpec:
             empty: it always does.
         carrier: ``carrier()`` returns what carries the context of a trace in requests; see
             :class:`penstock.observe.carriers.Carrier`; empty: nothing does.
+        encodings: ``encodings()`` returns encodings of data that only this protocol has, by MIME type: the name, what
+            has an `Encoder` and a `Decoder` as :mod:`msgspec.json` has, and what returns the offset at which data
+            nests too deeply, or -1; empty: none.
         request_mime: ``request_mime(metadata_mime, metadata)`` returns the type that a request's metadata gives the
             data beside it, or None; empty: metadata never does.
 
@@ -108,6 +112,7 @@ class ProtocolSpec:
     text_form: str = ""
     request_mime: str = ""
     carrier: str = ""
+    encodings: str = ""
 
 
 class TextForm(Protocol):
@@ -237,6 +242,7 @@ _RIVER: Final = ProtocolSpec(
     data_mime="river.identity:data_mime",
     text_form="wire.river.values:json_form",
     carrier="river.tracing:RiverCarrier",
+    encodings="wire.river.encodings:encodings",
     # Sessions outlive their links in any case.
     honors=frozenset({"resume"}),
 )
@@ -363,6 +369,11 @@ def data_mime(connection: Connection, metadata: bytes | None) -> str:
 def carriers() -> list[Any]:
     """Return what carries the context of a trace in the requests of each protocol that has room for it."""
     return [_load(spec.carrier)() for spec in _SPECS.values() if spec.carrier]
+
+
+def encodings() -> dict[str, tuple[str, Any, Callable[[bytes], int]]]:
+    """Return the encodings of data that only single protocols have, by MIME type."""
+    return {mime: each for spec in _SPECS.values() if spec.encodings for mime, each in _load(spec.encodings)().items()}
 
 
 def dump_of(version: str) -> Dump:

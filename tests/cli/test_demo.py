@@ -61,7 +61,7 @@ def test_results_are_printed_and_drawn(
     finish(monkeypatch, tmp_path, FLIGHTS_COUNT, FLIGHTS_COUNT, 1)
     said = capsys.readouterr().out
     assert f"{FLIGHTS_COUNT:,} flights, each exactly once" in said
-    assert "published back over RSocket: 1 delays" in said
+    assert "published back to the service: 1 delays" in said
     assert (tmp_path / "delays.png").exists()
 
 

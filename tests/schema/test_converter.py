@@ -8,7 +8,8 @@ import pytest
 
 from penstock import LocalError, Mismatch
 from penstock.schema.converter import Converter, problems_in_json, validation_extras
-from penstock.schema.formats import FORMATS, JSON, MSGPACK, Format
+from penstock.schema.formats import JSON, MSGPACK, Format
+from tests.schema.encodings import ALL
 
 
 class Line(msgspec.Struct):
@@ -21,14 +22,14 @@ class Order(msgspec.Struct):
     notes: dict[str, Line] = {}
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", ALL)
 def test_values_round_trip(form: Format) -> None:
     converter = Converter(Order)
     order = Order("a", [Line(1)], {"x": Line(2)})
     assert converter.decode(form, converter.encode(form, order)) == order
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", ALL)
 @pytest.mark.parametrize(
     ("value", "path", "message"),
     [

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.schema.formats import JSON, KNOWN, MSGPACK, RIVER_JSON, RIVER_MSGPACK, Format, format_of
+from penstock.schema.formats import JSON, KNOWN, MSGPACK, Format, format_of
 
 
 @pytest.mark.parametrize(
@@ -14,8 +14,6 @@ from penstock.schema.formats import JSON, KNOWN, MSGPACK, RIVER_JSON, RIVER_MSGP
         ("application/msgpack", MSGPACK),
         ("application/x-msgpack", MSGPACK),
         ("application/vnd.msgpack", MSGPACK),
-        ("application/vnd.river+json", RIVER_JSON),
-        ("application/vnd.river+msgpack", RIVER_MSGPACK),
         ("application/octet-stream", None),
         ("text/plain", None),
         ("json", None),
@@ -24,6 +22,15 @@ from penstock.schema.formats import JSON, KNOWN, MSGPACK, RIVER_JSON, RIVER_MSGP
 )
 def test_mime_types_that_work(mime: str, form: Format | None) -> None:
     assert format_of(mime) is form
+
+
+@pytest.mark.parametrize(("mime", "name"), [("json", "River's json"), ("msgpack", "River's msgpack")])
+def test_protocols_bring_encodings_of_their_own(mime: str, name: str) -> None:
+    form = format_of(f"application/vnd.river+{mime}; charset=utf-8")
+    assert form is not None
+    assert form is format_of(f"application/vnd.river+{mime}")
+    assert form.name == name
+    assert form.decoder(list[bytes]).decode(form.encode([b"\0"])) == [b"\0"]
 
 
 def test_both_formats_round_trip() -> None:

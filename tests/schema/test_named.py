@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from penstock import ApplicationError, LocalError, TypedError
-from penstock.schema.formats import FORMATS, JSON, Format
+from penstock.schema.formats import JSON, Format
 from penstock.schema.named import RESERVED, named_error
+from tests.schema.encodings import ALL
 
 
 class Extras(msgspec.Struct):
@@ -55,7 +56,7 @@ def test_an_error_is_found_by_its_name() -> None:
     assert isinstance(named_error(ApplicationError(0x201, "late", packed), CLASSES, JSON), Closed)
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", ALL)
 def test_data_is_the_extras_when_codes_are_strings(form: Format) -> None:
     travelled = ApplicationError("UNKNOWN", "m", form.encode(Extras("X")))
     found = named_error(travelled, CLASSES, form)

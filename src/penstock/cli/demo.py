@@ -72,7 +72,7 @@ def _finish(pipeline: Pipeline, url: str, folder: Path) -> None:
     print_table(delays)
     chart = folder / "delays.png"
     draw_chart(delays, chart)
-    print(f"published back over RSocket: {heard} delays")
+    print(f"published back to the service: {heard} delays")
     print(f"Parquet: {pipeline.parquet}\njournal: {folder / 'journal'}\nchart:   {chart}")
 
 

@@ -38,13 +38,14 @@ class Converter:
 
     """
 
-    __slots__ = ("_decoders", "_validator", "wanted")
+    __slots__ = ("_decoded", "_decoders", "_validator", "wanted")
 
     def __init__(self, wanted: Any) -> None:
         self.wanted = wanted
         self._validator = Validator(wanted) if isinstance(wanted, Mapping) else None
+        self._decoded = Any if self._validator else wanted
         try:
-            self._decoders = {form: form.decoder(Any if self._validator else wanted) for form in FORMATS}
+            self._decoders = {form: form.decoder(self._decoded) for form in FORMATS}
         except (TypeError, NameError) as error:
             raise LocalError(f"{wanted!r} is not a type that can be decoded: {error}") from None
 
@@ -59,8 +60,11 @@ class Converter:
 
         """
         form.check_depth(data)
+        decoder = self._decoders.get(form)
+        if decoder is None:
+            decoder = self._decoders[form] = form.decoder(self._decoded)
         try:
-            value = self._decoders[form].decode(data)
+            value = decoder.decode(data)
         except msgspec.ValidationError as error:
             raise Mismatch(problems=[_problem(str(error))]) from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

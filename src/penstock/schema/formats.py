@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import msgspec
 
 from ..depth import MAX_DEPTH, json_too_deep, msgpack_too_deep
 from ..errors import Mismatch
-from .river import RiverJson, RiverMsgpack
+from ..protocols import encodings
 
-__all__ = ["FORMATS", "JSON", "KNOWN", "MSGPACK", "RIVER_JSON", "RIVER_MSGPACK", "Format", "format_of"]
+__all__ = ["FORMATS", "JSON", "KNOWN", "MSGPACK", "Format", "format_of"]
 
 
 class Format:
@@ -52,9 +52,7 @@ class Format:
 
 JSON: Final = Format("json", msgspec.json, json_too_deep)
 MSGPACK: Final = Format("msgpack", msgspec.msgpack, msgpack_too_deep)
-RIVER_JSON: Final = Format("River's json", RiverJson, json_too_deep)
-RIVER_MSGPACK: Final = Format("River's msgpack", RiverMsgpack, msgpack_too_deep)
-FORMATS: Final = (JSON, MSGPACK, RIVER_JSON, RIVER_MSGPACK)
+FORMATS: Final = (JSON, MSGPACK)
 
 _BY_MIME: Final = {
     "application/json": JSON,
@@ -62,8 +60,6 @@ _BY_MIME: Final = {
     "application/x-msgpack": MSGPACK,
     "application/vnd.msgpack": MSGPACK,
 }
-_RIVER: Final = {"application/vnd.river+json": RIVER_JSON, "application/vnd.river+msgpack": RIVER_MSGPACK}
-"""What the data of River's connections is: their codecs are not negotiated, and nobody has to name these."""
 KNOWN: Final = f"{', '.join(_BY_MIME)}, or any type that ends in +json"
 """The MIME types that work, for messages."""
 
@@ -75,6 +71,12 @@ def format_of(mime: str) -> Format | None:
     Parameters such as a charset are ignored: both encodings leave no choice of it (RFC 8259, section 8.1).
     """
     name = mime.partition(";")[0].strip().lower()
-    known = _BY_MIME.get(name) or _RIVER.get(name)
+    known = _BY_MIME.get(name) or _of_protocols().get(name)
     # RFC 6839, section 3.1: whatever ends so is JSON.
     return JSON if known is None and name.endswith("+json") else known
+
+
+@cache
+def _of_protocols() -> dict[str, Format]:
+    """Return the encodings that belong to single protocols, by MIME type."""
+    return {mime: Format(*encoding) for mime, encoding in encodings().items()}

@@ -32,11 +32,15 @@ __all__ = [
     "from_json",
     "json_body",
     "json_form",
+    "json_leaf",
     "json_to_send",
+    "known_extension",
     "msgpack_body",
+    "msgpack_leaf",
     "shown_value",
     "to_json",
     "too_deep",
+    "unwrapped",
 ]
 
 BYTES_KEY: Final = "$t"
@@ -135,7 +139,7 @@ def _integer(data: memoryview) -> int:
     raise ValueError("an integer of extension type 0 is a number or a decimal string")
 
 
-def _unwrapped(fields: dict[str, Any]) -> Any:
+def unwrapped(fields: dict[str, Any]) -> Any:
     """Return the bytes or the integer that an object of JSON stands for; another object stays what it is."""
     if len(fields) == 1:
         ((name, text),) = fields.items()
@@ -162,7 +166,7 @@ def check_wrappers(body: bytes) -> None:
 
 def _no_false_wrapper(fields: dict[str, Any]) -> Any:
     for key, what in ((BYTES_KEY, "bytes, in base64"), (INTEGER_KEY, "an integer, in decimal digits")):
-        if key in fields and isinstance(_unwrapped(fields), dict):
+        if key in fields and isinstance(unwrapped(fields), dict):
             raise FrameError(f"in River's JSON an object with the key {key!r} stands for {what}, and this one does not")
     return None
 
@@ -178,8 +182,8 @@ def decode_value(body: bytes, codec: str) -> Any:
         if (offset := json_too_deep(body) if codec == "json" else msgpack_too_deep(body)) >= 0:
             raise too_deep(offset)
         if codec == "json":
-            return json.loads(body, object_hook=_unwrapped, parse_constant=_no_constant)
-        return msgspec.msgpack.decode(body, ext_hook=_known_extension)
+            return json.loads(body, object_hook=unwrapped, parse_constant=_no_constant)
+        return msgspec.msgpack.decode(body, ext_hook=known_extension)
     except FrameError:
         raise
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -196,8 +200,8 @@ def encode_value(value: Any, codec: str) -> bytes:
     check_codec(codec)
     try:
         if codec == "json":
-            return _json(_converted(value, _json_leaf, WRAPPERS))
-        return msgspec.msgpack.encode(_converted(value, _msgpack_leaf))
+            return _json(_converted(value, json_leaf, WRAPPERS))
+        return msgspec.msgpack.encode(_converted(value, msgpack_leaf))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise LocalError(f"this value cannot travel by River: {error}") from error
 
@@ -233,7 +237,7 @@ def shown_value(value: Any) -> bytes:
 
     """
     try:
-        return _json(_converted(value, _json_leaf))
+        return _json(_converted(value, json_leaf))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise FrameError(f"this value cannot be shown as JSON: {error}") from error
 
@@ -264,13 +268,15 @@ def _converted(value: Any, leaf: Callable[[Any], Any], keys: frozenset[str] = fr
     return leaf(value)
 
 
-def _json_leaf(value: Any) -> Any:
+def json_leaf(value: Any) -> Any:
+    """Return bytes and big integers in their wrappers, and any other value as it is."""
     if isinstance(value, bytes | bytearray | memoryview):
         return {BYTES_KEY: base64.b64encode(value).decode()}
     return {INTEGER_KEY: str(value)} if _is_big(value) else value
 
 
-def _msgpack_leaf(value: Any) -> Any:
+def msgpack_leaf(value: Any) -> Any:
+    """Return big integers as extensions, and any other value as it is."""
     return Ext(BIG_INTEGER, msgspec.msgpack.encode(str(value))) if _is_big(value) else value
 
 
@@ -278,7 +284,8 @@ def _is_big(value: Any) -> bool:
     return isinstance(value, int) and not -MAX_NUMBER <= value <= MAX_NUMBER
 
 
-def _known_extension(code: int, data: memoryview) -> Any:
+def known_extension(code: int, data: memoryview) -> int:
+    """Return the integer that an extension stands for. Raises ValueError if it is none."""
     if code != BIG_INTEGER:
         raise ValueError(f"extension type {code} is unknown")
     return _integer(data)

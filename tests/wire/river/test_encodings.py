@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.schema.river import RiverJson, RiverMsgpack
+from penstock.wire.river.encodings import RiverJson, RiverMsgpack
 from penstock.wire.river.values import decode_value, encode_value
 
 CODECS = {"json": RiverJson, "msgpack": RiverMsgpack}

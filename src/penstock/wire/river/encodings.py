@@ -6,26 +6,19 @@ type 0 for integers beyond 2^53-1. Most values need neither, and are left to msg
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 from msgspec import inspect
-from msgspec.msgpack import Ext
 
-__all__ = ["RiverJson", "RiverMsgpack"]
+from ...depth import json_too_deep, msgpack_too_deep
+from .values import json_leaf, known_extension, msgpack_leaf, unwrapped
 
-SAFE: Final = (1 << 53) - 1
-"""The largest integer that every peer supports."""
-BIG_INTEGER: Final = 0
-"""The extension type of larger integers."""
-DIGITS: Final = 4_000
-"""Digits of an integer: Python needs quadratic time for them, and refuses 4,301."""
+__all__ = ["RiverJson", "RiverMsgpack", "encodings"]
 
-_DECIMAL: Final = re.compile(r"-?[0-9]+")
 _MANY_DIGITS: Final = re.compile(rb"[0-9]{16}")
 _OCTETS: Final = (bytes, bytearray, memoryview)
 _SIMPLE: Final = (
@@ -58,7 +51,7 @@ class RiverJson:
                 data = msgspec.json.encode(value)
                 if _MANY_DIGITS.search(data) is None:
                     return data
-            return msgspec.json.encode(_wrapped(msgspec.to_builtins(value, builtin_types=_OCTETS)))
+            return msgspec.json.encode(_mapped(msgspec.to_builtins(value, builtin_types=_OCTETS), json_leaf))
 
     class Decoder:
         """Decodes values of one type, strictly."""
@@ -91,7 +84,7 @@ class RiverMsgpack:
             if b"\xcf" not in data and b"\xd3" not in data:
                 return data
             # MessagePack, Formats: these bytes start 64-bit integers, and may also occur in texts.
-            return msgspec.msgpack.encode(_extended(msgspec.to_builtins(value, builtin_types=_OCTETS)))
+            return msgspec.msgpack.encode(_mapped(msgspec.to_builtins(value, builtin_types=_OCTETS), msgpack_leaf))
 
     class Decoder:
         """Decodes values of one type, strictly."""
@@ -108,6 +101,17 @@ class RiverMsgpack:
                 # msgspec does not accept an extension for an integer type.
                 tree = msgspec.msgpack.decode(data, ext_hook=_integer)
                 return msgspec.convert(tree, self._wanted, builtin_types=_OCTETS)
+
+
+def encodings() -> dict[str, tuple[str, Any, Callable[[bytes], int]]]:
+    """Return the encodings by MIME type; see :class:`penstock.protocols.ProtocolSpec`.
+
+    Which codec a connection has is not negotiated, so nobody has to name these types.
+    """
+    return {
+        "application/vnd.river+json": ("River's json", RiverJson, json_too_deep),
+        "application/vnd.river+msgpack": ("River's msgpack", RiverMsgpack, msgpack_too_deep),
+    }
 
 
 @lru_cache(maxsize=1_024)
@@ -140,51 +144,32 @@ def _is_plain(info: Any, seen: set[int]) -> bool:
     return all(_is_plain(part, seen) for part in parts)
 
 
-def _wrapped(value: Any) -> Any:
+def _mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:
+    """Return a value with each of its leaves as `leaf` returns it."""
     if isinstance(value, dict):
-        return {name: _wrapped(inner) for name, inner in value.items()}
+        return {name: _mapped(inner, leaf) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_wrapped(inner) for inner in value]
-    if isinstance(value, _OCTETS):
-        return {"$t": base64.b64encode(value).decode()}
-    if isinstance(value, int) and not -SAFE <= value <= SAFE:
-        return {"$b": str(value)}
-    return value
+        return [_mapped(inner, leaf) for inner in value]
+    return leaf(value)
 
 
 def _unwrapped(value: Any) -> Any:
+    """Return a value with bytes and integers in place of their wrappers.
+
+    A user's object that only looks like a wrapper stays unchanged.
+    """
+    if isinstance(value, dict):
+        return unwrapped({name: _unwrapped(inner) for name, inner in value.items()})
     if isinstance(value, list):
         return [_unwrapped(inner) for inner in value]
-    if not isinstance(value, dict):
-        return value
-    # A user's object that only looks like a wrapper stays unchanged.
-    if len(value) == 1:
-        text = value.get("$t")
-        if isinstance(text, str):
-            try:
-                return base64.b64decode(text, validate=True)
-            except (binascii.Error, ValueError):
-                return value
-        text = value.get("$b")
-        if isinstance(text, str) and len(text) <= DIGITS and _DECIMAL.fullmatch(text):
-            return int(text)
-    return {name: _unwrapped(inner) for name, inner in value.items()}
-
-
-def _extended(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _extended(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_extended(inner) for inner in value]
-    if isinstance(value, int) and not -SAFE <= value <= SAFE:
-        return Ext(BIG_INTEGER, msgspec.msgpack.encode(str(value)))
     return value
 
 
 def _integer(code: int, data: memoryview) -> int:
-    number = msgspec.msgpack.decode(data) if code == BIG_INTEGER else None
-    if isinstance(number, str) and len(number) <= DIGITS and _DECIMAL.fullmatch(number):
-        return int(number)
-    if not isinstance(number, int) or isinstance(number, bool):
+    try:
+        number = known_extension(code, data)
+    except ValueError:
+        number = False
+    if isinstance(number, bool):
         raise msgspec.ValidationError(f"Expected an integer in an extension of type 0, got one of type {code}")
     return number

@@ -1,0 +1,10 @@
+"""All encodings of data, those of single protocols included."""
+
+from __future__ import annotations
+
+from penstock.protocols import encodings
+from penstock.schema.formats import FORMATS, Format, format_of
+
+__all__ = ["ALL"]
+
+ALL: list[Format] = [*FORMATS, *(form for mime in encodings() if (form := format_of(mime)) is not None)]
