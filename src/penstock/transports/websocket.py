@@ -219,38 +219,36 @@ def _always_moving() -> tuple[int, int]:
     return LARGE, int(asyncio.get_running_loop().time() * 1e6)
 
 
-class _Opening(Discard):
-    """The receiver of a socket until the handshake is done. What it writes is little."""
+def _hand_over(
+    socket: tcp.SocketLink,
+    handshake: ClientHandshake | ServerHandshake,
+    receiver: Receiver,
+    url: Url,
+    settings: Settings,
+    *,
+    client: bool,
+) -> None:
+    """Make the link over a socket whose handshake is done, and tell its receiver of it."""
+    link = socket.receiver = WebSocketLink(socket, receiver, url, settings, client=client)
+    receiver.link_made(link)
+    if handshake.rest:
+        link.received(handshake.rest)
 
-    _link: tcp.SocketLink | None = None
 
-    def __init__(
-        self, handshake: ClientHandshake | ServerHandshake, receiver: Receiver, url: Url, settings: Settings
-    ) -> None:
+class _Connecting(Discard):
+    """The receiver of a client's socket until the handshake is done: then, or when it has failed, `done` is done."""
+
+    def __init__(self, handshake: ClientHandshake, receiver: Receiver, url: Url, settings: Settings) -> None:
         self._handshake = handshake
         self._receiver = receiver
         self._url = url
         self._settings = settings
-
-    def _hand_over(self, link: tcp.SocketLink, *, client: bool) -> None:
-        """Make the link, let it be the receiver of its socket, and tell its own receiver of it."""
-        made = link.receiver = WebSocketLink(link, self._receiver, self._url, self._settings, client=client)
-        made.receiver.link_made(made)
-        if self._handshake.rest:
-            made.received(self._handshake.rest)
-
-
-class _Connecting(_Opening):
-    """The client's: `done` is done when the handshake is, or when it has failed."""
-
-    def __init__(self, handshake: ClientHandshake, receiver: Receiver, url: Url, settings: Settings) -> None:
-        super().__init__(handshake, receiver, url, settings)
-        self._request = handshake.request
+        self._link: tcp.SocketLink | None = None
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def link_made(self, link: Link) -> None:
         self._link = cast(tcp.SocketLink, link)
-        link.write(self._request)
+        link.write(self._handshake.request)
 
     def received(self, data: bytes) -> None:
         link = self._link
@@ -263,7 +261,7 @@ class _Connecting(_Opening):
             self.done.set_exception(error)
             return
         self.done.set_result(None)
-        self._hand_over(link, client=True)
+        _hand_over(link, self._handshake, self._receiver, self._url, self._settings, client=True)
 
     def link_lost(self, error: Exception | None) -> None:
         if not self.done.done():
@@ -274,14 +272,17 @@ class _Connecting(_Opening):
             self._link.abort()
 
 
-class _Accepted(_Opening):
-    """The server's; it is listed in `handshakes` until the handshake is done."""
+class _Accepted(Discard):
+    """The receiver of a server's socket until the handshake is done; so long it is listed in `handshakes`."""
 
     def __init__(self, receiver: Receiver | Refused, url: Url, settings: Settings, handshakes: set[_Accepted]) -> None:
         self.refused = isinstance(receiver, Refused)
-        self._answering = ServerHandshake(url, settings, receiver.reason if isinstance(receiver, Refused) else "")
-        super().__init__(self._answering, Discard() if isinstance(receiver, Refused) else receiver, url, settings)
+        self._handshake = ServerHandshake(url, settings, receiver.reason if isinstance(receiver, Refused) else "")
+        self._receiver = Discard() if isinstance(receiver, Refused) else receiver
+        self._url = url
+        self._settings = settings
         self._handshakes = handshakes
+        self._link: tcp.SocketLink | None = None
         self._error: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -299,11 +300,11 @@ class _Accepted(_Opening):
             if not self._handshake.feed(data):
                 return
         except ProtocolError as error:
-            self._refuse(link, error, self._answering.answer)
+            self._refuse(link, error, self._handshake.answer)
             return
-        link.write(self._answering.answer)
+        link.write(self._handshake.answer)
         self._stop()
-        self._hand_over(link, client=False)
+        _hand_over(link, self._handshake, self._receiver, self._url, self._settings, client=False)
 
     def link_lost(self, error: Exception | None) -> None:
         self._stop()
@@ -321,7 +322,7 @@ class _Accepted(_Opening):
     def decline(self) -> None:
         """Answer that the server is closing, whether or not the request has begun."""
         if self._link is not None and self._error is None:
-            self._refuse(self._link, LinkLost("the server is closing"), self._answering.unavailable())
+            self._refuse(self._link, LinkLost("the server is closing"), self._handshake.unavailable())
 
     def _refuse(self, link: Link, error: Exception, answer: bytes) -> None:
         self._error = error
