@@ -184,7 +184,7 @@ async def test_confirming_takes_a_server_that_answers() -> None:
     listening = await asyncio.start_server(silent, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
     async with listening:
-        with pytest.raises(penstock.ConnectError, match=r"not accepted the set-up within 0\.1 s"):
+        with pytest.raises(penstock.ConnectError, match=r"not accept the set-up within 0\.1 s"):
             await penstock.connect(
                 f"rsocket+tcp://127.0.0.1:{port}", confirm=True, settings=Settings(connect_timeout=0.1)
             )

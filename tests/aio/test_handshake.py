@@ -99,7 +99,7 @@ async def test_without_a_validator_they_see_the_value() -> None:
         (b'{"token":"bad"}', "REJECTED_BY_CUSTOM_HANDLER", "bad tokens"),
         (b'{"token":"old"}', "REJECTED_UNSUPPORTED_CLIENT", "old tokens"),
         (b'{"token":"own"}', "REJECTED_BY_CUSTOM_HANDLER", "own tokens"),
-        (b'{"token":"throw"}', "REJECTED_BY_CUSTOM_HANDLER", "refused the set-up"),
+        (b'{"token":"throw"}', "REJECTED_BY_CUSTOM_HANDLER", "rejected the set-up"),
     ],
 )
 async def test_who_is_refused_learns_the_code(schema: Any, validate: Any, said: bytes, code: str, text: str) -> None:

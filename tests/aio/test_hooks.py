@@ -291,7 +291,7 @@ async def test_a_hook_that_fails_when_it_is_left_is_logged(caplog: pytest.LogCap
     async with penstock.serve(service(), URL), penstock.connect(URL, on_connection=hook) as peer:
         await peer.call("echo")
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == [
-        "<Connection to memory://watched by rsocket>: its hook failed when it was left"
+        "<Connection to memory://watched by rsocket>: on_connection failed when it exited"
     ]
 
 
