@@ -125,5 +125,5 @@ def test_a_slow_node_gets_another_chance() -> None:
 def test_strategies_have_names() -> None:
     assert isinstance(strategy_named("round-robin"), RoundRobin)
     assert isinstance(strategy_named("least-loaded"), LeastLoaded)
-    with pytest.raises(LocalError, match="'fastest'; known are round-robin, least-loaded"):
+    with pytest.raises(LocalError, match="'fastest'; use one of round-robin, least-loaded"):
         strategy_named("fastest")
