@@ -109,10 +109,10 @@ def octet_items(request: Payload, items: AsyncIterator[bytes]) -> bytes: ...
 @pytest.mark.parametrize(
     ("function", "kind", "message"),
     [
-        (hidden, Kind.CALL, "request as 'Hidden', which cannot be found"),
+        (hidden, Kind.CALL, "request as 'Hidden', which cannot be resolved"),
         (hidden_items, Kind.UPLOAD, "items as"),
-        (hidden_answer, Kind.CALL, "answer as 'Hidden'"),
-        (octets, Kind.CALL, "request as bytes; take a Payload"),
+        (hidden_answer, Kind.CALL, "response as 'Hidden'"),
+        (octets, Kind.CALL, "request as bytes; use Payload"),
         (octet_items, Kind.UPLOAD, "items as bytes"),
     ],
 )

@@ -181,7 +181,7 @@ async def test_wrong_use_is_told_before_anything_is_sent() -> None:
         asked = typed(peer, "application/json")
         with pytest.raises(LocalError, match="cannot be written"):
             await asked.call("latest", object())
-        with pytest.raises(LocalError, match="not from str"):
+        with pytest.raises(LocalError, match="not str"):
             await asked.upload("load", ACME, "text")
         with pytest.raises(LocalError, match="not a type"):
             await asked.call("latest", ACME, returns=list[int] | set[int])
