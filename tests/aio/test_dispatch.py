@@ -153,7 +153,7 @@ async def test_an_event_without_an_owner_ends_the_session(build: Build) -> None:
         [(verb, error)] = world.session.told
         assert verb == "close"
         assert isinstance(error, world.errors.OwnerMissing)
-        assert f"stream {STREAM}: nobody owns it, and {name} came" in str(error)
+        assert f"stream {STREAM}: {name} arrived without an owner" in str(error)
 
 
 async def test_the_sending_half_alone_owns_no_items(build: Build) -> None:

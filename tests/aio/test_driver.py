@@ -281,7 +281,7 @@ async def test_what_outlasts_the_grace_is_ended(build: Build, monkeypatch: pytes
     closing = asyncio.ensure_future(world.driver.close(0))
     await until(lambda: len(world.session.verbs("close")) == 2)
     error = world.session.told[-1][1]
-    assert isinstance(error, world.errors.SessionError) and "0 s later" in str(error)
+    assert isinstance(error, world.errors.SessionError) and "after 0 s" in str(error)
     # Even a link that never ends is no reason to wait for ever.
     await until(lambda: "abort" in world.link.told)
     world.end_session(error)

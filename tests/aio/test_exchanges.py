@@ -146,7 +146,7 @@ async def test_an_error_that_cannot_travel_is_told_as_one_that_can(
     world.session.fail = fail  # type: ignore[method-assign]
     world.exchanges.fail(STREAM, world.errors.ApplicationError(0, "boom"), "the handler")
     assert told[1:] == [wrong]
-    assert "its error cannot travel: no such code" in caplog.text
+    assert "its error cannot be sent: no such code" in caplog.text
 
 
 async def test_an_answer_that_cannot_travel_is_one_line(build: Build, caplog: pytest.LogCaptureFixture) -> None:

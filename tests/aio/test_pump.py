@@ -202,12 +202,12 @@ def test_a_source_that_fails_while_it_is_closed_is_logged(
 
     source.close = close  # type: ignore[method-assign]
     begin(build, exchanges, source, 3).canceled()
-    assert "a handler failed while it was closed" in caplog.text
+    assert "a handler failed while its items were closed" in caplog.text
 
 
 @pytest.mark.parametrize("source", [None, 5, b"bytes", "text"])
 def test_what_yields_no_items_is_wrong_use(build: Build, exchanges: Any, source: object) -> None:
-    with pytest.raises(build.module("penstock.errors").LocalError, match=rf"not from {type(source).__name__}"):
+    with pytest.raises(build.module("penstock.errors").LocalError, match=rf"not {type(source).__name__}"):
         begin(build, exchanges, source)
 
 

@@ -157,7 +157,7 @@ async def test_a_coroutine_that_returns_no_items_fails_the_stream(build: Build) 
     half = begin(build, exchanges, source(), 2)
     await until(lambda: exchanges.ended == [half])
     ((error, _),) = exchanges.failed
-    assert "not from NoneType" in str(error)
+    assert "not NoneType" in str(error)
 
 
 async def test_a_coroutine_that_is_canceled_before_it_began_is_closed(build: Build) -> None:

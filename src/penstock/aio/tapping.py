@@ -1,4 +1,4 @@
-"""A session whose taps see what it does."""
+"""A session that reports its events to taps."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ OBSERVED: Final = {
     "take_events": {*vars(Tap)},
     "take_output": {"sent", "items_sent"},
 }
-"""The methods of a session that tell taps anything, and which methods of taps. All others are forwarded."""
+"""The methods of a session that call taps, and the methods of taps that they call. All others are forwarded."""
 
 
 class Taps:
-    """Several taps that are told the same. One that raises is told no more."""
+    """Calls several taps. A tap that raises is not called again."""
 
     def __init__(self, taps: Iterable[Tap]) -> None:
-        # The taps that define each method: most have no use for most of what happens.
+        # For each method, only the taps that define it: most taps ignore most events.
         self._methods: dict[str, list[Callable[..., None]]] = {what: [] for what in vars(Tap)}
         for tap in taps:
             for what, methods in self._methods.items():
@@ -57,17 +57,17 @@ class Taps:
                 method(*arguments)
             except Exception:
                 tap = getattr(method, "__self__", method)
-                logger.exception("the tap %r failed; it is told no more of this", tap)
+                logger.exception("the tap %r failed; it is disabled for this connection", tap)
                 self._drop(tap)
 
     def _drop(self, tap: object) -> None:
-        # New lists: one of the old ones is being gone through.
+        # New lists, because one of the old ones is being iterated over.
         for what, methods in self._methods.items():
             self._methods[what] = [method for method in methods if getattr(method, "__self__", method) is not tap]
 
 
 class _Stream:
-    """A stream that is open: which halves are, and how the responder's has ended."""
+    """An open stream: which halves are open, and how the responder's has ended."""
 
     __slots__ = ("answering", "asking", "kind", "ours", "outcome")
 
@@ -80,9 +80,9 @@ class _Stream:
 
 
 class TappedSession:
-    """A :class:`penstock.session.Session` that passes everything on to another one, and counts on the way.
+    """A :class:`penstock.session.Session` that forwards to another one, and reports its events to taps.
 
-    No books are kept for methods that no tap defines.
+    Nothing is recorded for methods that no tap defines.
     """
 
     link_wanted = property(attrgetter("_session.link_wanted"))
@@ -98,13 +98,13 @@ class TappedSession:
         self._counts = self._taps.want({*STREAMS, "items_received"})
         for name, method_of in VERBS.items():
             if name != "take_events" and not self._taps.want(OBSERVED.get(name, set())):
-                # It is looked up here, and costs no call of ours.
+                # Looked up once, so that a call goes directly to the session.
                 setattr(self, name, method_of(session))
 
     # Links.
 
     def attached(self) -> None:
-        """Learn that there is a link, or another one."""
+        """Report a new link."""
         if self._attached:
             self._tell("resumed")
         elif self._connection.is_client:
@@ -112,18 +112,18 @@ class TappedSession:
         self._attached = True
 
     def arrived(self, data: bytes) -> None:
-        """Learn what a link had brought before it was known whose it is; the session has it already."""
+        """Report data that a link received before its session was known. The session has it already."""
         if self._is_open:
             self._tell("received", data)
         else:
             self._early.append(data)
 
     def detached(self) -> None:
-        """Learn that this side let go of the session."""
+        """Report that this side has detached from the session."""
         self._close(None)
 
     def receive(self, data: bytes, now: float) -> None:
-        """Take what the link brought."""
+        """Receive bytes from the link."""
         if data:
             self._tell("received", data)
         self._session.receive(data, now)
@@ -138,7 +138,7 @@ class TappedSession:
         return output
 
     def take_events(self) -> list[Event]:
-        """Return what happened."""
+        """Return the events since the last call."""
         happened = self._session.take_events()
         if happened:
             if self._counts:
@@ -207,7 +207,7 @@ class TappedSession:
         return count
 
     def complete(self, stream_id: int) -> None:
-        """End our half."""
+        """End the outbound half of a stream."""
         self._session.complete(stream_id)
         self._end_half(stream_id, True)
 
@@ -217,7 +217,7 @@ class TappedSession:
         self._end(stream_id, outcome_of(error))
 
     def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
-        """Want no more items."""
+        """Cancel the inbound half of a stream."""
         self._session.cancel(stream_id, metadata)
         stream = self._streams.get(stream_id)
         if stream is not None and stream.ours:
@@ -235,7 +235,7 @@ class TappedSession:
             self._look(stream_id, stream)
 
     def _end_half(self, stream_id: int, sending: bool) -> None:
-        """Note that the half in which we send, or that in which the peer does, is over."""
+        """Record the end of the half in which this side sends, or of that in which the peer sends."""
         stream = self._streams.get(stream_id)
         if stream is not None:
             if sending == stream.ours:
@@ -245,7 +245,7 @@ class TappedSession:
             self._look(stream_id, stream)
 
     def _end(self, stream_id: int, outcome: Outcome) -> None:
-        """Note that the whole stream is over. What comes after the whole answer does not change the outcome."""
+        """Record the end of a stream. Errors after the last response item do not change its outcome."""
         stream = self._streams.get(stream_id)
         if stream is not None:
             if stream.answering:
@@ -280,7 +280,7 @@ class TappedSession:
             self._tell_items_sent()
             self._tell("closed", error)
         elif not self._is_closed:
-            self._taps.tell("refused", self._connection.address, str(error or "it was closed"))
+            self._taps.tell("refused", self._connection.address, str(error or "the link was closed"))
         self._is_closed = True
 
     def _tell_items_sent(self) -> None:
@@ -294,7 +294,7 @@ class TappedSession:
 
 
 def outcome_of(error: Exception) -> Outcome:
-    """Return how a stream ended that ended with `error`."""
+    """Return the outcome of a stream that ended with `error`."""
     if isinstance(error, CanceledError):
         return Outcome.CANCELED
     return Outcome.REJECTED if isinstance(error, Rejected) else Outcome.FAILED
