@@ -148,7 +148,7 @@ def fake_exchanges(build: Build, loop: asyncio.AbstractEventLoop | FakeLoop) -> 
         def write(self) -> None:
             self.writes += 1
 
-        def wake(self) -> None:
+        def schedule_write(self) -> None:
             """Nothing is written."""
 
         def fire_started(self) -> None:

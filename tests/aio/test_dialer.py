@@ -128,8 +128,8 @@ async def test_delays_grow_until_a_link_has_held(connecting: list[Any], monkeypa
     dialer.backoff = Noting
     driver = dialer.driver()
     await dialer.link(driver)
-    for held in (0.0, module.HELD, 0.0):
-        monkeypatch.setattr(module, "HELD", 1e9 if held == 0.0 else 0.0)
+    for held in (0.0, module.STABLE_SECONDS, 0.0):
+        monkeypatch.setattr(module, "STABLE_SECONDS", 1e9 if held == 0.0 else 0.0)
         before = driver.link
         driver.link_lost(None)
         await until(lambda before=before: driver.link not in (None, before))

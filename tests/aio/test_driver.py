@@ -66,7 +66,7 @@ async def test_what_a_read_causes_is_written_once_at_its_end(build: Build) -> No
     @world.service.call("r")
     def handler(request: Any) -> bytes:
         world.session.output.append(b"answer")
-        world.driver.flow.wake()
+        world.driver.flow.schedule_write()
         written_before.extend(world.link.written)
         return b""
 
@@ -84,7 +84,7 @@ async def test_what_is_said_between_reads_is_written_once_a_turn(build: Build) -
     world = World(build)
     for word in (b"a", b"b", b"c"):
         world.session.output.append(word)
-        world.driver.flow.wake()
+        world.driver.flow.schedule_write()
     assert world.link.written == []
     await turns(1)
     assert world.link.written == [b"a", b"b", b"c"]
@@ -95,7 +95,7 @@ async def test_much_is_written_before_the_end_of_its_batch(build: Build) -> None
     many = 1_000
     for _ in range(many):
         world.session.output.append(b"x")
-        world.driver.flow.wake()
+        world.driver.flow.schedule_write()
     assert many - 100 < len(world.link.written) < many
 
 
@@ -126,16 +126,16 @@ async def test_a_disk_that_is_always_busy_does_not_make_the_streams_that_were_le
     world.driver.admission = None
     world.driver._durable = Kept()
     for stream in range(1, 10_000, 2):
-        world.driver.exchanges.left.add(stream)
+        world.driver.exchanges.abandoned.add(stream)
         world.driver.flush()
-        assert len(world.driver.exchanges.left) <= 1_025
-        assert stream < 7 or 7 in world.driver.exchanges.left
+        assert len(world.driver.exchanges.abandoned) <= 1_025
+        assert stream < 7 or 7 in world.driver.exchanges.abandoned
 
 
 async def test_streams_that_were_left_are_forgotten_once_all_events_are_handed_out(build: Build) -> None:
     world = World(build)
     payload = build.module("penstock.payload").Payload(b"x")
-    left = world.driver.exchanges.left
+    left = world.driver.exchanges.abandoned
 
     class Kept:
         """A session that holds events until they are durable."""
@@ -167,7 +167,7 @@ async def test_without_a_link_output_stays_where_it_is(build: Build) -> None:
     world = World(build)
     world.driver.link_lost(None)
     world.session.output = [b"x"]
-    world.driver.flow.wake()
+    world.driver.flow.schedule_write()
     await turns(3)
     assert world.session.output == [b"x"]
     assert world.new_link().written == [b"x"]

@@ -35,7 +35,7 @@ async def test_output_that_leaves_the_link_is_a_sign_of_life(build: Build) -> No
     def looked(waiting: int, taken: int) -> bool:
         told.clear()
         world.link.waiting, world.link.taken = waiting, taken
-        world.driver.flow.look()
+        world.driver.flow.check_progress()
         return ("progressed",) in told
 
     # What waits for the first time tells nothing yet; then each byte that leaves does.
@@ -62,11 +62,11 @@ async def test_a_link_that_fills_up_is_looked_at_before_the_next_timer(build: Bu
 async def test_another_link_begins_with_nothing_that_waited(build: Build) -> None:
     world = World(build)
     world.link.waiting = 1_000_000
-    world.driver.flow.look()
+    world.driver.flow.check_progress()
     other = type(world.link)(world.driver)
     other.taken = 5
     world.driver.attach(other)
-    world.driver.flow.look()
+    world.driver.flow.check_progress()
     assert ("progressed",) not in world.session.told
 
 

@@ -33,7 +33,7 @@ def test_a_full_address_still_lets_links_in_that_may_resume() -> None:
     counts.arrived("x")
     counts.arrived("x")
     assert "max_connections_per_address (2) links" in counts.refuses("x", 0.0)
-    counts.known("x")
+    counts.identified("x")
     assert not counts.refuses("x", 0.0)
 
 
@@ -87,7 +87,7 @@ def test_all_addresses_have_a_limit_together() -> None:
 def test_guesses_are_counted() -> None:
     # THREATS 28
     counts = limits(max_refusals_per_address=1)
-    counts.guessed("x", 0.0)
+    counts.unrecognized("x", 0.0)
     assert "max_refusals_per_address (1)" in counts.refuses("x", 0.0)
     assert not counts.refuses("y", 0.0)
 

@@ -32,7 +32,7 @@ async def test_its_state_follows_its_connection() -> None:
     changes: list[int] = []
     node = node_of(changes)
     node.connector.begin()
-    await until(lambda: node.connector.trouble is not None)
+    await until(lambda: node.connector.last_error is not None)
     status = node.status(0.0)
     assert (status.url, status.state, status.outstanding) == (URL, "away", 0)
     assert "listens there" in str(status.error)
@@ -88,15 +88,15 @@ async def test_its_rests_grow_until_it_answers() -> None:
     for _ in range(3):
         node.rejected()
         node.rejected()
-        assert node._rest is not None
-        delays.append(round(node._rest.when() - asyncio.get_running_loop().time(), -2))
-        node._rest.cancel()
+        assert node._timer is not None
+        delays.append(round(node._timer.when() - asyncio.get_running_loop().time(), -2))
+        node._timer.cancel()
         node._rested()
     assert delays == [100.0, 200.0, 400.0]
     node.answered(0.0, 0.0)
     node.rejected()
     node.rejected()
-    assert node._rest is not None
-    assert round(node._rest.when() - asyncio.get_running_loop().time(), -2) == 100.0
+    assert node._timer is not None
+    assert round(node._timer.when() - asyncio.get_running_loop().time(), -2) == 100.0
     await node.close(0)
     assert not node.resting

@@ -140,7 +140,7 @@ class Asked(Peer):
         super().__init__(Connector(Settings()))
         self.noted: list[tuple[Any, ...]] = []
 
-    async def _ask(self, *arguments: Any) -> Any:
+    async def _send(self, *arguments: Any) -> Any:
         self.noted.append(arguments)
         return Payload(b"answer")
 

@@ -11,7 +11,7 @@ import pytest
 import penstock
 from penstock import ApplicationError, ConnectError, LinkLost, LocalError, Reconnect, SetupRejected
 from penstock.aio import reconnect as module
-from penstock.aio.reconnect import RESUME_LONGEST, Backoff, BudgetedReconnect, RetryBudget, resuming
+from penstock.aio.reconnect import MAX_RESUME_DELAY, Backoff, BudgetedReconnect, RetryBudget, resuming
 from penstock.aio.reconnecting import Reconnecting
 from tests.aio.serving import alone
 from tests.waiting import turns, until
@@ -60,7 +60,7 @@ def test_policies_are_values() -> None:
 
 def test_links_of_a_session_that_may_be_alive_are_tried_for_often() -> None:
     patient = Reconnect(first_delay=5.0, longest_delay=60.0, jitter=0.0).resuming()
-    assert [patient.next() for _ in range(3)] == [RESUME_LONGEST] * 3
+    assert [patient.next() for _ in range(3)] == [MAX_RESUME_DELAY] * 3
     hasty = Reconnect(first_delay=0.0, longest_delay=0.0).resuming()
     assert [hasty.next() for _ in range(3)] == [0.0, 0.0, 0.0]
 
@@ -116,9 +116,9 @@ def test_tries_for_a_session_that_may_be_alive_are_never_far_apart() -> None:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing waits for time to pass, and nothing is given back."""
-    for name in ("BASE", "SPREAD"):
+    for name in ("BASE_DELAY", "MAX_SPREAD"):
         monkeypatch.setattr(module, name, 0.0)
-    monkeypatch.setattr(module, "RESTORED", 1e9)
+    monkeypatch.setattr(module, "RESTORE_SECONDS", 1e9)
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_delays_double_and_end(jitter: list[float], share: float) -> None:
     # The first try was made without it, at once.
     assert [budget.take(0.0) for _ in range(4)] == pytest.approx([at + extra for at in (0.15, 0.3, 0.6, 1.2)])
     assert budget.take(0.0) is None
-    assert budget.left(1e6) == 0
+    assert budget.remaining(1e6) == 0
 
 
 def test_time_gives_tries_back_while_a_link_holds(jitter: list[float]) -> None:
@@ -148,13 +148,13 @@ def test_time_gives_tries_back_while_a_link_holds(jitter: list[float]) -> None:
     budget = RetryBudget()
     budget.take(0.0)
     budget.take(0.0)
-    assert [budget.left(now) for now in (0.0, 100.0)] == [2, 2]
+    assert [budget.remaining(now) for now in (0.0, 100.0)] == [2, 2]
     budget.linked(10.0)
-    assert [budget.left(now) for now in (10.0, 10.19, 10.2, 10.4, 10.6, 99.0)] == [2, 2, 3, 4, 5, 5]
+    assert [budget.remaining(now) for now in (10.0, 10.19, 10.2, 10.4, 10.6, 99.0)] == [2, 2, 3, 4, 5, 5]
     # A try ends it, and the same link gives nothing back again.
     assert budget.take(10.45) == pytest.approx(0.15)
     budget.linked(10.0)
-    assert budget.left(99.0) == 3
+    assert budget.remaining(99.0) == 3
     budget.linked(20.0)
     assert budget.take(21.0) == 0.0
 
@@ -162,13 +162,13 @@ def test_time_gives_tries_back_while_a_link_holds(jitter: list[float]) -> None:
 def test_without_a_handshake_nothing_is_given_back() -> None:
     budget = RetryBudget()
     budget.linked(None)
-    assert budget.left(1e6) == 4
+    assert budget.remaining(1e6) == 4
     budget.reset()
-    assert budget.left(1e6) == 4
+    assert budget.remaining(1e6) == 4
 
 
 def test_delays_have_a_longest_one(jitter: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "TRIES", 100)
+    monkeypatch.setattr(module, "MAX_ATTEMPTS", 100)
     budget = RetryBudget()
     delays = [budget.take(0.0) for _ in range(20)]
     assert max(delay for delay in delays if delay is not None) == pytest.approx(32.2)
@@ -178,13 +178,13 @@ async def test_whoever_waits_goes_on_when_it_is_refilled(hasty: None) -> None:
     budget = RetryBudget()
     for _ in range(4):
         await budget.wait()
-    assert budget.spent
+    assert budget.used_up
     waiting = asyncio.ensure_future(budget.wait())
     await turns(5)
     assert not waiting.done()
     budget.refill()
     await waiting
-    assert not budget.spent
+    assert not budget.used_up
 
 
 def test_all_that_connects_shares_one_budget() -> None:
@@ -215,7 +215,7 @@ async def test_a_server_that_was_restarted_ends_what_is_open_and_the_next_call_w
     url: str, hasty: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With no delays they would be used up while the server starts.
-    monkeypatch.setattr(module, "TRIES", 1_000_000)
+    monkeypatch.setattr(module, "MAX_ATTEMPTS", 1_000_000)
     server = await penstock.serve(make_service(), url)
     url = server.urls[0]
     async with penstock.connect(url) as peer:
@@ -247,7 +247,7 @@ async def test_a_budget_that_is_used_up_fails_calls_until_somebody_refills_it(ha
         waiting = asyncio.ensure_future(peer.call("demo.echo", b"2"))
         with pytest.raises((ConnectError, ApplicationError), match=r"reset_budget|disconnected"):
             await waiting
-        await until(lambda: connector._backoff.spent)
+        await until(lambda: connector._backoff.used_up)
         async with penstock.serve(make_service(), URL):
             await turns(50)
             with pytest.raises(ConnectError, match=r"retry budget is used up .*reset_budget\(\)"):
@@ -264,7 +264,7 @@ async def test_a_budget_is_exhausted_while_somebody_waits_for_a_try(hasty: None)
         assert not budget.exhausted
         await budget.wait()
     # The last try is under way.
-    assert budget.spent and not budget.exhausted
+    assert budget.used_up and not budget.exhausted
     waiting = [asyncio.ensure_future(budget.wait()) for _ in range(2)]
     await turns(2)
     assert budget.exhausted
@@ -300,7 +300,7 @@ async def test_interceptors_and_taps_stand_in_nobodys_way(hasty: None) -> None:
         await server.close(0)
         connector = peer._connector
         assert isinstance(connector, Reconnecting)
-        await until(lambda: connector._backoff.spent)
+        await until(lambda: connector._backoff.used_up)
         async with penstock.serve(make_service(), URL):
             peer.reset_budget()
             # The budget learns of handshakes through taps, too.
@@ -313,7 +313,7 @@ async def test_interceptors_and_taps_stand_in_nobodys_way(hasty: None) -> None:
 @pytest.mark.parametrize("holds", [True, False])
 async def test_links_that_hold_give_tries_back(hasty: None, monkeypatch: pytest.MonkeyPatch, holds: bool) -> None:
     if holds:
-        monkeypatch.setattr(module, "RESTORED", 1e-9)
+        monkeypatch.setattr(module, "RESTORE_SECONDS", 1e-9)
     async with penstock.serve(make_service(), URL), penstock.connect(URL) as peer:
         connector = peer._connector
         assert isinstance(connector, Reconnecting)
@@ -324,7 +324,7 @@ async def test_links_that_hold_give_tries_back(hasty: None, monkeypatch: pytest.
             if turn >= 4 and not holds:
                 call = asyncio.ensure_future(peer.call("demo.echo", b"1"))
                 await turns(20)
-                assert connector._backoff.spent and not call.done()
+                assert connector._backoff.used_up and not call.done()
                 peer.reset_budget()
                 assert (await call).data == b"1"
                 break
@@ -338,7 +338,7 @@ def test_a_link_that_ended_for_a_reason_that_does_not_come_again_costs_no_try() 
     for _ in range(100):
         budget.excuse()
         assert budget.take(0.0) == 0.0
-    assert budget.left(0.0) == 4
+    assert budget.remaining(0.0) == 4
     budget.excuse()
     budget.excuse()
-    assert budget.left(0.0) == 5
+    assert budget.remaining(0.0) == 5

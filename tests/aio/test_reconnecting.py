@@ -70,7 +70,7 @@ async def test_a_dead_link_is_not_waited_for(build: Build, monkeypatch: pytest.M
     first = dialer.drivers[0]
     silent = build.module("penstock.errors").KeepaliveTimeout("nothing was heard")
     happened(build, first, "Closed", silent)
-    assert connector.trouble is silent
+    assert connector.last_error is silent
     # Its link never says that it is gone.
     await until(lambda: connector.connected)
     assert len(dialer.drivers) == 2
@@ -144,7 +144,7 @@ async def test_a_session_without_a_connection_is_tried_again_over_the_next(build
     )
     connector.begin()
     await until(lambda: connector.connected)
-    assert (len(dialer.drivers), len(changes), connector.trouble) == (1, 3, None)
+    assert (len(dialer.drivers), len(changes), connector.last_error) == (1, 3, None)
     connector.detach()
 
 
@@ -182,7 +182,7 @@ async def test_a_connection_that_held_begins_the_count_anew(
     build: Build, monkeypatch: pytest.MonkeyPatch, held: bool
 ) -> None:
     errors, module = build.module("penstock.errors"), build.module("penstock.aio.reconnecting")
-    monkeypatch.setattr(module, "HELD", 0.0 if held else 1000.0)
+    monkeypatch.setattr(module, "STABLE_SECONDS", 0.0 if held else 1000.0)
     resets: list[Any] = []
     monkeypatch.setattr(build.module("penstock.aio.reconnect").Backoff, "reset", lambda backoff: resets.append(backoff))
     dialer = FakeDialer(build)
@@ -207,6 +207,6 @@ async def test_what_breaks_for_good_is_told_and_nothing_else_is_tried(build: Bui
     await connector.open()
     happened(build, dialer.drivers[0], "Closed", errors.SetupRejected("no"))
     await until(lambda: connector.closed)
-    assert isinstance(connector.trouble, errors.SetupRejected)
+    assert isinstance(connector.last_error, errors.SetupRejected)
     assert len(dialer.links) == 1
     dialer.drivers[0].link_lost(None)

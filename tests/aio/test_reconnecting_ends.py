@@ -82,7 +82,7 @@ async def test_streams_of_a_server_that_drains_end_in_peace_while_others_go_else
             stream = peer.stream("acount", b"10", credit=2, manual=True)
             async with stream:
                 assert (await anext(aiter(stream))).data == b"0"
-                connector._made = -1e9
+                connector._connected_at = -1e9
                 drivers[0].received(CONNECTION_CLOSE)
                 assert not connector.connected
                 assert (await peer.call("echo", b"x")).data == b"x"

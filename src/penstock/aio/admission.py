@@ -23,7 +23,7 @@ __all__ = ["Admission", "ended"]
 
 logger = logging.getLogger("penstock.aio")
 
-LEAVE_TIMEOUT: Final = 1.0
+EXIT_TIMEOUT: Final = 1.0
 """Seconds that a hook has to exit while a caller waits for it."""
 
 # SHUT: waiting for a set-up. ASKING: the acceptor runs. ENTERING: the hook is being entered. OPEN: events are passed
@@ -48,8 +48,8 @@ class Admission:
     """
 
     __slots__ = (
-        "_acceptor", "_asking", "_asks_again", "_certificate", "_closed", "_driver", "_entered", "_held",
-        "_hook", "_hooked", "_refusal", "_tasks", "_waiting", "asked", "state"
+        "_acceptor", "_acceptor_task", "_certificate", "_checks_again", "_closed", "_driver", "_entered", "_held",
+        "_hook", "_hook_task", "_refusal", "_tasks", "_waiting", "checked", "state"
     )  # fmt: skip
 
     def __init__(
@@ -61,7 +61,7 @@ class Admission:
     ) -> None:
         self._driver = driver
         self._acceptor = acceptor or accept
-        self._asks_again = acceptor is not None
+        self._checks_again = acceptor is not None
         self._hook = hook
         self._tasks = tasks
         # Events that wait for the acceptor, and for the hook.
@@ -69,10 +69,10 @@ class Admission:
         self._waiting: list[Event] = []
         self._certificate: bytes | None = None
         # The set-up that the acceptor checked last.
-        self.asked: Established | None = None
+        self.checked: Established | None = None
         # The tasks that await the acceptor, and that enter and exit the hook.
-        self._asking: asyncio.Task[None] | None = None
-        self._hooked: asyncio.Task[None] | None = None
+        self._acceptor_task: asyncio.Task[None] | None = None
+        self._hook_task: asyncio.Task[None] | None = None
         self._refusal: Exception | None = None
         self._entered: asyncio.Future[None] = driver.loop.create_future()
         self._closed: asyncio.Future[None] = driver.loop.create_future()
@@ -100,14 +100,14 @@ class Admission:
         self._certificate = certificate_of(link)
         if self._driver.connection.is_client:
             self._enter()
-        elif self._asks_again and self.state >= ENTERING:
+        elif self._checks_again and self.state >= ENTERING:
             self.take(self._driver.session.take_events())
 
     def take(self, happened: list[Event]) -> None:
         """Pass on accepted events, and hold the rest."""
         if self.state >= ENTERING:
             for place, event in enumerate(happened):
-                if isinstance(event, Established) and self._asks_again and event is not self.asked:
+                if isinstance(event, Established) and self._checks_again and event is not self.checked:
                     self._accepted(happened[:place])
                     self._shut()
                     self._hold(happened[place:])
@@ -138,13 +138,13 @@ class Admission:
         """Exit the hook, because the session has ended."""
         if not self._closed.done():
             self._closed.set_result(None)
-        if self._hooked is not None and not self._entered.done():
-            self._hooked.cancel()
+        if self._hook_task is not None and not self._entered.done():
+            self._hook_task.cancel()
 
-    async def left(self) -> None:
+    async def exited(self) -> None:
         """Wait until the hook has exited."""
-        if self._hooked is not None and self._hooked is not asyncio.current_task():
-            await ended({self._hooked})
+        if self._hook_task is not None and self._hook_task is not asyncio.current_task():
+            await ended({self._hook_task})
 
     # The acceptor.
 
@@ -166,23 +166,23 @@ class Admission:
             elif driver.link is not None:
                 # It concerns this link. There may be another one when the held events are passed on.
                 driver.link.abort()
-        if self._asking is not None:
+        if self._acceptor_task is not None:
             # The client may have opened another link meanwhile, which must not be read either.
             driver.flow.stop_reading(ADMISSION)
         else:
             newest = self._newest()
-            if newest is not None and self._ask(newest):
+            if newest is not None and self._call_acceptor(newest):
                 return
         requested = any(isinstance(event, Requested | MetadataPushed) for event in self._held)
-        if self._asking is None or not requested:
+        if self._acceptor_task is None or not requested:
             self._end()
 
     def _end(self) -> bool:
         """Pass on the end of the connection and of its streams; return False if it has not ended."""
         if not any(isinstance(event, Closed) for event in self._held):
             return False
-        if self._asking is not None:
-            self._asking.cancel()
+        if self._acceptor_task is not None:
+            self._acceptor_task.cancel()
         rest, self._held = without_requests(self._held), []
         self._unlock()
         self._accepted(rest)
@@ -192,13 +192,13 @@ class Admission:
         """Return the newest held set-up; None if the acceptor has already been called for it."""
         for event in reversed(self._held):
             if isinstance(event, Established):
-                return None if event is self.asked else event
+                return None if event is self.checked else event
         return None
 
-    def _ask(self, event: Established) -> bool:
+    def _call_acceptor(self, event: Established) -> bool:
         """Call the acceptor for a set-up; return True if it has accepted, False if it rejected or still runs."""
         driver = self._driver
-        self.asked = event
+        self.checked = event
         setup = Setup(
             payload=event.payload,
             metadata_mime=event.metadata_mime,
@@ -218,7 +218,7 @@ class Admission:
         if inspect.isawaitable(answer):
             self.state = ASKING
             driver.flow.stop_reading(ADMISSION)
-            self._asking = driver.loop.create_task(self._await(answer))
+            self._acceptor_task = driver.loop.create_task(self._await(answer))
             return False
         return self._accept(answer)
 
@@ -230,7 +230,7 @@ class Admission:
             async with timeout:
                 verdict = await answer
         except Exception as error:
-            self._asking = None
+            self._acceptor_task = None
             if isinstance(error, TimeoutError) and timeout.expired():
                 # Not a rejection: the client may retry successfully.
                 self._give_up(LimitExceeded(f"the acceptor took longer than acceptor_timeout ({limit:g} s)"))
@@ -240,7 +240,7 @@ class Admission:
             driver.flow.resume_reading(ADMISSION)
             self._end()
         else:
-            self._asking = None
+            self._acceptor_task = None
             self._accept(verdict)
         driver.flush()
 
@@ -248,10 +248,10 @@ class Admission:
         """Pass on the held events, unless there is a newer set-up to check; return True if they are passed on."""
         newest = self._newest()
         if newest is not None:
-            if self.asked is None or newest.payload != self.asked.payload:
-                return self._ask(newest)
+            if self.checked is None or newest.payload != self.checked.payload:
+                return self._call_acceptor(newest)
             # The client reconnected because this took long. Calling the acceptor again would take as long.
-            self.asked = newest
+            self.checked = newest
         driver = self._driver
         if isinstance(verdict, Admitted):
             driver.connection.identity = verdict.identity
@@ -260,7 +260,7 @@ class Admission:
             driver.serve(bound(verdict, driver.connection))
         held, self._held = self._held, []
         self._unlock()
-        self._accepted([event for event in held if event is self.asked or not isinstance(event, Established)])
+        self._accepted([event for event in held if event is self.checked or not isinstance(event, Established)])
         return True
 
     def _unlock(self) -> None:
@@ -306,12 +306,12 @@ class Admission:
                 self._driver.flow.stop_reading(HOOK)
 
     def _enter(self) -> None:
-        if self._hook is not None and self._hooked is None:
+        if self._hook is not None and self._hook_task is None:
             context = copy_context()
             context.run(CURRENT.set, self._driver.connection)
-            self._hooked = self._driver.loop.create_task(self._run(self._hook), context=context)
-            self._tasks.add(self._hooked)
-            self._hooked.add_done_callback(self._tasks.discard)
+            self._hook_task = self._driver.loop.create_task(self._run(self._hook), context=context)
+            self._tasks.add(self._hook_task)
+            self._hook_task.add_done_callback(self._tasks.discard)
 
     async def _run(self, hook: ConnectionHook) -> None:
         connection = self._driver.connection
@@ -345,7 +345,7 @@ class Admission:
         """Enter the state that follows acceptance; remove this sink from the driver if it is no longer needed."""
         driver = self._driver
         self.state = REFUSED if self._refusal is not None else OPEN if self._entered.done() else ENTERING
-        if self.state == OPEN and not self._asks_again:
+        if self.state == OPEN and not self._checks_again:
             driver.sink = driver.dispatch
             if self._hook is None:
                 driver.admission = None
@@ -378,8 +378,8 @@ class Admission:
 
 
 async def ended(tasks: set[asyncio.Task[None]]) -> None:
-    """Wait up to `LEAVE_TIMEOUT` for hooks to exit, then cancel them."""
-    _, stubborn = await asyncio.wait(tasks, timeout=LEAVE_TIMEOUT)
+    """Wait up to `EXIT_TIMEOUT` for hooks to exit, then cancel them."""
+    _, stubborn = await asyncio.wait(tasks, timeout=EXIT_TIMEOUT)
     for task in stubborn:
-        logger.warning("on_connection took longer than %g s to exit, and is canceled", LEAVE_TIMEOUT)
+        logger.warning("on_connection took longer than %g s to exit, and is canceled", EXIT_TIMEOUT)
         task.cancel()

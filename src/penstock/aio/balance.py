@@ -165,13 +165,13 @@ class Balancer(Peer):
         """
         await self._balanced.remove(str(parse_url(url)), grace)
 
-    async def _ask(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
+    async def _send(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
         if kind is not _CALL:
-            return await super()._ask(kind, route, payload, routed, outgoing)
+            return await super()._send(kind, route, payload, routed, outgoing)
         refused: list[Node] = []
         while True:
             node = await self._balanced.pick(refused)
-            answer = node.connector.peer._ask(kind, route, payload, routed, outgoing)
+            answer = node.connector.peer._send(kind, route, payload, routed, outgoing)
             try:
                 return await self._timed(node, answer)
             except Rejected:
@@ -215,8 +215,8 @@ class Balanced(Connector):
         settings: Settings,
         clock: Callable[[], float],
     ) -> None:
-        self._wanted = [parse_url(url) for url in urls]
-        super().__init__(fitting(self._wanted[0].protocol, settings, self._wanted[0].options))
+        self._urls = [parse_url(url) for url in urls]
+        super().__init__(fitting(self._urls[0].protocol, settings, self._urls[0].options))
         self.clock = clock
         self.nodes: dict[str, Node] = {}
         self._make = make
@@ -224,10 +224,10 @@ class Balanced(Connector):
         self._policy = policy
         self._opened = self._closed = False
         # Set when a node has changed.
-        self._news = asyncio.Event()
+        self._node_changed = asyncio.Event()
         # The cached result of `fit`, until a node changes.
-        self._known: list[Node] | None = None
-        twice = {str(url) for url in self._wanted if self._wanted.count(url) > 1}
+        self._usable: list[Node] | None = None
+        twice = {str(url) for url in self._urls if self._urls.count(url) > 1}
         if twice:
             raise LocalError(f"balance() got {', '.join(sorted(twice))} more than once; list each node once")
 
@@ -277,13 +277,13 @@ class Balanced(Connector):
             return
         self._opened = True
         try:
-            for url in self._wanted:
+            for url in self._urls:
                 self._start(url)
             while not self.fit():
                 peers = [node.connector for node in self.nodes.values()]
-                if all(peer.closed or (peer.trouble is not None and not self._policy.initial) for peer in peers):
+                if all(peer.closed or (peer.last_error is not None and not self._policy.initial) for peer in peers):
                     raise self._unreachable()
-                await self._change()
+                await self._wait_for_change()
         except BaseException:
             await self.close(0)
             raise
@@ -328,7 +328,7 @@ class Balanced(Connector):
             if node.connector.free:
                 return node
             # Its link is full, or lost while its session is being resumed, which is not reported.
-            self._known = None
+            self._usable = None
             if node.connector.connected:
                 # Nothing was sent yet. If the node disconnects meanwhile, another one is selected.
                 with suppress(PenstockError):
@@ -337,18 +337,18 @@ class Balanced(Connector):
 
     def fit(self, refused: Collection[Node] = ()) -> list[Node]:
         """Return the nodes that may get a request: those that do not rest, if there are any."""
-        if self._known is not None and not refused:
-            return self._known
+        if self._usable is not None and not refused:
+            return self._usable
         ready = [node for node in self.nodes.values() if node.connector.connected and node not in refused]
         fit = [node for node in ready if not node.resting] or ready
         if not refused:
-            self._known = fit
+            self._usable = fit
         return fit
 
     def _changed(self) -> None:
         """Discard the cached nodes, and wake requests that wait for one."""
-        self._known = None
-        self._news.set()
+        self._usable = None
+        self._node_changed.set()
 
     async def _wait_for_node(self, refused: Collection[Node] = ()) -> None:
         """Wait until a node is connected, or raise if the policy says so."""
@@ -358,19 +358,19 @@ class Balanced(Connector):
                     self._check_open()
                     if self._policy.new_calls == "fail" or all(node.connector.closed for node in self.nodes.values()):
                         raise self._unreachable()
-                    await self._change()
+                    await self._wait_for_change()
         except TimeoutError:
             raise self._unreachable() from None
 
-    async def _change(self) -> None:
-        self._news.clear()
-        await self._news.wait()
+    async def _wait_for_change(self) -> None:
+        self._node_changed.clear()
+        await self._node_changed.wait()
 
     def _unreachable(self) -> ConnectError:
         """Return the error for a request without a connected node."""
         if not self.nodes:
             return ConnectError("the balancer has no nodes; add one with add()")
-        why = "; ".join(f"{node.url}: {node.connector.trouble or 'not connected yet'}" for node in self.nodes.values())
+        why = "; ".join(f"{node.url}: {node.connector.last_error or 'not connected'}" for node in self.nodes.values())
         return ConnectError(f"none of {len(self.nodes)} nodes can be reached: {why}")
 
     def _check_open(self) -> None:

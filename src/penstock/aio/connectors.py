@@ -51,7 +51,7 @@ class Connector:
         """Send metadata that concerns the whole connection. See :meth:`Peer.push`."""
         driver = await self.driver()
         driver.session.push(metadata)
-        driver.flow.wake()
+        driver.flow.schedule_write()
 
     async def close(self, grace: float | None = None) -> None:
         """Close all connections. See :meth:`Peer.close`."""

@@ -26,7 +26,7 @@ __all__ = ["Dialer", "SetupData", "payload_of"]
 
 logger = logging.getLogger("penstock.aio")
 
-HELD: Final = 1.0
+STABLE_SECONDS: Final = 1.0
 """Seconds after which a link counts as stable, which resets the delays before the next one."""
 TOKEN_BYTES: Final = 16
 """RSocket 1.0, Identification Token Handling: the token must not be guessable. These are 128 bits."""
@@ -169,7 +169,7 @@ class _LinkRestorer:
         """Try until there is a link, or a timer of the session has ended it."""
         backoff, loop = self._backoff, driver.loop
         backoff.linked(driver.session.linked_at)
-        if loop.time() - self._linked_at >= HELD:
+        if loop.time() - self._linked_at >= STABLE_SECONDS:
             backoff.reset()
         if driver.session.excused:
             backoff.excuse()

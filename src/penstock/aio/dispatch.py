@@ -38,7 +38,7 @@ logger = logging.getLogger("penstock.aio")
 ROUTE_CHARACTERS: Final = 100
 """Characters of an unknown route that an error repeats."""
 
-_enter, _leave = CURRENT.set, CURRENT.reset
+_set_current, _reset_current = CURRENT.set, CURRENT.reset
 # Plain integers are compared faster than members of an enumeration.
 _CALL = int(Kind.CALL)
 _FIRE = int(Kind.FIRE)
@@ -49,16 +49,16 @@ _UPLOAD = int(Kind.UPLOAD)
 class Dispatch:
     """The sink that passes each event to the owner of its stream, and starts a handler for each request.
 
-    `tell` is called with each event that concerns the whole session.
+    `on_session_event` is called with each event that concerns the whole session.
     """
 
-    __slots__ = ("_tell", "exchanges", "flow", "service")
+    __slots__ = ("_on_session_event", "exchanges", "flow", "service")
 
-    def __init__(self, exchanges: Exchanges, service: Service, tell: Callable[[Event], None]) -> None:
+    def __init__(self, exchanges: Exchanges, service: Service, on_session_event: Callable[[Event], None]) -> None:
         self.flow = exchanges.flow
         self.exchanges = exchanges
         self.service = service
-        self._tell = tell
+        self._on_session_event = on_session_event
 
     # Events.
 
@@ -75,16 +75,16 @@ class Dispatch:
                 else:
                     # Items wake their consumers only in the next turn of the loop; everything else may run handlers.
                     if token is None:
-                        token = _enter(self.flow.connection)
+                        token = _set_current(self.flow.connection)
                     if kind is Requested:
                         self._begin(event)  # type: ignore[arg-type]
                     else:
-                        self._other(event)
+                        self._handle(event)
         finally:
             if token is not None:
-                _leave(token)
+                _reset_current(token)
 
-    def _other(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         kind = type(event)
         if kind is CreditGranted:
             half = self.exchanges.outbound.get(event.stream_id)
@@ -96,7 +96,7 @@ class Dispatch:
         elif event.stream_id:
             self._end(event)
         else:
-            self._tell(event)
+            self._on_session_event(event)
 
     def _run(self, event: RunReceived) -> None:
         inbound = self.exchanges.inbound.get(event.stream_id)
@@ -130,7 +130,7 @@ class Dispatch:
         exchanges = self.exchanges
         if event.stream_id in exchanges.inbound:
             exchanges.inbound[event.stream_id].push(event.metadata)
-        elif event.stream_id not in exchanges.left:
+        elif event.stream_id not in exchanges.abandoned:
             # A responder does not receive pushed metadata in order with items.
             try:
                 self.service.pushed(event.metadata)
@@ -183,7 +183,7 @@ class Dispatch:
     def _reject(self, event: Requested) -> None:
         kind = event.kind.name.lower()
         # Items that follow the request have no owner.
-        self.exchanges.left.add(event.stream_id)
+        self.exchanges.abandoned.add(event.stream_id)
         error = Rejected(message=f"no {kind} handler is named {event.route[:ROUTE_CHARACTERS]!r}")
         self.flow.session.fail(event.stream_id, error)
 
@@ -250,7 +250,7 @@ def _reply(exchanges: Exchanges, stream_id: int, payload: Payload, handler: Hand
     except StreamClosed:
         pass
     else:
-        exchanges.flow.wake()
+        exchanges.flow.schedule_write()
     if handler.kind == _UPLOAD:
         exchanges.release(stream_id)
 
@@ -322,4 +322,4 @@ class TaskAnswer:
             except Exception as wrong:
                 exchanges.fail(stream_id, wrong, handler.name)
         exchanges.half_ended(self, stream_id, handler.name)
-        exchanges.flow.wake()
+        exchanges.flow.schedule_write()

@@ -63,7 +63,7 @@ class Driver:
     """
 
     __slots__ = (
-        "__weakref__", "_durable", "_signs", "_timer", "_timer_due", "_unlinked", "admission", "connection",
+        "__weakref__", "_durable", "_setup_waiters", "_timer", "_timer_due", "_unlinked", "admission", "connection",
         "dispatch", "error", "exchanges", "flow", "loop", "on_change", "over", "session", "settings", "sink",
         "state", "taps"
     )  # fmt: skip
@@ -92,7 +92,7 @@ class Driver:
         self.over: asyncio.Future[None] = self.loop.create_future()
         self._unlinked = unlinked
         # Futures of tasks that wait until the session is established or closed.
-        self._signs: list[asyncio.Future[Exception | None]] = []
+        self._setup_waiters: list[asyncio.Future[Exception | None]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = inf
         session.ask_kinds(service.kind_of)
@@ -196,11 +196,11 @@ class Driver:
             else:
                 self.sink.take(happened)
             happened = session.take_events()
-        if self.exchanges.left and not (self.admission is not None and self.admission.withholds):
+        if self.exchanges.abandoned and not (self.admission is not None and self.admission.withholds):
             if self._durable is None:
-                self.exchanges.left.clear()
+                self.exchanges.abandoned.clear()
             else:
-                self.exchanges.forget_left(self._durable)
+                self.exchanges.forget_abandoned(self._durable)
         link = flow.link
         if link is None or flow.paused or flow.withheld:
             flow.write()
@@ -229,13 +229,13 @@ class Driver:
         flow.write()
         await asyncio.sleep(0)
         while flow.paused and self.state != CLOSED:
-            await flow.room()
+            await flow.writable()
 
     def _timer_fired(self) -> None:
         # It may be early, because a timer that is postponed is not set again. The session checks what is due.
         self._timer = None
         self._timer_due = inf
-        self.flow.look()
+        self.flow.check_progress()
         self.session.handle_timer(self.loop.time())
         self.flush()
 
@@ -246,7 +246,7 @@ class Driver:
         if isinstance(event, Closed):
             self._session_closed(event.error)
         elif isinstance(event, Draining):
-            self._end_use(DRAINING)
+            self._set_state(DRAINING)
         elif isinstance(event, Unlinked):
             if self.flow.link is not None:
                 self.flow.link.abort()
@@ -257,7 +257,7 @@ class Driver:
             if not connection.is_client:
                 connection.setup = event.payload
                 connection.metadata_mime, connection.data_mime = event.metadata_mime, event.data_mime
-            self._give_signs(None)
+            self._wake_setup_waiters(None)
 
     def _session_closed(self, error: Exception | None) -> None:
         self.error = self.connection.error = error
@@ -265,14 +265,14 @@ class Driver:
             logger.error("%s: %s", self.flow.name, error)
         self.exchanges.leases.closed()
         self._stop_timer()
-        self._end_use(CLOSED)
-        self._give_signs(error)
+        self._set_state(CLOSED)
+        self._wake_setup_waiters(error)
         if self.flow.link is None:
             self._end_link()
         if self.admission is not None:
             self.admission.closed()
 
-    def _end_use(self, state: int) -> None:
+    def _set_state(self, state: int) -> None:
         self.state = state
         if self.on_change is not None:
             self.on_change(self)
@@ -287,7 +287,7 @@ class Driver:
 
         """
         self.session.confirm()
-        error = await self._sign()
+        error = await self._wait_for_setup()
         if error is not None:
             raise error
 
@@ -295,22 +295,22 @@ class Driver:
         """Request a handshake from the client, and wait until it is accepted. See :func:`penstock.rehandshake`."""
         if self.state != CLOSED:
             self.session.rehandshake(self.loop.time())
-            await self._sign()
+            await self._wait_for_setup()
         if self.state == CLOSED:
             raise SessionClosed("the session ended before the rehandshake was accepted") from self.error
 
-    async def _sign(self) -> Exception | None:
+    async def _wait_for_setup(self) -> Exception | None:
         """Wait until the session is established or closed; return the error that closed it."""
-        sign: asyncio.Future[Exception | None] = self.loop.create_future()
-        self._signs.append(sign)
-        self.flow.wake()
-        return await sign
+        waiter: asyncio.Future[Exception | None] = self.loop.create_future()
+        self._setup_waiters.append(waiter)
+        self.flow.schedule_write()
+        return await waiter
 
-    def _give_signs(self, error: Exception | None) -> None:
-        signs, self._signs = self._signs, []
-        for sign in signs:
-            if not sign.done():
-                sign.set_result(error)
+    def _wake_setup_waiters(self, error: Exception | None) -> None:
+        waiters, self._setup_waiters = self._setup_waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(error)
 
     # Ends.
 
@@ -340,7 +340,7 @@ class Driver:
         await self.over
         await self._cancel_tasks()
         if self.admission is not None:
-            await self.admission.left()
+            await self.admission.exited()
 
     def detach(self) -> None:
         """Release the session without closing it: the peer keeps it for the process that resumes it."""

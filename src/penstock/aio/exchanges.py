@@ -24,8 +24,8 @@ logger = logging.getLogger("penstock.aio")
 
 EAGER: Final[dict[str, Any]] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 """A handler that does not wait ends without a turn of the loop."""
-MAX_LEFT: Final = 1_024
-"""Streams in `left` after which those whose last event was delivered are removed."""
+MAX_ABANDONED: Final = 1_024
+"""Streams in `abandoned` after which those whose last event was delivered are removed."""
 
 
 class Exchanges:
@@ -33,14 +33,14 @@ class Exchanges:
 
     Every stream has an owner from when it is opened until the session reports its end or its owner abandons it. An
     event without an owner ends the session with :exc:`~penstock.OwnerMissing`, because its content would be lost
-    silently. Two kinds of late events are dropped: those of a stream in `left`, and a grant or an end for a sending
-    half that has ended already.
+    silently. Late events are dropped if their stream is in `abandoned`, or if they are a grant or an end for a sending
+    half that has already ended.
 
     Attributes:
         calls: The future of each pending call, by stream.
         inbound: The receiving halves of the other streams.
         outbound: The sending halves.
-        left: Streams that were abandoned, or whose handler has ended, while the session may still have events for
+        abandoned: Streams that were abandoned, or whose handler has ended, while the session may still have events for
             them, which are dropped. Emptied when the session has no events.
         restored: Receiving halves of streams that another process opened, until `Peer.adopt` returns them.
         tasks: Tasks of handlers and sources that have not ended.
@@ -48,7 +48,7 @@ class Exchanges:
 
     """
 
-    __slots__ = ("calls", "flow", "inbound", "leases", "left", "outbound", "restored", "session", "tasks")
+    __slots__ = ("abandoned", "calls", "flow", "inbound", "leases", "outbound", "restored", "session", "tasks")
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
@@ -56,7 +56,7 @@ class Exchanges:
         self.calls: dict[int, asyncio.Future[Payload]] = {}
         self.inbound: dict[int, ReceivingHalf] = {}
         self.outbound: dict[int, SendingHalf] = flow.senders
-        self.left: set[int] = set()
+        self.abandoned: set[int] = set()
         self.restored: list[Any] = []
         self.tasks: set[asyncio.Future[Any]] = set()
         self.leases = LeaseWaiters(flow)
@@ -66,31 +66,31 @@ class Exchanges:
     def request(self, stream_id: int, count: int) -> None:
         """Request more items from the peer."""
         self.session.request(stream_id, count)
-        self.flow.wake()
+        self.flow.schedule_write()
 
     def abandon(self, stream_id: int) -> None:
         """Cancel a pending call."""
         future = self.calls.pop(stream_id, None)
         if future is not None:
-            self.left.add(stream_id)
+            self.abandoned.add(stream_id)
             self.session.cancel(stream_id)
-            self.flow.wake()
+            self.flow.schedule_write()
 
     def cancel_stream(self, stream_id: int, metadata: bytes | None = None) -> None:
         """Cancel the halves that are still open of a stream that this side opened."""
         half = self.outbound.pop(stream_id, None)
         inbound = self.inbound.pop(stream_id, None)
         if inbound is not None:
-            self.left.add(stream_id)
+            self.abandoned.add(stream_id)
             self.session.cancel(stream_id, metadata)
             inbound.ended(StreamClosed("this side canceled the stream"))
         if half is not None:
-            self.left.add(stream_id)
+            self.abandoned.add(stream_id)
             # This also ends a call whose response has arrived but not its completion.
             self.calls.pop(stream_id, None)
             self.session.fail(stream_id, Canceled(message="the requester canceled the stream"))
             half.canceled()
-        self.flow.wake()
+        self.flow.schedule_write()
 
     # For handlers and sources.
 
@@ -126,15 +126,15 @@ class Exchanges:
         except LocalError as wrong:
             logger.error("%s failed, and its error cannot be sent: %s", name, wrong)
             self.session.fail(stream_id, wrong)
-        self.left.add(stream_id)
+        self.abandoned.add(stream_id)
         self.end_inbound(stream_id, error)
-        self.flow.wake()
+        self.flow.schedule_write()
 
     def half_ended(self, half: SendingHalf, stream_id: int, name: str) -> None:
         """Remove a sending half that has ended. If it belongs to a handler, also cancel its inbound items."""
         if self.outbound.get(stream_id) is half:
             del self.outbound[stream_id]
-            self.left.add(stream_id)
+            self.abandoned.add(stream_id)
         if name:
             self.release(stream_id)
 
@@ -142,10 +142,10 @@ class Exchanges:
         """Cancel the inbound items of a handler that has ended."""
         inbound = self.inbound.pop(stream_id, None)
         if inbound is not None:
-            self.left.add(stream_id)
+            self.abandoned.add(stream_id)
             self.session.cancel(stream_id)
             inbound.ended(StreamClosed("the handler has ended"))
-            self.flow.wake()
+            self.flow.schedule_write()
 
     # For dispatch and the driver.
 
@@ -171,22 +171,22 @@ class Exchanges:
         return half is not None
 
     def unowned(self, event: Event) -> None:
-        """End the session because of an event without an owner, unless its stream is in `left`."""
+        """End the session because of an event without an owner, unless its stream is in `abandoned`."""
         stream_id = event.stream_id
-        if stream_id not in self.left:
+        if stream_id not in self.abandoned:
             # One report is enough.
-            self.left.add(stream_id)
+            self.abandoned.add(stream_id)
             name = type(event).__name__
             error = OwnerMissing(f"stream {stream_id}: {name} arrived without an owner; please report this defect")
             self.session.close(self.flow.loop.time(), error)
 
-    def forget_left(self, durable: Durable) -> None:
-        """Remove the streams from `left` that have no more events."""
+    def forget_abandoned(self, durable: Durable) -> None:
+        """Remove the streams from `abandoned` that have no more events."""
         if durable.settled:
-            self.left.clear()
-        elif len(self.left) > MAX_LEFT:
+            self.abandoned.clear()
+        elif len(self.abandoned) > MAX_ABANDONED:
             # A busy session always has events that wait for storage.
-            self.left &= durable.withheld
+            self.abandoned &= durable.withheld
 
 
 class LeaseWaiters:

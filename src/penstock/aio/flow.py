@@ -20,8 +20,8 @@ __all__ = ["ADMISSION", "FULL", "HOOK", "READ_STOP", "Flow"]
 logger = logging.getLogger("penstock.aio")
 
 FLUSH_AFTER: Final = 32
-"""Calls to `wake` after which a batch is written before its end. Otherwise two peers with many calls would take turns,
-and one of two processors would always wait."""
+"""Calls to `schedule_write` after which a batch is written before its end. Otherwise two peers with many calls would
+take turns, and one of two processors would always wait."""
 
 READ_STOP: Final = 4
 """The multiple of `output_high_bytes` at which reading stops. It is well above the mark at which producers pause: two
@@ -51,14 +51,13 @@ class Flow:
         batching: A batch is open; its end writes the output.
         holds: A bit set of the reasons not to read.
         senders: The sending half of each stream.
-        unsent: Calls to `wake` since the last write.
+        unsent: Calls to `schedule_write` since the last write.
 
     """
 
     __slots__ = (
-        "_fires", "_link_full", "_storage_full", "_taken", "_waited", "_waiters",
-        "batching", "connection", "flush", "holds", "link", "loop", "name", "paused", "senders", "session", "settings",
-        "unsent", "withheld"
+        "_backlogged", "_fires", "_link_full", "_storage_full", "_taken_bytes", "_waiters", "batching", "connection",
+        "flush", "holds", "link", "loop", "name", "paused", "senders", "session", "settings", "unsent", "withheld"
     )  # fmt: skip
 
     def __init__(
@@ -86,9 +85,9 @@ class Flow:
         self.unsent = 0
         self.holds = 0
         self._fires = 0
-        # At the last call of `look`: whether the link had a backlog, and the bytes that it had passed on.
-        self._waited = False
-        self._taken = 0
+        # At the last call of `check_progress`: whether the link had a backlog, and the bytes that it had passed on.
+        self._backlogged = False
+        self._taken_bytes = 0
 
     # The link.
 
@@ -96,7 +95,7 @@ class Flow:
         """Continue over `link`. An earlier link is dropped."""
         self.drop_link()
         self.link = link
-        self._waited = False
+        self._backlogged = False
         # The other reasons concerned the old link.
         self.holds &= ADMISSION | HOOK
         if self.holds:
@@ -111,7 +110,7 @@ class Flow:
             link.receiver = Discard()
             link.abort()
 
-    def look(self) -> None:
+    def check_progress(self) -> None:
         """Report progress to the session if the link had a backlog, and has passed on some of it since the last call.
 
         A small backlog is not evidence: the system of a peer that hangs still accepts a heartbeat or two.
@@ -120,14 +119,14 @@ class Flow:
         if link is None:
             return
         waiting, taken = link.progress()
-        if self._waited and taken > self._taken:
+        if self._backlogged and taken > self._taken_bytes:
             self.session.progressed(self.loop.time())
-        self._waited = waiting > BACKLOG_BYTES
-        self._taken = taken
+        self._backlogged = waiting > BACKLOG_BYTES
+        self._taken_bytes = taken
 
     # Writing.
 
-    def wake(self) -> None:
+    def schedule_write(self) -> None:
         """Schedule a write of new output: at the end of the batch, or of this turn of the loop."""
         self.unsent += 1
         if self.unsent >= FLUSH_AFTER:
@@ -149,7 +148,7 @@ class Flow:
     def writing_paused(self) -> None:
         """Make senders wait for the link."""
         self._link_full = self.paused = True
-        self.look()
+        self.check_progress()
 
     def writing_resumed(self) -> None:
         """Let senders continue, unless they also wait for storage."""
@@ -201,14 +200,14 @@ class Flow:
             self.stop_reading(BACKLOG)
         return True
 
-    def room(self) -> asyncio.Future[None]:
+    def writable(self) -> asyncio.Future[None]:
         """Return a future that is done when the link accepts output, or when the session has ended."""
         waiter: asyncio.Future[None] = self.loop.create_future()
         self._waiters.append(waiter)
         return waiter
 
     def wake_writers(self) -> None:
-        """Complete the futures that `room` returned."""
+        """Complete the futures that `writable` returned."""
         waiters = self._waiters
         self._waiters = []
         for waiter in waiters:

@@ -82,11 +82,11 @@ iterable of items, which may be wrapped. An exception fails the request as if th
 def chain(interceptors: Iterable[Interceptor], last: Next) -> Next:
     """Return a function that calls `interceptors`, the first one being the outermost, around `last`."""
     for interceptor in reversed(list(interceptors)):
-        last = partial(_through, interceptor, last)
+        last = partial(_call_interceptor, interceptor, last)
     return last
 
 
-def _through(interceptor: Interceptor, after: Next, request: Request) -> Awaitable[Any]:
+def _call_interceptor(interceptor: Interceptor, after: Next, request: Request) -> Awaitable[Any]:
     return interceptor(request, after)
 
 

@@ -38,7 +38,7 @@ class ReceiveBuffer:
         threshold: Consumed items after which more are requested; NEVER if the consumer requests items itself.
         consumed: Items that were consumed and not requested again yet.
         received_bytes: Bytes that have arrived since the last request for more items.
-        asked: The time of that request.
+        requested_at: The time of that request.
         ready: An iterator over the next items as single objects, which keeps its position.
         ready_count: The number of items that `ready` started with.
         pending: Later items, in order of arrival.
@@ -53,9 +53,9 @@ class ReceiveBuffer:
     """
 
     __slots__ = (
-        "asked", "builder", "consumed", "error", "exchanges", "flow", "max_bytes", "max_rows", "max_window",
-        "min_window", "offset", "on_push", "over", "pending", "pushed", "ready", "ready_count",
-        "received_bytes", "stream_id", "threshold", "waiter", "window"
+        "builder", "consumed", "error", "exchanges", "flow", "max_bytes", "max_rows", "max_window", "min_window",
+        "offset", "on_push", "over", "pending", "pushed", "ready", "ready_count", "received_bytes", "requested_at",
+        "stream_id", "threshold", "waiter", "window"
     )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges, stream_id: int, window: int, max_window: int, manual: bool) -> None:
@@ -68,7 +68,7 @@ class ReceiveBuffer:
         self.threshold = NEVER if manual else (window + 1) // 2
         self.consumed = 0
         self.received_bytes = 0
-        self.asked: float = self.flow.loop.time()
+        self.requested_at: float = self.flow.loop.time()
         self.ready: Iterator[Payload] = iter(())
         self.ready_count = 0
         self.offset = 0
@@ -94,7 +94,7 @@ class ReceiveBuffer:
         else:
             self.pending.append(payload)
         if self.waiter is not None:
-            self.wake()
+            self.wake_consumer()
 
     def run(self, run: PayloadRun) -> None:
         """Receive a run of items."""
@@ -107,7 +107,7 @@ class ReceiveBuffer:
         else:
             self.pending.append(run)
         if self.waiter is not None:
-            self.wake()
+            self.wake_consumer()
 
     def push(self, metadata: bytes) -> None:
         """Receive pushed metadata, in order with the items."""
@@ -122,16 +122,16 @@ class ReceiveBuffer:
             self.exchanges.cancel_stream(self.stream_id)
             return
         self.pending.append(MetadataPush(metadata))
-        self.wake()
+        self.wake_consumer()
 
     def ended(self, error: Exception | None) -> None:
         """Mark the stream as finished."""
         if not self.over:
             self.over = True
             self.error = error
-            self.wake()
+            self.wake_consumer()
 
-    def wake(self) -> None:
+    def wake_consumer(self) -> None:
         """Wake the consumer."""
         waiter = self.waiter
         if waiter is not None:
@@ -154,22 +154,22 @@ class ReceiveBuffer:
         """Count `count` items as consumed; request as many once half a window is consumed."""
         self.consumed += count
         if self.consumed >= self.threshold:
-            self.top_up()
+            self.request_more()
 
-    def top_up(self) -> None:
+    def request_more(self) -> None:
         """Request as many items as were consumed, adjusted by the change of the window."""
         if not self.over:
             count = self.consumed
             if self.max_window > self.min_window:
-                count += self._change()
+                count += self._resize_window()
             if count > 0:
                 self.exchanges.request(self.stream_id, count)
         self.consumed = 0
 
-    def _change(self) -> int:
+    def _resize_window(self) -> int:
         """Let the window grow or shrink; return the difference in items."""
         now = self.flow.loop.time()
-        quick = now - self.asked < GROW_SECONDS
+        quick = now - self.requested_at < GROW_SECONDS
         limit = self.flow.settings.max_credit_bytes
         before = self.window
         # The bytes of about half a window predict those of a whole one, and of one twice as large.
@@ -178,7 +178,7 @@ class ReceiveBuffer:
         elif quick and 4 * self.received_bytes <= limit:
             self.window = min(2 * before, self.max_window)
         self.threshold = (self.window + 1) // 2
-        self.asked = now
+        self.requested_at = now
         self.received_bytes = 0
         return self.window - before
 

@@ -60,18 +60,18 @@ class _Bound(Service):
 
     def _around(self, handler: Handler | None, kind: int, route: str) -> Handler:
         if handler is None:
-            handler = Handler(_nobody, Kind(kind), route[:ROUTE_CHARACTERS])
-        begin = self._open if handler.kind in (Kind.STREAM, Kind.CHANNEL) else self._ask
+            handler = Handler(_missing, Kind(kind), route[:ROUTE_CHARACTERS])
+        begin = self._respond_many if handler.kind in (Kind.STREAM, Kind.CHANNEL) else self._respond_once
         around = Handler(partial(begin, handler, route), handler.kind, "")
         around.name = handler.name
         return around
 
-    def _ask(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Awaitable[Any]:
+    def _respond_once(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Awaitable[Any]:
         """Begin a response of one item or none."""
         request = Request(handler.kind, route, payload, self._connection, items)
         return chain(self.interceptors, partial(_answer, handler))(request)
 
-    async def _open(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Any:
+    async def _respond_many(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Any:
         """Return the source of the items of a response."""
         request = Request(handler.kind, route, payload, self._connection, items)
         opened: list[Answer] = []
@@ -79,7 +79,7 @@ class _Bound(Service):
         if isinstance(result, Answer):
             # No interceptor wraps the items, so they use the fastest path.
             return result.source
-        return _until_left(result, opened, handler)
+        return _closing(result, opened, handler)
 
 
 async def _answer(handler: Handler, request: Request) -> Payload | None:
@@ -105,7 +105,7 @@ async def _source(handler: Handler, opened: list[Answer], request: Request) -> A
 
 
 def _called(handler: Handler, request: Request) -> Any:
-    if handler.function is _nobody:
+    if handler.function is _missing:
         kind = request.kind.name.lower()
         raise Rejected(message=f"no {kind} handler is named {request.route[:ROUTE_CHARACTERS]!r}")
     if handler.kind.sends_items:
@@ -113,7 +113,7 @@ def _called(handler: Handler, request: Request) -> Any:
     return handler.function(request.payload)
 
 
-def _nobody() -> None:
+def _missing() -> None:
     """Stand for a handler that does not exist."""
 
 
@@ -127,7 +127,7 @@ class Answer(AsyncIterable[Any]):
 
     def __init__(self, source: Any) -> None:
         self.source = source
-        self._items = _each(source)
+        self._items = _iterate(source)
 
     def __aiter__(self) -> AsyncGenerator[Any, None]:
         return self._items
@@ -141,7 +141,7 @@ class Answer(AsyncIterable[Any]):
         await _close(self.source)
 
 
-async def _each(source: Any) -> AsyncGenerator[Any, None]:
+async def _iterate(source: Any) -> AsyncGenerator[Any, None]:
     if isinstance(source, AsyncIterable):
         async for item in source:
             yield item
@@ -152,7 +152,7 @@ async def _each(source: Any) -> AsyncGenerator[Any, None]:
         raise LocalError(f"a source of items is an iterable or an async iterable, not {type(source).__name__}")
 
 
-async def _until_left(items: Any, opened: list[Answer], handler: Handler) -> AsyncGenerator[Any, None]:
+async def _closing(items: Any, opened: list[Answer], handler: Handler) -> AsyncGenerator[Any, None]:
     """Yield the items that an interceptor returned. At the end, close all sources, from the outside in."""
     try:
         if not isinstance(items, AsyncIterable):

@@ -45,7 +45,7 @@ class Limits:
         limit = self._reached(self._pending, address)
         return f"{limit} links have not sent their first message" if limit else ""
 
-    def guessed(self, address: str, now: float) -> None:
+    def unrecognized(self, address: str, now: float) -> None:
         """Count a link that began with an unknown protocol or an unknown token."""
         self._refusals.note(address, now)
 
@@ -53,9 +53,9 @@ class Limits:
         """Count an accepted link."""
         self._pending[address] += 1
 
-    def known(self, address: str) -> None:
+    def identified(self, address: str) -> None:
         """Uncount an accepted link, whose session is known, or which is gone."""
-        _less(self._pending, address)
+        _decrement(self._pending, address)
 
     # Sessions and their links.
 
@@ -86,7 +86,7 @@ class Limits:
         self._unlinked.pop(session, None)
         address = self._addresses.pop(session, None)
         if address is not None:
-            _less(self._linked, address)
+            _decrement(self._linked, address)
 
     def _reached(self, links: Counter[str], address: str) -> str:
         """Return the limit that `links` have reached; empty if none."""
@@ -98,7 +98,7 @@ class Limits:
         return ""
 
 
-def _less(counts: Counter[str], address: str) -> None:
+def _decrement(counts: Counter[str], address: str) -> None:
     counts[address] -= 1
     if counts[address] <= 0:
         del counts[address]
@@ -120,16 +120,16 @@ class RefusalCounter:
 
     def note(self, address: str, now: float) -> None:
         """Count a refused link from `address`. Links without an address are from this machine, and are not counted."""
-        self._turn(now)
+        self._roll_window(now)
         if address:
             self._counts[address] += 1
 
     def too_many(self, address: str, now: float) -> bool:
         """Return True if links from `address` must be refused in this window."""
-        self._turn(now)
+        self._roll_window(now)
         return 0 < self._limit <= self._counts.get(address, 0)
 
-    def _turn(self, now: float) -> None:
+    def _roll_window(self, now: float) -> None:
         if now - self._started >= WINDOW:
             self._started = now
             self._counts.clear()

@@ -49,7 +49,7 @@ class Node:
     `changed` is called when it connects, disconnects or fails to connect, and when a rest begins or ends.
     """
 
-    __slots__ = ("_changed", "_delays", "_most", "_rejections", "_rest", "connector", "latency", "leaving", "url")
+    __slots__ = ("_changed", "_delays", "_limit", "_rejections", "_timer", "connector", "latency", "leaving", "url")
 
     def __init__(
         self,
@@ -66,10 +66,10 @@ class Node:
         self.latency = latency
         self.leaving = False
         self._changed = changed
-        self._most = rejections
+        self._limit = rejections
         self._rejections = 0
         self._delays = policy.backoff()
-        self._rest: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def outstanding(self) -> int:
@@ -79,7 +79,7 @@ class Node:
     @property
     def resting(self) -> bool:
         """True while it gets requests only if there is no other node."""
-        return self._rest is not None
+        return self._timer is not None
 
     def status(self, now: float) -> NodeStatus:
         """Return its status at time `now`."""
@@ -92,7 +92,7 @@ class Node:
             state = "away"
         elif self.resting:
             state = "resting"
-        return NodeStatus(self.url, state, self.latency.seconds(now), self.outstanding, self.connector.trouble)
+        return NodeStatus(self.url, state, self.latency.seconds(now), self.outstanding, self.connector.last_error)
 
     def answered(self, began: float, now: float) -> None:
         """Record a response to a call that began at `began`."""
@@ -104,23 +104,23 @@ class Node:
     def rejected(self) -> None:
         """Record a rejected request, and begin a rest after too many in a row."""
         self._rejections += 1
-        if self._rejections >= self._most and self._rest is None:
+        if self._rejections >= self._limit and self._timer is None:
             delay = self._delays.next()
-            logger.warning("%s rejected %d requests in a row; it rests for %.3g s", self.url, self._most, delay)
-            self._rest = asyncio.get_running_loop().call_later(delay, self._rested)
+            logger.warning("%s rejected %d requests in a row; it rests for %.3g s", self.url, self._limit, delay)
+            self._timer = asyncio.get_running_loop().call_later(delay, self._rested)
             self._changed()
 
     def _rested(self) -> None:
         """Use the node again; one more rejection begins a longer rest."""
-        self._rest = None
-        self._rejections = self._most - 1
+        self._timer = None
+        self._rejections = self._limit - 1
         self._changed()
 
     async def close(self, grace: float | None) -> None:
         """Close the connection after open streams have ended, or after `grace` seconds."""
         self.leaving = True
         self._changed()
-        if self._rest is not None:
-            self._rest.cancel()
-            self._rest = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         await self.connector.close(grace)

@@ -55,9 +55,9 @@ class Observers:
 
     def refused(self, address: str, reason: str) -> None:
         """Report a link to the taps that was closed before it became a connection."""
-        self._all.tell("refused", address, reason)
+        self._all.notify("refused", address, reason)
 
-    async def left(self) -> None:
+    async def exited(self) -> None:
         """Wait until the hooks of closed connections have exited."""
         if self._tasks:
             await ended(self._tasks)

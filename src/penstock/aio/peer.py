@@ -52,7 +52,7 @@ def _pending(driver: Driver, stream_id: int) -> Future[Payload]:
     """Return the future of a call that was opened, and schedule the write of its request."""
     future: Future[Payload] = driver.loop.create_future()
     driver.exchanges.calls[stream_id] = future
-    driver.flow.wake()
+    driver.flow.schedule_write()
     return future
 
 
@@ -110,7 +110,7 @@ class Peer:
 
         """
         payload, routed = request_of(route, data, metadata)
-        return self._ask(_CALL, route, payload, routed, None)
+        return self._send(_CALL, route, payload, routed, None)
 
     def fire(
         self, route: str, data: bytes | str | Payload = b"", *, metadata: RequestMetadata = None
@@ -120,7 +120,7 @@ class Peer:
         The arguments are those of :meth:`call`.
         """
         payload, routed = request_of(route, data, metadata)
-        return self._ask(_FIRE, route, payload, routed, None)
+        return self._send(_FIRE, route, payload, routed, None)
 
     def stream(
         self,
@@ -205,7 +205,7 @@ class Peer:
 
         """
         payload, routed = request_of(route, data, metadata)
-        return self._ask(Kind.UPLOAD, route, payload, routed, outgoing)
+        return self._send(Kind.UPLOAD, route, payload, routed, outgoing)
 
     async def push(self, metadata: bytes) -> None:
         """Send metadata that concerns the whole connection. There is no response, and interceptors do not see it.
@@ -260,7 +260,7 @@ class Peer:
         """Confirm to the peer that all data covered by the last checkpoint is stored; see `Session.commit`."""
         driver = self._driver
         driver.session.commit()
-        driver.flow.wake()
+        driver.flow.schedule_write()
 
     def detach(self) -> None:
         """Drop the connection without closing the session: the peer keeps it for the process that resumes it."""
@@ -285,7 +285,7 @@ class Peer:
 
     # Requests.
 
-    async def _ask(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
+    async def _send(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
         """Send a request that has at most one response item, and return that; None for FIRE.
 
         `routed` is True if the metadata of `payload` already contains the route. Only an UPLOAD has `outgoing` items.
@@ -303,7 +303,7 @@ class Peer:
         except SessionClosed as error:
             raise driver.error or error from None
         if kind is _FIRE:
-            driver.flow.wake()
+            driver.flow.schedule_write()
             return None
         future = _pending(driver, stream_id)
         if outgoing is not None:
@@ -340,7 +340,7 @@ class Peer:
 
     async def _last(self, request: Request) -> Any:
         assert self._plain is not None
-        return await self._plain._ask(request.kind, request.route, request.payload, request.routed, request.items)
+        return await self._plain._send(request.kind, request.route, request.payload, request.routed, request.items)
 
     def _request(self, kind: Kind, route: str, payload: Payload, routed: bool, items: Source | None) -> Request:
         request = Request(kind, route, payload, self._driver.connection, items)

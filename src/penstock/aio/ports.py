@@ -86,5 +86,5 @@ class Gatekeeper(Sink, Protocol):
         """Wait until the connection may be used."""
 
     @abstractmethod
-    async def left(self) -> None:
+    async def exited(self) -> None:
         """Wait until the connection hook has exited."""

@@ -73,8 +73,8 @@ class Half:
     Attributes:
         credit: Items that may be sent now.
         put: The session's `send`; looked up once, because it is called for each item.
-        room: Bytes that may be sent before the link is checked again.
-        many: Items that were yielded together, to be sent from index `at` on before any others.
+        burst_left: Bytes that may be sent before the link is checked again.
+        many: Items that were yielded together, to be sent from index `offset` on before any others.
         fragment_bytes: The size above which an item is sent in fragments or parts.
         large: `many` is one item that may be sent in parts: other streams go first when the link accepts output again.
         over: Nothing more is sent.
@@ -82,8 +82,8 @@ class Half:
     """
 
     __slots__ = (
-        "at", "credit", "exchanges", "flow", "fragment_bytes", "large", "many", "name", "over", "put", "room",
-        "session", "source", "stream_id"
+        "burst_left", "credit", "exchanges", "flow", "fragment_bytes", "large", "many", "name", "offset", "over",
+        "put", "session", "source", "stream_id"
     )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Any, name: str) -> None:
@@ -95,9 +95,9 @@ class Half:
         self.credit = credit
         self.source = source
         self.name = name
-        self.room = BURST_BYTES
+        self.burst_left = BURST_BYTES
         self.many: PayloadRun | RowBuffers | WidthRows | None = None
-        self.at = 0
+        self.offset = 0
         self.large = False
         self.fragment_bytes = exchanges.flow.settings.fragment_bytes
         self.over = False
@@ -128,7 +128,7 @@ class Half:
             self.large = True
             self.send_many()
             return
-        self.room -= len(payload.data) + FRAME_BYTES
+        self.burst_left -= len(payload.data) + FRAME_BYTES
         self.credit = self.put(self.stream_id, payload)
 
     def send_many(self) -> None:
@@ -140,33 +140,33 @@ class Half:
         if isinstance(many, PayloadRun):
             if many.size > BURST_BYTES and many.width:
                 # A run of numbers may be large, so it is sent a burst at a time, like a record batch.
-                stop = min(self.at + max(BURST_BYTES // max(many.width, FRAME_BYTES // 4), 1), count)
-                self.at += session.send_run(self.stream_id, many.part(self.at, stop))
+                stop = min(self.offset + max(BURST_BYTES // max(many.width, FRAME_BYTES // 4), 1), count)
+                self.offset += session.send_run(self.stream_id, many.part(self.offset, stop))
             else:
-                self.at += session.send_run(self.stream_id, many, self.at)
+                self.offset += session.send_run(self.stream_id, many, self.offset)
         elif count:
             # Only a burst is encoded, and sent while it is in the processor's cache.
             # The credit may be 2^63-1, so adding to it would overflow.
-            stop = self.at + min(self.credit, count - self.at)
-            run = many.run(self.at, stop, BURST_BYTES, FRAME_BYTES)
-            self.at += session.send_run(self.stream_id, run)
-        if self.at == count:
+            stop = self.offset + min(self.credit, count - self.offset)
+            run = many.run(self.offset, stop, BURST_BYTES, FRAME_BYTES)
+            self.offset += session.send_run(self.stream_id, run)
+        if self.offset == count:
             self.many = None
             self.large = False
-            self.at = 0
-        self.room = 0
+            self.offset = 0
+        self.burst_left = 0
         self.credit = session.credit(self.stream_id)
 
 
 class Pump(Half):
     """Sends the items of a plain iterator. There is no task: each grant of credit continues it."""
 
-    __slots__ = ("ahead", "running")
+    __slots__ = ("next_item", "running")
 
     def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Iterator[Any], name: str) -> None:
         super().__init__(exchanges, stream_id, credit, source, name)
         # An item that was taken from the source without credit to send it.
-        self.ahead: object = _NOTHING
+        self.next_item: object = _NOTHING
         # True while the source runs.
         self.running = False
 
@@ -218,17 +218,17 @@ class Pump(Half):
         self.running = False
         if self.over:
             self._close()
-        flow.wake()
+        flow.schedule_write()
 
     def burst(self) -> None:
         """Send items until a chunk of output is full, the credit is used, or the source ends."""
-        self.room = BURST_BYTES
+        self.burst_left = BURST_BYTES
         if self.many is not None:
             self.send_many()
-        elif self.ahead is not _NOTHING:
-            self.send(self.ahead)
-            self.ahead = _NOTHING
-        while self.credit > 0 and self.room > 0:
+        elif self.next_item is not _NOTHING:
+            self.send(self.next_item)
+            self.next_item = _NOTHING
+        while self.credit > 0 and self.burst_left > 0:
             item = next(self.source, _END)
             if item is _END:
                 self._complete()
@@ -236,8 +236,8 @@ class Pump(Half):
             self.send(item)
         # One item is taken ahead of credit, so that a peer that requested exactly all items gets the completion.
         if self.credit <= 0 and self.many is None:
-            self.ahead = next(self.source, _END)
-            if self.ahead is _END:
+            self.next_item = next(self.source, _END)
+            if self.next_item is _END:
                 self._complete()
 
     def _complete(self) -> None:
@@ -301,13 +301,13 @@ class TaskPump(Half):
         items = aiter(source)
         try:
             async for item in items:
-                if self.credit <= 0 or self.room <= 0 or flow.paused:
+                if self.credit <= 0 or self.burst_left <= 0 or flow.paused:
                     await self._ready()
                 self.send(item)
                 while self.many is not None:
                     await self._ready()
                     self.send_many()
-                flow.wake()
+                flow.schedule_write()
         finally:
             await close_items(items)
         self.session.complete(self.stream_id)
@@ -316,7 +316,7 @@ class TaskPump(Half):
         """Wait for credit and a writable link. Other streams get a turn between bursts."""
         flow = self.flow
         flow.write()
-        if self.room <= 0:
+        if self.burst_left <= 0:
             await asyncio.sleep(0)
         while self.credit <= 0 or flow.paused:
             self.waiter = flow.loop.create_future()
@@ -324,7 +324,7 @@ class TaskPump(Half):
             if self.large:
                 # As in `Pump.resumed`.
                 await asyncio.sleep(0)
-        self.room = BURST_BYTES
+        self.burst_left = BURST_BYTES
 
     def _finished(self, task: asyncio.Future[None]) -> None:
         """Report a failure to the peer, and remove this half."""
@@ -339,4 +339,4 @@ class TaskPump(Half):
             self.exchanges.fail(self.stream_id, error, self.name)
         if not self.replaced:
             self.exchanges.half_ended(self, self.stream_id, self.name)
-        self.flow.wake()
+        self.flow.schedule_write()

@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Backoff", "BudgetedReconnect", "Reconnect", "RetryBudget", "resuming"]
 
-FIRST: Final = 0.1
+FIRST_DELAY: Final = 0.1
 """The first delay in seconds; a server rarely restarts faster."""
-LONGEST: Final = 10.0
+MAX_DELAY: Final = 10.0
 """Upper bound in seconds; longer looks like a hang."""
-RESUME_LONGEST: Final = 0.1
+MAX_RESUME_DELAY: Final = 0.1
 """Upper bound in seconds while a session waits for a link: it must continue soon after the network is back."""
 FACTOR: Final = 2.0
-"""The delay grows from FIRST to LONGEST in seven attempts."""
+"""The delay grows from FIRST_DELAY to MAX_DELAY in seven attempts."""
 JITTER: Final = 0.5
 """Enough to spread the clients of a failed server, while no delay becomes zero."""
 
-TRIES: Final = 5
+MAX_ATTEMPTS: Final = 5
 """Consecutive attempts of the budget."""
-RESTORED: Final = 0.2
+RESTORE_SECONDS: Final = 0.2
 """Seconds of a live connection, counted from its handshake, that restore one attempt."""
-BASE: Final = 0.15
+BASE_DELAY: Final = 0.15
 """Seconds before the second attempt; the delay doubles with each attempt."""
-SPREAD: Final = 0.2
+MAX_SPREAD: Final = 0.2
 """The maximum random part that is added to a delay, in seconds."""
-BUDGET_LONGEST: Final = 32.0
+MAX_BUDGET_DELAY: Final = 32.0
 """Upper bound in seconds, without the random part."""
 
 
@@ -57,7 +57,7 @@ class Backoff:
     __slots__ = ("_factor", "_first", "_jitter", "_longest", "_whole")
 
     def __init__(
-        self, first: float = FIRST, longest: float = LONGEST, factor: float = FACTOR, jitter: float = JITTER
+        self, first: float = FIRST_DELAY, longest: float = MAX_DELAY, factor: float = FACTOR, jitter: float = JITTER
     ) -> None:
         self._first = first
         self._longest = longest
@@ -72,7 +72,7 @@ class Backoff:
         return whole * random.uniform(1.0 - self._jitter, 1.0)
 
     @property
-    def spent(self) -> bool:
+    def used_up(self) -> bool:
         """True if no attempt is left until :meth:`refill`."""
         return False
 
@@ -103,52 +103,52 @@ class Backoff:
 
 def resuming() -> Backoff:
     """Return the default delays between attempts to restore the link of a session."""
-    return Backoff(longest=RESUME_LONGEST)
+    return Backoff(longest=MAX_RESUME_DELAY)
 
 
 class RetryBudget(Backoff):
     """The budget of one peer, for both links and sessions. It begins with the first attempt already counted."""
 
-    __slots__ = ("_refilled", "_since", "_taken", "_told", "_waiting")
+    __slots__ = ("_last_linked", "_refilled", "_since", "_taken", "_waiting")
 
     def __init__(self) -> None:
         super().__init__()
         self._taken = 1
         # The time since which attempts are being restored; None if they are not.
         self._since: float | None = None
-        self._told: float | None = None
+        self._last_linked: float | None = None
         self._refilled = asyncio.Event()
         self._waiting = 0
 
     @property
-    def spent(self) -> bool:
+    def used_up(self) -> bool:
         """True if no attempt is left."""
-        return self.left(asyncio.get_running_loop().time()) == 0
+        return self.remaining(asyncio.get_running_loop().time()) == 0
 
     @property
     def exhausted(self) -> bool:
         """True if the last attempt has failed, and a task waits for :meth:`refill`."""
         return self._waiting > 0 and not self._refilled.is_set()
 
-    def left(self, now: float) -> int:
+    def remaining(self, now: float) -> int:
         """Return how many attempts are left at time `now`."""
-        return TRIES - self._taken_by(now)
+        return MAX_ATTEMPTS - self._taken_by(now)
 
     def linked(self, since: float | None) -> None:
         """Set when the newest handshake was answered; None if none was."""
-        if since != self._told:
-            self._since = self._told = since
+        if since != self._last_linked:
+            self._since = self._last_linked = since
 
     def take(self, now: float) -> float | None:
         """Use an attempt; return the delay before it in seconds, or None if there is none left."""
         taken = self._taken = self._taken_by(now)
         self._since = None
-        if taken >= TRIES:
+        if taken >= MAX_ATTEMPTS:
             return None
         self._taken += 1
         if taken == 0:
             return 0.0
-        return min(BASE * 2.0 ** (taken - 1), BUDGET_LONGEST) + random.uniform(0.0, SPREAD)
+        return min(BASE_DELAY * 2.0 ** (taken - 1), MAX_BUDGET_DELAY) + random.uniform(0.0, MAX_SPREAD)
 
     def excuse(self) -> None:
         """Restore one attempt, because the cause of the last failure will not recur."""
@@ -176,7 +176,7 @@ class RetryBudget(Backoff):
 
     def _taken_by(self, now: float) -> int:
         # River's reference implementation counts whole intervals.
-        restored = 0 if self._since is None else int((now - self._since) / RESTORED + 1e-9)
+        restored = 0 if self._since is None else int((now - self._since) / RESTORE_SECONDS + 1e-9)
         return max(0, self._taken - restored)
 
 
@@ -200,9 +200,9 @@ class Reconnect:
     attempts: int | None = None
     """Consecutive failed attempts after which the peer is closed; None for no limit. A connection that breaks within
     a second counts as a failed attempt."""
-    first_delay: float = FIRST
+    first_delay: float = FIRST_DELAY
     """The delay before the first attempt."""
-    longest_delay: float = LONGEST
+    longest_delay: float = MAX_DELAY
     """The maximum delay before an attempt."""
     factor: float = FACTOR
     """The ratio of each delay to the one before."""
@@ -242,7 +242,7 @@ class Reconnect:
 
     def resuming(self) -> Backoff:
         """Return the delays between attempts to restore the link of a session, which are short."""
-        first, longest = min(self.first_delay, RESUME_LONGEST), min(self.longest_delay, RESUME_LONGEST)
+        first, longest = min(self.first_delay, MAX_RESUME_DELAY), min(self.longest_delay, MAX_RESUME_DELAY)
         return Backoff(first, longest, self.factor, self.jitter)
 
 

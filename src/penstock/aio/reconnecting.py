@@ -19,7 +19,7 @@ __all__ = ["Reconnecting"]
 
 logger = logging.getLogger("penstock.aio")
 
-HELD: Final = 1.0
+STABLE_SECONDS: Final = 1.0
 """Seconds after which an attempt to connect counts as successful. A proxy without a server may accept a connection and
 drop it at once: such an attempt has failed."""
 CLOSE_TIMEOUT: Final = 1.0
@@ -33,13 +33,13 @@ class Reconnecting(Connector):
 
     Attributes:
         peer: The peer that uses this connector.
-        trouble: The error because of which there is no connection; None while there is one, or before any failure.
+        last_error: The error because of which there is no connection; None while there is one, or before any failure.
 
     """
 
     __slots__ = (
-        "_again", "_backoff", "_changed", "_dialer", "_failed", "_hooks", "_known", "_leaving", "_made",
-        "_opened", "_over", "_policy", "_retired", "peer", "trouble"
+        "_backoff", "_changed", "_connected_at", "_dialer", "_failed", "_final_error", "_hooks", "_opened", "_policy",
+        "_reconnect_task", "_replaced", "_resolved", "_retire_tasks", "last_error", "peer"
     )  # fmt: skip
 
     def __init__(self, dialer: Dialer, policy: Reconnect, changed: Callable[[], None] = lambda: None) -> None:
@@ -52,22 +52,22 @@ class Reconnecting(Connector):
         self._backoff = policy.backoff()
         self._failed = 0
         self._opened = False
-        self.trouble: Exception | None = None
+        self.last_error: Exception | None = None
         # The error of a closed connector.
-        self._over: Exception | None = None
+        self._final_error: Exception | None = None
         # Set while requests need not wait: there is a connection, or the connector is closed.
-        self._known = asyncio.Event()
-        self._again: asyncio.Task[None] | None = None
+        self._resolved = asyncio.Event()
+        self._reconnect_task: asyncio.Task[None] | None = None
         self._hooks: dict[Driver, asyncio.Task[None]] = {}
         # Connections that were replaced, on which streams may still end, and the tasks that close them.
-        self._leaving: set[Driver] = set()
-        self._retired: set[asyncio.Task[None]] = set()
+        self._replaced: set[Driver] = set()
+        self._retire_tasks: set[asyncio.Task[None]] = set()
         self._renew()
 
     @property
     def closed(self) -> bool:
         """True if this side has closed the connector, or it has stopped retrying."""
-        return self._over is not None
+        return self._final_error is not None
 
     @property
     def connected(self) -> bool:
@@ -77,7 +77,7 @@ class Reconnecting(Connector):
     @property
     def outstanding(self) -> int:
         """The number of open streams, including calls, also on connections that were replaced."""
-        return sum(driver.session.open_streams for driver in (*self._leaving, self.latest))
+        return sum(driver.session.open_streams for driver in (*self._replaced, self.latest))
 
     @property
     def free(self) -> bool:
@@ -105,16 +105,16 @@ class Reconnecting(Connector):
             return
         self.begin()
         try:
-            await self._known.wait()
+            await self._resolved.wait()
         except asyncio.CancelledError:
             await self.close(0)
             raise
-        if self._over is not None:
-            raise self._over
+        if self._final_error is not None:
+            raise self._final_error
 
     def begin(self) -> None:
         """Make the first connection in the background."""
-        self._again = self.latest.loop.create_task(self._reconnect(None))
+        self._reconnect_task = self.latest.loop.create_task(self._reconnect(None))
 
     async def driver(self) -> Driver:
         """Wait for a driver that accepts output, if the policy lets requests wait, and return it.
@@ -127,15 +127,15 @@ class Reconnecting(Connector):
         """
         while True:
             driver = self.current
-            if self._over is not None:
+            if self._final_error is not None:
                 # It is raised many times, and must not accumulate the frames of all callers.
-                raise self._over.with_traceback(None)
+                raise self._final_error.with_traceback(None)
             if driver is None:
                 await self._wait_for_driver()
             elif driver.flow.paused:
                 if driver.link is None and self._backoff.exhausted:
                     # The session is alive, but no task tries to restore its link.
-                    raise self._exhausted(self.trouble or f"{driver.flow.name}: the connection broke")
+                    raise self._exhausted(self.last_error or f"{driver.flow.name}: the connection broke")
                 await driver.writable()
             else:
                 return driver
@@ -146,22 +146,22 @@ class Reconnecting(Connector):
         tasks = self._stop()
         if tasks:
             await asyncio.wait(tasks, timeout=CLOSE_TIMEOUT)
-        await asyncio.gather(self.latest.close(grace), *(driver.close(grace) for driver in self._leaving))
-        if self._retired:
-            await asyncio.wait(self._retired)
+        await asyncio.gather(self.latest.close(grace), *(driver.close(grace) for driver in self._replaced))
+        if self._retire_tasks:
+            await asyncio.wait(self._retire_tasks)
 
     def reset_budget(self) -> None:
         """Refill the retry budget. See :meth:`Peer.reset_budget`."""
         self._backoff.refill()
-        if self._over is None and self.current is None:
+        if self._final_error is None and self.current is None:
             # New requests wait again.
-            self._known.clear()
+            self._resolved.clear()
 
     def detach(self) -> None:
         """Drop the connection without closing the session. See :meth:`Peer.detach`."""
         self._end(SessionClosed("this side detached from the session"))
         self._stop()
-        for driver in self._leaving:
+        for driver in self._replaced:
             driver.detach()
         self.latest.detach()
 
@@ -170,7 +170,7 @@ class Reconnecting(Connector):
     async def _wait_for_driver(self) -> None:
         """Wait until there is another connection, or the connector is closed."""
         policy = self._policy
-        why = self.trouble or f"{self.latest.flow.name} is not connected yet"
+        why = self.last_error or f"{self.latest.flow.name} is not connected yet"
         if policy.new_calls == "fail":
             raise ConnectError(f"there is no connection at the moment ({why}); Penstock is reconnecting")
         if self._backoff.exhausted:
@@ -178,9 +178,9 @@ class Reconnecting(Connector):
             raise self._exhausted(why)
         try:
             async with asyncio.timeout(policy.wait_timeout):
-                await self._known.wait()
+                await self._resolved.wait()
         except TimeoutError:
-            why = self.trouble or why
+            why = self.last_error or why
             raise ConnectError(f"there was no connection for wait_timeout ({policy.wait_timeout} s): {why}") from None
 
     def _exhausted(self, why: object) -> ConnectError:
@@ -192,25 +192,25 @@ class Reconnecting(Connector):
         self.current = None
         self.latest = self._dialer.driver()
         self.latest.on_change = self._driver_changed
-        self._made = inf
+        self._connected_at = inf
 
     def _linked(self) -> None:
         """Let requests use the session's first link, unless it has already broken."""
         driver = self.latest
         if driver.state >= DRAINING:
             return
-        self._made = driver.loop.time()
+        self._connected_at = driver.loop.time()
         self.current = driver
         self._opened = True
-        self.trouble = None
-        self._known.set()
+        self.last_error = None
+        self._resolved.set()
         if self._policy.on_connect is not None:
             self._hooks[driver] = driver.loop.create_task(self._run_on_connect())
         self._changed()
 
     def _driver_changed(self, driver: Driver) -> None:
         """Handle a new state of `driver`; reconnect if it accepts no more streams."""
-        if self._over is not None:
+        if self._final_error is not None:
             return
         if driver.closed and driver in self._hooks:
             self._hooks.pop(driver).cancel()
@@ -218,12 +218,12 @@ class Reconnecting(Connector):
             return
         if driver.state >= DRAINING:
             self.current = None
-            self._known.clear()
-            self.trouble = driver.error or SessionError("the server is closing the connection")
+            self._resolved.clear()
+            self.last_error = driver.error or SessionError("the server is closing the connection")
             # If the first link breaks while the session is opened, the opening task handles it.
-            if self._again is None or self._again.done():
-                logger.info("%s: %s; reconnecting", driver.flow.name, self.trouble)
-                self._again = driver.loop.create_task(self._reconnect(self.trouble))
+            if self._reconnect_task is None or self._reconnect_task.done():
+                logger.info("%s: %s; reconnecting", driver.flow.name, self.last_error)
+                self._reconnect_task = driver.loop.create_task(self._reconnect(self.last_error))
         self._changed()
 
     async def _reconnect(self, broken: Exception | None) -> None:
@@ -235,11 +235,11 @@ class Reconnecting(Connector):
         """
         try:
             if broken is not None:
-                failed = self.latest.loop.time() - self._made < HELD
+                failed = self.latest.loop.time() - self._connected_at < STABLE_SECONDS
                 self._record_failure(broken, failed)
                 # A server that lets open streams end is closing in order, so reconnecting need not wait.
                 await self._pause(at_once=not (failed or self.latest.closed))
-            while self._over is None:
+            while self._final_error is None:
                 try:
                     await self._dialer.open(self.latest)
                 except SessionError as error:
@@ -261,27 +261,27 @@ class Reconnecting(Connector):
 
     async def _pause(self, at_once: bool = False) -> None:
         """Replace the session if it cannot be used, and wait for the next attempt, unless `at_once`."""
-        if self._over is not None:
+        if self._final_error is not None:
             return
         self._backoff.linked(self.latest.session.linked_at)
         if self.latest.state >= DRAINING:
-            self._leaving.add(self.latest)
+            self._replaced.add(self.latest)
             task = self.latest.loop.create_task(self._retire(self.latest))
-            self._retired.add(task)
-            task.add_done_callback(self._retired.discard)
+            self._retire_tasks.add(task)
+            task.add_done_callback(self._retire_tasks.discard)
             restored = self.latest.exchanges.restored
             self._renew()
             # Restored streams that were not adopted have ended. Adopting them later reports their errors.
             self.latest.exchanges.restored = restored
-        if self._backoff.spent:
+        if self._backoff.used_up:
             name = self.latest.flow.name
             logger.warning("%s: the retry budget is used up; no more attempts until reset_budget()", name)
             # Wake waiting requests, which then fail.
-            self._known.set()
-        if self._backoff.spent or not at_once:
+            self._resolved.set()
+        if self._backoff.used_up or not at_once:
             await self._backoff.wait()
-        if self._over is None:
-            self._known.clear()
+        if self._final_error is None:
+            self._resolved.clear()
 
     async def _retire(self, driver: Driver) -> None:
         """Wait until the streams of a replaced connection have ended, then close it."""
@@ -291,11 +291,11 @@ class Reconnecting(Connector):
             # Its link may be dead while its handlers still run.
             await driver.close(0)
         finally:
-            self._leaving.discard(driver)
+            self._replaced.discard(driver)
 
     def _record_failure(self, error: Exception, failed: bool) -> None:
         """Decide whether to retry after `error`; `failed` counts it as another consecutive failed attempt."""
-        self.trouble = error
+        self.last_error = error
         if failed:
             self._failed += 1
         else:
@@ -321,17 +321,17 @@ class Reconnecting(Connector):
 
     def _end(self, error: Exception) -> None:
         """Close the connector: all requests fail with `error`. Only the first call has an effect."""
-        if self._over is None:
-            self._over = self.trouble = error
+        if self._final_error is None:
+            self._final_error = self.last_error = error
             self.current = None
-            self._known.set()
+            self._resolved.set()
             self._changed()
 
     def _stop(self) -> set[asyncio.Task[None]]:
         """Cancel and return the background tasks, except the calling one."""
         tasks = {task for task in self._hooks.values() if not task.done()}
-        if self._again is not None and not self._again.done():
-            tasks.add(self._again)
+        if self._reconnect_task is not None and not self._reconnect_task.done():
+            tasks.add(self._reconnect_task)
         tasks -= {task for task in tasks if task is asyncio.current_task()}
         for task in tasks:
             task.cancel()

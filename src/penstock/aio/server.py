@@ -36,7 +36,7 @@ __all__ = ["Server", "serve"]
 
 logger = logging.getLogger("penstock.aio")
 
-LOOK_SECONDS: Final = 0.02
+POLL_SECONDS: Final = 0.02
 """The interval, in seconds, at which a closing server checks whether the streams of a stored session have ended."""
 
 
@@ -94,7 +94,7 @@ class Server:
         observers: Observers,
     ) -> None:
         self._service = service
-        self._wanted = urls
+        self._urls = urls
         self._settings = settings
         self._ssl = ssl
         self._observers = observers
@@ -155,8 +155,8 @@ class Server:
         for arrival in list(self._arrivals):
             arrival.refuse("the server is closing")
         # Sessions without a link are closed, too: no more links are accepted.
-        await asyncio.gather(*(self._part(session, driver, grace) for session, driver in self._drivers.items()))
-        await self._observers.left()
+        await asyncio.gather(*(self._finish(session, driver, grace) for session, driver in self._drivers.items()))
+        await self._observers.exited()
         if self._expiry is not None:
             self._expiry.cancel()
         if self._background is not None:
@@ -166,7 +166,7 @@ class Server:
             self._folder.close()
             self._folder = None
 
-    async def _part(self, session: Session, driver: Driver, grace: float | None) -> None:
+    async def _finish(self, session: Session, driver: Driver, grace: float | None) -> None:
         """Close a connection, or detach it if its session is stored."""
         if driver.link is None:
             grace = 0
@@ -184,7 +184,7 @@ class Server:
         deadline = driver.loop.time() + grace
         # Polling keeps the cost of reporting the last stream's end off live connections.
         while (driver.session.open_streams or not durable.settled) and driver.loop.time() < deadline:  # noqa: ASYNC110
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
         driver.flush()
 
     async def _open(self) -> Server:
@@ -193,7 +193,7 @@ class Server:
         self._service.serving = True
         try:
             self._open_folder()
-            for url in self._wanted:
+            for url in self._urls:
                 messages = transports.carries_messages(url)
                 make = detectors(url.protocol, self._settings, self._folder, messages=messages, options=url.options)
                 listener = await transports.listen(url, self._accepting(make, url.protocol), self._settings, self._ssl)
@@ -237,7 +237,7 @@ class Server:
     def arrived(self, arrival: _PendingLink, session: Session, link: Link) -> None:
         """Attach the link of `arrival` to its session."""
         self._arrivals.discard(arrival)
-        self._limits.known(arrival.address)
+        self._limits.identified(arrival.address)
         driver = self._drivers.get(session)
         if driver is None:
             # A session that an earlier process stored is not a new one.
@@ -279,11 +279,11 @@ class Server:
         """Remove a link that was lost before its session was known."""
         self._arrivals.discard(arrival)
         self._observers.refused(arrival.address, reason)
-        self._limits.known(arrival.address)
+        self._limits.identified(arrival.address)
 
-    def guessed(self, address: str) -> None:
+    def unrecognized(self, address: str) -> None:
         """Count a link that began with an unknown protocol or an unknown token."""
-        self._limits.guessed(address, asyncio.get_running_loop().time())
+        self._limits.unrecognized(address, asyncio.get_running_loop().time())
 
     def _unlinked(self, session: Session) -> None:
         """Let a session wait for another link; if too many wait, end the one that has waited longest."""
@@ -337,7 +337,7 @@ class _PendingLink:
         try:
             session = self._detector.receive(data, asyncio.get_running_loop().time())
         except ProtocolError as error:
-            self._server.guessed(self.address)
+            self._server.unrecognized(self.address)
             self.refuse(str(error))
             return
         if session is not None:

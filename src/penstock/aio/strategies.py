@@ -70,15 +70,15 @@ class Strategy(Protocol):
 class RoundRobin:
     """Selects each node in turn."""
 
-    __slots__ = ("_turn",)
+    __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        self._turn = -1
+        self._last = -1
 
     def pick(self, candidates: Sequence[Candidate], now: float) -> int:
         """Return the index after the last one."""
-        self._turn = (self._turn + 1) % len(candidates)
-        return self._turn
+        self._last = (self._last + 1) % len(candidates)
+        return self._last
 
 
 class LeastLoaded(RoundRobin):

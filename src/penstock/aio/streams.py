@@ -56,7 +56,9 @@ class Stream(Items):
 
     """
 
-    __slots__ = ("_around", "_ask", "_connector", "_credit", "_entered", "_most", "_plain", "_request", "_wanted")
+    __slots__ = (
+        "_connector", "_credit", "_entered", "_max_window", "_open_chain", "_plain", "_request", "_wanted", "_wrapped"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -68,7 +70,7 @@ class Stream(Items):
         settings = connector.settings
         credit = wanted.credit
         # Only a window that the user has not set may grow.
-        self._most = 0 if wanted.manual or credit is not None else settings.max_credit
+        self._max_window = 0 if wanted.manual or credit is not None else settings.max_credit
         if credit is None:
             credit = settings.credit
         elif credit < 1:
@@ -79,10 +81,10 @@ class Stream(Items):
         self._credit = credit
         self._entered = False
         self._request = request
-        self._ask = None if request is None else chain(interceptors, self._open_plain)
+        self._open_chain = None if request is None else chain(interceptors, self._open_plain)
         # The stream that the last interceptor opened, and its items if an interceptor has wrapped them.
         self._plain: Stream | None = None
-        self._around: AsyncIterator[Payload] | None = None
+        self._wrapped: AsyncIterator[Payload] | None = None
 
     async def __aenter__(self) -> Stream:
         await self._opened()
@@ -92,10 +94,10 @@ class Stream(Items):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._leave()
+        await self._end()
 
     def __aiter__(self) -> AsyncIterator[Payload]:
-        return self._items() if self._entered else self._items_until_left()
+        return self._items() if self._entered else self._items_until_exit()
 
     @classmethod
     def adopted(cls, connector: Connector, inbound: ReceiveBuffer) -> Stream:
@@ -164,41 +166,41 @@ class Stream(Items):
             raise LocalError("push() on a stream that is not open; enter its block first")
         exchanges = self._inbound.exchanges
         exchanges.session.push(metadata, self._inbound.stream_id)
-        exchanges.flow.wake()
+        exchanges.flow.schedule_write()
 
     async def arrival(self) -> bool:
         """Wait until there are items to take; see :meth:`Items.arrival`. Not available if interceptors wrap items."""
-        if self._ask is not None:
+        if self._open_chain is not None:
             await self._opened()
-        if self._around is not None:
+        if self._wrapped is not None:
             raise LocalError("arrival() on a stream whose items an interceptor wraps; iterate over it instead")
         return await super().arrival()
 
     def _items(self) -> AsyncGenerator[Payload, None]:
-        return super()._items() if self._ask is None else self._intercepted_items()
+        return super()._items() if self._open_chain is None else self._intercepted_items()
 
     def _batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
-        batches = super()._batches if self._ask is None else self._intercepted_batches
+        batches = super()._batches if self._open_chain is None else self._intercepted_batches
         return batches(max_rows, max_bytes)
 
-    async def _items_until_left(self) -> AsyncGenerator[Payload, None]:
+    async def _items_until_exit(self) -> AsyncGenerator[Payload, None]:
         items = self._items()
         try:
             async for payload in items:
                 yield payload
         finally:
             await items.aclose()
-            await self._leave()
+            await self._end()
 
-    async def _leave(self) -> None:
+    async def _end(self) -> None:
         """Cancel the stream, and close the items of interceptors."""
         self.cancel()
-        await close_items(self._around)
+        await close_items(self._wrapped)
 
     async def _opened(self) -> ReceiveBuffer:
         if self._inbound is not None:
             return self._inbound
-        if self._ask is not None:
+        if self._open_chain is not None:
             return await self._open_intercepted()
         driver = self._connector.current
         if driver is None or driver.flow.paused:
@@ -215,12 +217,12 @@ class Stream(Items):
         except SessionClosed as error:
             raise driver.error or error from None
         self._inbound = driver.exchanges.inbound[stream_id] = ReceiveBuffer(
-            driver.exchanges, stream_id, self._credit, self._most, wanted.manual
+            driver.exchanges, stream_id, self._credit, self._max_window, wanted.manual
         )
         self._inbound.on_push = wanted.on_push
         if outgoing is not None:
             pump(driver.exchanges, stream_id, 0, outgoing)
-        driver.flow.wake()
+        driver.flow.schedule_write()
         return self._inbound
 
     # With interceptors.
@@ -236,11 +238,11 @@ class Stream(Items):
         return self._plain
 
     async def _open_intercepted(self) -> ReceiveBuffer:
-        assert self._ask is not None and self._request is not None
+        assert self._open_chain is not None and self._request is not None
         try:
-            result = await self._ask(self._request)
+            result = await self._open_chain(self._request)
             if result is not self._plain:
-                self._around = aiter(_items_of(result))
+                self._wrapped = aiter(_items_of(result))
         except BaseException:
             self.cancel()
             raise
@@ -256,12 +258,12 @@ class Stream(Items):
 
     async def _intercepted_items(self) -> AsyncGenerator[Payload, None]:
         await self._opened()
-        async for payload in super()._items() if self._around is None else self._around:
+        async for payload in super()._items() if self._wrapped is None else self._wrapped:
             yield payload
 
     async def _intercepted_batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
         await self._opened()
-        if self._around is None:
+        if self._wrapped is None:
             async for batch in super()._batches(max_rows, max_bytes):
                 yield batch
             return
@@ -269,7 +271,7 @@ class Stream(Items):
         from ..wire.columns import ColumnBuilder
 
         builder = ColumnBuilder()
-        async for payload in self._around:
+        async for payload in self._wrapped:
             builder.append_payload(payload)
             if len(builder) >= max_rows or builder.size >= max_bytes or not self.ready:
                 yield builder.finish()

@@ -46,11 +46,11 @@ class Taps:
                 if what[0] != "_" and getattr(type(tap), what) is not getattr(Tap, what):
                     methods.append(getattr(tap, what))
 
-    def want(self, names: Set[str]) -> bool:
+    def any_defines(self, names: Set[str]) -> bool:
         """Return whether any tap defines one of these methods."""
         return any(self._methods[name] for name in names)
 
-    def tell(self, what: str, *arguments: object) -> None:
+    def notify(self, what: str, *arguments: object) -> None:
         """Call the method `what` of every tap."""
         for method in self._methods[what]:
             try:
@@ -69,13 +69,13 @@ class Taps:
 class _Stream:
     """An open stream: which halves are open, and how the responder's has ended."""
 
-    __slots__ = ("answering", "asking", "kind", "ours", "outcome")
+    __slots__ = ("kind", "ours", "outcome", "request_open", "response_open")
 
-    def __init__(self, kind: Kind, ours: bool, asking: bool) -> None:
+    def __init__(self, kind: Kind, ours: bool, request_open: bool) -> None:
         self.kind = kind
         self.ours = ours
-        self.asking = asking
-        self.answering = kind != Kind.FIRE
+        self.request_open = request_open
+        self.response_open = kind != Kind.FIRE
         self.outcome = Outcome.COMPLETED
 
 
@@ -95,9 +95,9 @@ class TappedSession:
         self._early: list[bytes] = []
         self._attached = self._is_open = self._is_closed = False
         self._items_sent = 0
-        self._counts = self._taps.want({*STREAMS, "items_received"})
+        self._counts = self._taps.any_defines({*STREAMS, "items_received"})
         for name, method_of in VERBS.items():
-            if name != "take_events" and not self._taps.want(OBSERVED.get(name, set())):
+            if name != "take_events" and not self._taps.any_defines(OBSERVED.get(name, set())):
                 # Looked up once, so that a call goes directly to the session.
                 setattr(self, name, method_of(session))
 
@@ -106,7 +106,7 @@ class TappedSession:
     def attached(self) -> None:
         """Report a new link."""
         if self._attached:
-            self._tell("resumed")
+            self._notify("resumed")
         elif self._connection.is_client:
             self._open()
         self._attached = True
@@ -114,7 +114,7 @@ class TappedSession:
     def arrived(self, data: bytes) -> None:
         """Report data that a link received before its session was known. The session has it already."""
         if self._is_open:
-            self._tell("received", data)
+            self._notify("received", data)
         else:
             self._early.append(data)
 
@@ -125,16 +125,16 @@ class TappedSession:
     def receive(self, data: bytes, now: float) -> None:
         """Receive bytes from the link."""
         if data:
-            self._tell("received", data)
+            self._notify("received", data)
         self._session.receive(data, now)
 
     def take_output(self) -> list[bytes]:
         """Return the bytes to write."""
         if self._items_sent:
-            self._tell_items_sent()
+            self._notify_items_sent()
         output = self._session.take_output()
         for chunk in output:
-            self._tell("sent", chunk)
+            self._notify("sent", chunk)
         return output
 
     def take_events(self) -> list[Event]:
@@ -176,11 +176,11 @@ class TappedSession:
                 self._established(event)
             elif isinstance(event, Closed):
                 if items:
-                    self._tell("items_received", items)
+                    self._notify("items_received", items)
                     items = 0
                 self._close(event.error)
         if items:
-            self._tell("items_received", items)
+            self._notify("items_received", items)
 
     # Verbs.
 
@@ -228,35 +228,35 @@ class TappedSession:
 
     # Streams.
 
-    def _begin(self, stream_id: int, kind: Kind, ours: bool, asking: bool) -> None:
-        self._streams[stream_id] = stream = _Stream(kind, ours, asking)
-        self._tell("stream_opened", kind, ours)
-        if not asking:
-            self._look(stream_id, stream)
+    def _begin(self, stream_id: int, kind: Kind, ours: bool, request_open: bool) -> None:
+        self._streams[stream_id] = stream = _Stream(kind, ours, request_open)
+        self._notify("stream_opened", kind, ours)
+        if not request_open:
+            self._check_done(stream_id, stream)
 
     def _end_half(self, stream_id: int, sending: bool) -> None:
         """Record the end of the half in which this side sends, or of that in which the peer sends."""
         stream = self._streams.get(stream_id)
         if stream is not None:
             if sending == stream.ours:
-                stream.asking = False
+                stream.request_open = False
             else:
-                stream.answering = False
-            self._look(stream_id, stream)
+                stream.response_open = False
+            self._check_done(stream_id, stream)
 
     def _end(self, stream_id: int, outcome: Outcome) -> None:
         """Record the end of a stream. Errors after the last response item do not change its outcome."""
         stream = self._streams.get(stream_id)
         if stream is not None:
-            if stream.answering:
+            if stream.response_open:
                 stream.outcome = outcome
-            stream.answering = stream.asking = False
-            self._look(stream_id, stream)
+            stream.response_open = stream.request_open = False
+            self._check_done(stream_id, stream)
 
-    def _look(self, stream_id: int, stream: _Stream) -> None:
-        if not stream.asking and not stream.answering:
+    def _check_done(self, stream_id: int, stream: _Stream) -> None:
+        if not stream.request_open and not stream.response_open:
             del self._streams[stream_id]
-            self._tell("stream_ended", stream.kind, stream.ours, stream.outcome)
+            self._notify("stream_ended", stream.kind, stream.ours, stream.outcome)
 
     # The connection.
 
@@ -270,27 +270,27 @@ class TappedSession:
 
     def _open(self) -> None:
         self._is_open = True
-        self._tell("opened")
+        self._notify("opened")
         for data in self._early:
-            self._tell("received", data)
+            self._notify("received", data)
         self._early.clear()
 
     def _close(self, error: Exception | None) -> None:
         if self._is_open and not self._is_closed:
-            self._tell_items_sent()
-            self._tell("closed", error)
+            self._notify_items_sent()
+            self._notify("closed", error)
         elif not self._is_closed:
-            self._taps.tell("refused", self._connection.address, str(error or "the link was closed"))
+            self._taps.notify("refused", self._connection.address, str(error or "the link was closed"))
         self._is_closed = True
 
-    def _tell_items_sent(self) -> None:
+    def _notify_items_sent(self) -> None:
         if self._items_sent:
             count, self._items_sent = self._items_sent, 0
-            self._tell("items_sent", count)
+            self._notify("items_sent", count)
 
-    def _tell(self, what: str, *arguments: Any) -> None:
+    def _notify(self, what: str, *arguments: Any) -> None:
         if self._is_open:
-            self._taps.tell(what, self._connection, *arguments)
+            self._taps.notify(what, self._connection, *arguments)
 
 
 def outcome_of(error: Exception) -> Outcome:

@@ -18,7 +18,7 @@ from ..schema.formats import JSON, KNOWN, Format, format_of
 from .annotations import Types, takes_payload
 from .handlers import Handler, close_items
 
-__all__ = ["TypedHandler", "each", "each_later"]
+__all__ = ["TypedHandler", "each", "each_async"]
 
 AS_IT_IS: Final = (Payload, MetadataPush, PayloadRun)
 """Results of typed handlers that are not encoded."""
@@ -95,7 +95,7 @@ class TypedHandler(Handler):
     def _encoded_items(self, form: Format, items: Any) -> Any:
         encode = partial(self._encoded_item, form)
         if isinstance(items, AsyncIterable):
-            return each_later(encode, items)
+            return each_async(encode, items)
         # The pump rejects a result that is not iterable, or is a single item.
         single = not isinstance(items, Iterable) or isinstance(items, str | bytes | Payload | PayloadRun)
         return items if single else each(encode, items)
@@ -126,7 +126,7 @@ def each(convert: Callable[[Any], Any], items: Iterable[Any]) -> Generator[Any, 
             close()
 
 
-async def each_later(convert: Callable[[Any], Any], items: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+async def each_async(convert: Callable[[Any], Any], items: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
     """Yield the result of `convert` for each item, and close `items` at the end."""
     try:
         async for item in items:

@@ -15,7 +15,7 @@ from ..schema.named import TypedError, named_error
 from .handlers import close_items
 from .peer import Peer, RequestMetadata
 from .streams import Stream
-from .typed import each, each_later
+from .typed import each, each_async
 
 __all__ = ["TypedPeer", "TypedStream", "typed"]
 
@@ -83,16 +83,16 @@ class TypedPeer:
         self, route: str, data: Any = None, *, returns: Any = Any, errors: Errors = (), metadata: RequestMetadata = None
     ) -> Any:
         """Send a value and return the value of the response. See :meth:`Peer.call`."""
-        form, answer = self._formed(metadata), _converter(returns)
+        form, answer = self._format(metadata), _converter(returns)
         try:
             payload = await self._peer.call(route, _data(form, data), metadata=metadata)
         except ApplicationError as error:
-            raise _named(error, errors, form) from None
+            raise _as_named(error, errors, form) from None
         return answer.decode(form, payload.data)
 
     async def fire(self, route: str, data: Any = None, *, metadata: RequestMetadata = None) -> None:
         """Send a value without waiting for a response. See :meth:`Peer.fire`."""
-        form = self._formed(metadata)
+        form = self._format(metadata)
         await self._peer.fire(route, _data(form, data), metadata=metadata)
 
     @overload
@@ -114,12 +114,12 @@ class TypedPeer:
         metadata: RequestMetadata = None,
     ) -> Any:
         """Send values and return the value of the single response. See :meth:`Peer.upload`."""
-        form, answer = self._formed(metadata), _converter(returns)
+        form, answer = self._format(metadata), _converter(returns)
         request, items = _data(form, data), _each(form, outgoing)
         try:
             payload = await self._peer.upload(route, request, items, metadata=metadata)
         except ApplicationError as error:
-            raise _named(error, errors, form) from None
+            raise _as_named(error, errors, form) from None
         return answer.decode(form, payload.data)
 
     @overload
@@ -141,7 +141,7 @@ class TypedPeer:
         credit: int | None = None,
     ) -> TypedStream[Any]:
         """Return a stream of response values. See :meth:`Peer.stream`."""
-        form, answer = self._formed(metadata), _converter(returns)
+        form, answer = self._format(metadata), _converter(returns)
         request = _data(form, data)
         stream = self._peer.stream(route, request, metadata=metadata, credit=credit)
         return TypedStream(stream, form, answer, tuple(errors))
@@ -166,12 +166,12 @@ class TypedPeer:
         credit: int | None = None,
     ) -> TypedStream[Any]:
         """Send values and receive values at the same time. See :meth:`Peer.channel`."""
-        form, answer = self._formed(metadata), _converter(returns)
+        form, answer = self._format(metadata), _converter(returns)
         request, items = _data(form, data), _each(form, outgoing)
         stream = self._peer.channel(route, request, items, metadata=metadata, credit=credit)
         return TypedStream(stream, form, answer, tuple(errors))
 
-    def _formed(self, metadata: RequestMetadata) -> Format:
+    def _format(self, metadata: RequestMetadata) -> Format:
         """Return the format of the data of a request."""
         mime = getattr(metadata, "mime", None)
         return self._form if mime is None else _known(str(mime))
@@ -197,7 +197,7 @@ class TypedStream(Generic[T]):
         try:
             await self.raw.__aenter__()
         except ApplicationError as error:
-            raise _named(error, self._errors, self._form) from None
+            raise _as_named(error, self._errors, self._form) from None
         return self
 
     async def __aexit__(
@@ -214,7 +214,7 @@ class TypedStream(Generic[T]):
             async for payload in items:
                 yield self._answer.decode(self._form, payload.data)
         except ApplicationError as error:
-            raise _named(error, self._errors, self._form) from None
+            raise _as_named(error, self._errors, self._form) from None
         finally:
             await close_items(items)
 
@@ -233,14 +233,14 @@ def _known(mime: str) -> Format:
 
 def _converter(wanted: Any) -> Converter:
     try:
-        return _kept_converter(wanted)
+        return _cached_converter(wanted)
     except TypeError:
         # A JSON Schema cannot be hashed. Anything else that is not a type is rejected here.
         return Converter(wanted)
 
 
 @lru_cache(maxsize=1_024)
-def _kept_converter(wanted: Any) -> Converter:
+def _cached_converter(wanted: Any) -> Converter:
     return Converter(wanted)
 
 
@@ -253,13 +253,13 @@ def _each(form: Format, outgoing: Values) -> Values:
     """Encode each value when it is sent."""
     encode = partial(_data, form)
     if isinstance(outgoing, AsyncIterable):
-        return each_later(encode, outgoing)
+        return each_async(encode, outgoing)
     if isinstance(outgoing, str | bytes):
         raise LocalError(f"a source of values is an iterable or an async iterable, not {type(outgoing).__name__}")
     return each(encode, outgoing)
 
 
-def _named(error: ApplicationError, errors: Errors, form: Format) -> ApplicationError:
+def _as_named(error: ApplicationError, errors: Errors, form: Format) -> ApplicationError:
     """Return an error as an instance of the class with its name, if there is one."""
     classes = {cls.NAME: cls for cls in errors}
     return named_error(error, classes, form) if classes else error
