@@ -87,7 +87,7 @@ def test_these_are_typed(function: Callable[..., Any], kind: Kind, expected: tup
     assert types.typed
 
 
-def test_what_was_given_comes_first() -> None:
+def test_given_types_override_annotations() -> None:
     given = Types(int, float, str, (ValueError,))
     assert types_of(load, Kind.UPLOAD, given)[:4] == given[:4]
     assert types_of(raw, Kind.CALL, Types(response={"type": "string"})).typed
@@ -116,12 +116,12 @@ def octet_items(request: Payload, items: AsyncIterator[bytes]) -> bytes: ...
         (octet_items, Kind.UPLOAD, "items as bytes"),
     ],
 )
-def test_annotations_that_say_nothing_are_refused(function: Callable[..., Any], kind: Kind, message: str) -> None:
+def test_unusable_annotations_are_rejected(function: Callable[..., Any], kind: Kind, message: str) -> None:
     with pytest.raises(LocalError, match=message):
         types_of(function, kind, UNTYPED)
 
 
-def test_who_takes_a_payload() -> None:
+def test_takes_payload_reads_the_annotation() -> None:
     assert takes_payload(raw)
     assert not takes_payload(bare)
     assert not takes_payload(latest)

@@ -106,7 +106,7 @@ def port_of(url: str) -> int:
 
 @PROTOCOLS
 @pytest.mark.parametrize("calls", [False, True], ids=["idle", "in the middle of a call"])
-async def test_server_says_that_it_closes(protocol: str, calls: bool) -> None:
+async def test_server_announces_its_close(protocol: str, calls: bool) -> None:
     async with never(f"{protocol}+tcp://127.0.0.1:0") as (server, begun):
         reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server.urls[0]))
         writer.write(opening(protocol, calls=calls))
@@ -125,7 +125,7 @@ async def test_server_says_that_it_closes(protocol: str, calls: bool) -> None:
 
 
 @PROTOCOLS
-async def test_server_refuses_who_has_said_nothing(protocol: str) -> None:
+async def test_closing_server_refuses_a_silent_client(protocol: str) -> None:
     async with never(f"{protocol}+tcp://127.0.0.1:0") as (server, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server.urls[0]))
         await until(lambda: any(arrival._link is not None for arrival in server._arrivals))
@@ -139,7 +139,7 @@ async def test_server_refuses_who_has_said_nothing(protocol: str) -> None:
             assert said == b""
 
 
-async def test_client_that_is_refused_before_hello_learns_why() -> None:
+async def test_client_rejected_before_hello_gets_the_reason() -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(goodbye(b"the server closes"))
         await reader.read()
@@ -153,7 +153,7 @@ async def test_client_that_is_refused_before_hello_learns_why() -> None:
 
 @PROTOCOLS
 @pytest.mark.parametrize("calls", [False, True], ids=["idle", "in the middle of a call"])
-async def test_client_says_that_it_closes(protocol: str, calls: bool) -> None:
+async def test_client_announces_its_close(protocol: str, calls: bool) -> None:
     heard: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
     came = asyncio.Event()
 
@@ -181,7 +181,7 @@ async def test_client_says_that_it_closes(protocol: str, calls: bool) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["rsocket", "reactivesocket-0.2", "reactive-streams"])
-def test_penstock_serve_says_that_it_closes_on_sigterm(protocol: str) -> None:
+def test_penstock_serve_closes_in_order_on_sigterm(protocol: str) -> None:
     with serving(f"{INTEROP}:service", f"{protocol}+tcp://127.0.0.1:0") as (process, urls):
         with socket.create_connection(("127.0.0.1", port_of(urls[0])), SECONDS) as client:
             # Its answer shows that it has been heard.

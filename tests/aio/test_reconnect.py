@@ -35,12 +35,12 @@ URL = "river+memory://budget"
         ({"new_calls": "sleep"}, "'sleep'"),
     ],
 )
-def test_values_that_make_no_sense_are_named(wrong: dict[str, Any], part: str) -> None:
+def test_invalid_policy_values_raise(wrong: dict[str, Any], part: str) -> None:
     with pytest.raises(LocalError, match=part):
         Reconnect(**wrong)
 
 
-def test_everything_is_worth_another_try_but_a_refusal() -> None:
+def test_default_policy_retries_all_but_rejections() -> None:
     policy = Reconnect()
     assert policy.retry(ConnectError("refused"))
     assert policy.retry(LinkLost("broke"))
@@ -58,7 +58,7 @@ def test_policies_are_values() -> None:
         Reconnect().attempts = 3  # type: ignore[misc]
 
 
-def test_links_of_a_session_that_may_be_alive_are_tried_for_often() -> None:
+def test_resumable_session_is_retried_often() -> None:
     patient = Reconnect(first_delay=5.0, longest_delay=60.0, jitter=0.0).resuming()
     assert [patient.next() for _ in range(3)] == [MAX_RESUME_DELAY] * 3
     hasty = Reconnect(first_delay=0.0, longest_delay=0.0).resuming()
@@ -68,13 +68,13 @@ def test_links_of_a_session_that_may_be_alive_are_tried_for_often() -> None:
 # Delays.
 
 
-def test_times_double_and_stay_within_their_half() -> None:
+def test_delays_double_with_jitter_up_to_half() -> None:
     backoff = Backoff(first=1.0, longest=8.0)
     for whole in (1.0, 2.0, 4.0, 8.0, 8.0, 8.0):
         assert whole / 2 <= backoff.next() <= whole
 
 
-def test_reset_begins_anew() -> None:
+def test_reset_restarts_the_delays() -> None:
     backoff = Backoff(first=1.0, longest=8.0)
     for _ in range(5):
         backoff.next()
@@ -98,14 +98,14 @@ def test_the_longest_time_bounds_the_first_one() -> None:
     assert Backoff(first=5.0, longest=1.0, jitter=0.0).next() == 1.0
 
 
-def test_an_excuse_begins_anew() -> None:
+def test_excuse_resets_the_delays() -> None:
     backoff = Backoff(jitter=0)
     assert [backoff.next(), backoff.next()] == [0.1, 0.2]
     backoff.excuse()
     assert backoff.next() == 0.1
 
 
-def test_tries_for_a_session_that_may_be_alive_are_never_far_apart() -> None:
+def test_resuming_delays_are_short() -> None:
     backoff = resuming()
     assert all(backoff.next() <= 1.0 for _ in range(50))
 
@@ -143,7 +143,7 @@ def test_delays_double_and_end(jitter: list[float], share: float) -> None:
     assert budget.remaining(1e6) == 0
 
 
-def test_time_gives_tries_back_while_a_link_holds(jitter: list[float]) -> None:
+def test_attempts_are_restored_while_a_link_is_alive(jitter: list[float]) -> None:
     jitter[0] = 0.0
     budget = RetryBudget()
     budget.take(0.0)
@@ -159,7 +159,7 @@ def test_time_gives_tries_back_while_a_link_holds(jitter: list[float]) -> None:
     assert budget.take(21.0) == 0.0
 
 
-def test_without_a_handshake_nothing_is_given_back() -> None:
+def test_attempts_are_not_restored_without_a_handshake() -> None:
     budget = RetryBudget()
     budget.linked(None)
     assert budget.remaining(1e6) == 4
@@ -167,14 +167,14 @@ def test_without_a_handshake_nothing_is_given_back() -> None:
     assert budget.remaining(1e6) == 4
 
 
-def test_delays_have_a_longest_one(jitter: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delays_have_a_maximum(jitter: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_ATTEMPTS", 100)
     budget = RetryBudget()
     delays = [budget.take(0.0) for _ in range(20)]
     assert max(delay for delay in delays if delay is not None) == pytest.approx(32.2)
 
 
-async def test_whoever_waits_goes_on_when_it_is_refilled(hasty: None) -> None:
+async def test_refill_wakes_waiting_attempts(hasty: None) -> None:
     budget = RetryBudget()
     for _ in range(4):
         await budget.wait()
@@ -211,7 +211,7 @@ def make_service() -> penstock.Service:
 
 
 @pytest.mark.parametrize("url", [URL, "river+tcp://127.0.0.1:0", "river+ws://127.0.0.1:0/river"])
-async def test_a_server_that_was_restarted_ends_what_is_open_and_the_next_call_works(
+async def test_restart_fails_open_streams_and_next_call_works(
     url: str, hasty: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With no delays they would be used up while the server starts.
@@ -236,7 +236,7 @@ async def test_a_server_that_was_restarted_ends_what_is_open_and_the_next_call_w
     await alone()
 
 
-async def test_a_budget_that_is_used_up_fails_calls_until_somebody_refills_it(hasty: None) -> None:
+async def test_used_up_budget_fails_calls_until_it_is_refilled(hasty: None) -> None:
     server = await penstock.serve(make_service(), URL)
     settings = penstock.Settings(session_grace=0.0)
     async with penstock.connect(URL, settings=settings) as peer:
@@ -258,7 +258,7 @@ async def test_a_budget_that_is_used_up_fails_calls_until_somebody_refills_it(ha
     await alone()
 
 
-async def test_a_budget_is_exhausted_while_somebody_waits_for_a_try(hasty: None) -> None:
+async def test_budget_is_exhausted_while_an_attempt_is_awaited(hasty: None) -> None:
     budget = RetryBudget()
     for _ in range(4):
         assert not budget.exhausted
@@ -277,7 +277,7 @@ async def test_a_budget_is_exhausted_while_somebody_waits_for_a_try(hasty: None)
     assert not budget.exhausted
 
 
-async def test_a_peer_that_shall_not_connect_anew_is_closed(hasty: None) -> None:
+async def test_peer_without_reconnect_is_closed(hasty: None) -> None:
     server = await penstock.serve(make_service(), URL)
     async with penstock.connect(URL, reconnect=False, settings=penstock.Settings(session_grace=0.0)) as peer:
         await peer.call("demo.echo", b"1")
@@ -289,7 +289,7 @@ async def test_a_peer_that_shall_not_connect_anew_is_closed(hasty: None) -> None
     await alone()
 
 
-async def test_interceptors_and_taps_stand_in_nobodys_way(hasty: None) -> None:
+async def test_interceptors_and_taps_work_together(hasty: None) -> None:
     async def through(request: penstock.Request, proceed: penstock.Next) -> object:
         return await proceed(request)
 
@@ -311,7 +311,7 @@ async def test_interceptors_and_taps_stand_in_nobodys_way(hasty: None) -> None:
 
 
 @pytest.mark.parametrize("holds", [True, False])
-async def test_links_that_hold_give_tries_back(hasty: None, monkeypatch: pytest.MonkeyPatch, holds: bool) -> None:
+async def test_live_links_restore_attempts(hasty: None, monkeypatch: pytest.MonkeyPatch, holds: bool) -> None:
     if holds:
         monkeypatch.setattr(module, "RESTORE_SECONDS", 1e-9)
     async with penstock.serve(make_service(), URL), penstock.connect(URL) as peer:
@@ -333,7 +333,7 @@ async def test_links_that_hold_give_tries_back(hasty: None, monkeypatch: pytest.
     await alone()
 
 
-def test_a_link_that_ended_for_a_reason_that_does_not_come_again_costs_no_try() -> None:
+def test_excused_failure_uses_no_attempt() -> None:
     budget = RetryBudget()
     for _ in range(100):
         budget.excuse()

@@ -102,7 +102,7 @@ async def test_closing_waits_until_dead_links_are_gone(build: Build, monkeypatch
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_letting_go_ends_the_tries(build: Build) -> None:
+async def test_detach_stops_retries(build: Build) -> None:
     dialer = FakeDialer(build)
     policy = replace(policy_of(build), first_delay=1000.0, longest_delay=1000.0)
     connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy)
@@ -115,7 +115,7 @@ async def test_letting_go_ends_the_tries(build: Build) -> None:
     await alone()
 
 
-async def test_a_server_that_drains_gets_nothing_new(build: Build) -> None:
+async def test_draining_server_gets_no_new_requests(build: Build) -> None:
     dialer = FakeDialer(build)
     connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy_of(build, new_calls="fail"))
     await connector.open()
@@ -135,7 +135,7 @@ async def test_a_server_that_drains_gets_nothing_new(build: Build) -> None:
     await alone()
 
 
-async def test_a_session_without_a_connection_is_tried_again_over_the_next(build: Build) -> None:
+async def test_session_without_link_retries_on_the_next_attempt(build: Build) -> None:
     errors = build.module("penstock.errors")
     dialer = FakeDialer(build, errors.ConnectError("one"), errors.ConnectError("two"))
     changes: list[object] = []
@@ -148,7 +148,7 @@ async def test_a_session_without_a_connection_is_tried_again_over_the_next(build
     connector.detach()
 
 
-async def test_a_connection_that_breaks_as_it_is_made_is_none(build: Build) -> None:
+async def test_connection_that_breaks_at_once_is_a_failed_attempt(build: Build) -> None:
     told: list[Any] = []
 
     async def tell(peer: Any) -> None:
@@ -165,7 +165,7 @@ async def test_a_connection_that_breaks_as_it_is_made_is_none(build: Build) -> N
     await alone()
 
 
-async def test_connections_that_break_as_they_are_made_are_counted(build: Build) -> None:
+async def test_connections_that_break_at_once_are_counted(build: Build) -> None:
     dialer = FakeDialer(build)
     dialer.breaks = 10
     connector = build.module("penstock.aio.reconnecting").Reconnecting(
@@ -178,9 +178,7 @@ async def test_connections_that_break_as_they_are_made_are_counted(build: Build)
 
 
 @pytest.mark.parametrize("held", [True, False])
-async def test_a_connection_that_held_begins_the_count_anew(
-    build: Build, monkeypatch: pytest.MonkeyPatch, held: bool
-) -> None:
+async def test_stable_connection_resets_the_attempts(build: Build, monkeypatch: pytest.MonkeyPatch, held: bool) -> None:
     errors, module = build.module("penstock.errors"), build.module("penstock.aio.reconnecting")
     monkeypatch.setattr(module, "STABLE_SECONDS", 0.0 if held else 1000.0)
     resets: list[Any] = []
@@ -200,7 +198,7 @@ async def test_a_connection_that_held_begins_the_count_anew(
     await alone()
 
 
-async def test_what_breaks_for_good_is_told_and_nothing_else_is_tried(build: Build) -> None:
+async def test_permanent_failure_raises_without_retries(build: Build) -> None:
     errors = build.module("penstock.errors")
     dialer = FakeDialer(build)
     connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy_of(build))

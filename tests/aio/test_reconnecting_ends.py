@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("tidy")
 # Resuming.
 
 
-async def test_a_session_that_can_be_resumed_is() -> None:
+async def test_resumable_session_is_resumed() -> None:
     async with host("rsocket+tcp://127.0.0.1:0") as it:
         async with penstock.connect(it.url, settings=Settings(resume=True), reconnect=AT_ONCE) as peer:
             connector = peer._connector
@@ -64,7 +64,7 @@ async def test_a_session_that_cannot_be_resumed_is_followed_by_another() -> None
 # A server that drains.
 
 
-async def test_streams_of_a_server_that_drains_end_in_peace_while_others_go_elsewhere() -> None:
+async def test_streams_of_a_draining_server_may_end() -> None:
     hooked: list[str] = []
 
     async def hook(peer: penstock.Peer) -> None:
@@ -96,7 +96,7 @@ async def test_streams_of_a_server_that_drains_end_in_peace_while_others_go_else
             assert (await peer.call("echo", b"x")).data == b"x"
 
 
-async def test_closing_ends_what_a_server_that_drains_has_open() -> None:
+async def test_close_ends_streams_on_a_draining_server() -> None:
     with noted_drivers() as drivers:
         async with host() as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
             never = asyncio.create_task(peer.call("never"))

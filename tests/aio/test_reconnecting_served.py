@@ -87,7 +87,7 @@ async def test_a_server_that_was_restarted_is_found_again(url: str) -> None:
         assert not peer.closed
 
 
-async def test_everything_that_a_peer_does_goes_on_over_the_new_connection() -> None:
+async def test_all_requests_use_the_new_connection() -> None:
     async with host() as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
         stream = peer.stream("count", b"3")
         await lose(it, peer)
@@ -109,7 +109,7 @@ async def test_everything_that_a_peer_does_goes_on_over_the_new_connection() -> 
         assert pushed == [b"pushed"]
 
 
-async def test_what_is_open_fails_and_says_why() -> None:
+async def test_open_streams_fail_with_the_reason() -> None:
     async with host("rsocket+tcp://127.0.0.1:0") as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
         call = asyncio.create_task(peer.call("never"))
         stream = peer.stream("count", b"1000000", credit=4)
@@ -141,7 +141,7 @@ async def test_without_a_policy_the_peer_is_closed() -> None:
 # Calls meanwhile.
 
 
-async def test_calls_that_shall_not_wait_fail_at_once_and_say_why() -> None:
+async def test_calls_fail_at_once_with_new_calls_fail() -> None:
     policy = replace(AT_ONCE, new_calls="fail")
     async with host() as it, penstock.connect(it.url, reconnect=policy) as peer:
         await lose(it, peer)
@@ -155,7 +155,7 @@ async def test_calls_that_shall_not_wait_fail_at_once_and_say_why() -> None:
         assert (await peer.call("echo", b"x")).data == b"x"
 
 
-async def test_calls_wait_no_longer_than_they_shall() -> None:
+async def test_calls_wait_up_to_the_timeout() -> None:
     policy = replace(AT_ONCE, wait_timeout=0.01)
     async with host() as it, penstock.connect(it.url, reconnect=policy) as peer:
         await lose(it, peer)
@@ -178,7 +178,7 @@ async def test_a_call_that_waits_can_be_canceled() -> None:
 # The end.
 
 
-async def test_closing_ends_the_tries_and_whoever_waits() -> None:
+async def test_close_stops_retries_and_fails_waiting_calls() -> None:
     async with host() as it:
         peer = await penstock.connect(it.url, reconnect=AT_ONCE)
         await lose(it, peer)
@@ -195,7 +195,7 @@ async def test_closing_ends_the_tries_and_whoever_waits() -> None:
         await alone()
 
 
-async def test_the_last_error_does_not_gather_frames() -> None:
+async def test_last_error_does_not_accumulate_frames() -> None:
     async with host() as it:
         peer = await penstock.connect(it.url, reconnect=AT_ONCE)
         await peer.close()
@@ -207,7 +207,7 @@ async def test_the_last_error_does_not_gather_frames() -> None:
         assert len(set(lengths)) == 1
 
 
-async def test_closing_lets_calls_end_and_takes_no_more() -> None:
+async def test_close_lets_calls_end_and_accepts_no_more() -> None:
     async with host() as it:
         peer = await penstock.connect(it.url, reconnect=AT_ONCE)
         call = asyncio.create_task(peer.call("later", b"x"))
@@ -220,7 +220,7 @@ async def test_closing_lets_calls_end_and_takes_no_more() -> None:
         await closing
 
 
-async def test_letting_go_is_the_end_too() -> None:
+async def test_detach_fails_later_calls() -> None:
     async with host() as it:
         peer = await penstock.connect(it.url, reconnect=AT_ONCE)
         await peer.call("echo")
@@ -229,7 +229,7 @@ async def test_letting_go_is_the_end_too() -> None:
             await peer.call("echo")
 
 
-async def test_tries_are_counted() -> None:
+async def test_failed_attempts_are_counted() -> None:
     tried: list[Exception] = []
 
     def retry(error: Exception) -> bool:
@@ -248,7 +248,7 @@ async def test_tries_are_counted() -> None:
                 await peer.call("echo")
 
 
-async def test_the_hook_decides_what_is_worth_another_try() -> None:
+async def test_retry_function_decides_about_attempts() -> None:
     async with host() as it:
         policy = replace(AT_ONCE, retry=lambda error: not isinstance(error, PeerClosed))
         async with penstock.connect(it.url, reconnect=policy) as peer:
@@ -284,7 +284,7 @@ async def test_a_refused_set_up_ends_the_tries() -> None:
 # The first connection.
 
 
-async def test_the_first_connection_raises_as_ever() -> None:
+async def test_first_connection_raises_without_initial() -> None:
     with pytest.raises(ConnectError, match="nothing in this event loop"):
         async with penstock.connect(URL, reconnect=AT_ONCE):
             pass
@@ -319,7 +319,7 @@ async def test_connecting_can_be_canceled() -> None:
     await alone()
 
 
-async def test_what_no_try_can_mend_is_raised() -> None:
+async def test_errors_that_retries_cannot_fix_are_raised() -> None:
     with pytest.raises(UrlError, match="unknown option"):
         await penstock.connect(f"{URL}?what=1", reconnect=replace(AT_ONCE, initial=True))
     await alone()
@@ -328,7 +328,7 @@ async def test_what_no_try_can_mend_is_raised() -> None:
 # The hook for connections.
 
 
-async def test_the_hook_is_told_of_each_connection() -> None:
+async def test_on_connect_runs_for_each_connection() -> None:
     found: list[bytes] = []
 
     async def subscribe(peer: penstock.Peer) -> None:

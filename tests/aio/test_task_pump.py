@@ -44,7 +44,7 @@ async def test_async_items_wait_for_the_link_and_for_their_credit(build: Build) 
     assert sent(exchanges) == numbers(0, 3)
 
 
-async def test_many_async_items_at_once_are_cut_by_credit(build: Build) -> None:
+async def test_async_batches_are_split_by_credit(build: Build) -> None:
     payload = build.module("penstock.payload")
     exchanges = fake_exchanges(build, asyncio.get_running_loop())
     run = payload.PayloadRun.of([payload.Payload(data) for data in numbers(1, 6)])
@@ -56,7 +56,7 @@ async def test_many_async_items_at_once_are_cut_by_credit(build: Build) -> None:
     assert sent(exchanges) == numbers(0, 7)
 
 
-async def test_a_source_that_never_waits_leaves_turns_to_others(build: Build) -> None:
+async def test_source_that_never_waits_yields_to_others(build: Build) -> None:
     exchanges = fake_exchanges(build, asyncio.get_running_loop())
     width, count = 1_000, 1_000
     source = Source(count, width)
@@ -75,7 +75,7 @@ async def test_a_source_that_never_waits_leaves_turns_to_others(build: Build) ->
     assert waits >= 10
 
 
-async def test_an_async_source_that_fails_fails_the_stream_after_its_items(build: Build) -> None:
+async def test_failing_async_source_fails_stream_after_its_items(build: Build) -> None:
     exchanges = fake_exchanges(build, asyncio.get_running_loop())
     error = ValueError("broken")
     source = AsyncSource(b"0", error)
@@ -86,7 +86,7 @@ async def test_an_async_source_that_fails_fails_the_stream_after_its_items(build
     assert not completed(exchanges)
 
 
-async def test_canceling_closes_an_async_source_and_tells_nobody(build: Build) -> None:
+async def test_cancel_closes_an_async_source_without_an_error(build: Build) -> None:
     exchanges = fake_exchanges(build, asyncio.get_running_loop())
     source = AsyncSource(*numbers(0, 10))
     half = begin(build, exchanges, source, 2)
@@ -96,7 +96,7 @@ async def test_canceling_closes_an_async_source_and_tells_nobody(build: Build) -
     assert (source.closed, exchanges.failed, completed(exchanges)) == (1, [], False)
 
 
-async def test_an_async_source_that_is_canceled_by_others_fails_the_stream(build: Build) -> None:
+async def test_async_source_canceled_elsewhere_fails_the_stream(build: Build) -> None:
     exchanges = fake_exchanges(build, asyncio.get_running_loop())
     half = begin(build, exchanges, AsyncSource(*numbers(0, 10)), 2)
     await until(lambda: half.waiter is not None)

@@ -80,7 +80,7 @@ async def test_a_coroutine_may_return_the_publisher() -> None:
         assert [item.data async for item in peer.stream("later", b"3")] == [b"0", b"1", b"2"]
 
 
-async def test_a_channel_may_answer_by_a_publisher_of_what_comes() -> None:
+async def test_channel_can_return_a_publisher_of_its_items() -> None:
     service = Service()
 
     @service.channel("back")
@@ -93,7 +93,7 @@ async def test_a_channel_may_answer_by_a_publisher_of_what_comes() -> None:
         assert [item.data async for item in answers] == [b"1", b"2"]
 
 
-async def test_what_is_no_publisher_fails_the_stream() -> None:
+async def test_handler_without_publisher_fails_the_stream() -> None:
     service = Service()
     service.stream("wrong")(publishing(lambda request: [b"1"]))
     async with serving(service) as url, penstock.connect(url) as peer:
