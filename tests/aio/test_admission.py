@@ -270,7 +270,7 @@ async def test_open_streams_end_while_acceptor_checks_new_set_up(build: Build, h
     driver.flush()
     assert call.result() == payload(b"x")
     assert (inbound.over, inbound.error, driver.closed) == (True, lost, True)
-    # Nobody is admitted any more, so the request is not begun.
+    # The client is not admitted, so its request does not start.
     assert session.verbs("send", "fail", "close") == []
     await driver.over
 
@@ -286,7 +286,7 @@ def logging_service(seen: list[bytes]) -> Service:
 
 
 def hello() -> bytes:
-    """Return all that a client says that fires once and leaves."""
+    """Return all bytes of a client that fires one item and closes."""
     client = client_session("rsocket", Settings())
     client.link_up(0)
     client.open(Kind.FIRE, "log", Payload(b"hello"))
@@ -295,7 +295,7 @@ def hello() -> bytes:
 
 
 async def tell(server: penstock.Server, data: bytes) -> None:
-    """Say `data` in one piece over a connection of its own, and close that."""
+    """Send `data` in one piece over a new connection, and close it."""
     host, port = server.urls[0].rpartition("//")[2].split(":")
     _, writer = await asyncio.open_connection(host, int(port))
     writer.write(data)

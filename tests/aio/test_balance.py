@@ -30,7 +30,7 @@ FAIL = replace(AT_ONCE, new_calls="fail")
 
 
 class Clock:
-    """Time that passes when a test says so."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -40,13 +40,13 @@ class Clock:
 
 
 class Cluster:
-    """Servers that each tell their number, are killed, and come back.
+    """Servers that each return their number, and can be killed and restarted.
 
     Attributes:
-        urls: Where they are.
-        asked: How often each was asked for its number.
-        takes: Seconds that each takes to tell it, by the clock.
-        full: Those that reject what they are asked.
+        urls: Their URLs.
+        asked: The number of requests to each.
+        takes: Seconds that each takes to respond, by the clock.
+        full: Servers that reject requests.
 
     """
 
@@ -117,7 +117,7 @@ def states(balancer: Balancer) -> list[str]:
     return [node.state for node in balancer.nodes]
 
 
-# Who gets what.
+# Selection.
 
 
 @pytest.mark.parametrize("scheme", ["memory://node", "tcp://127.0.0.1:0"])
@@ -140,7 +140,7 @@ async def test_faster_node_is_preferred_and_slow_node_is_tried_again() -> None:
             latencies = [node.latency for node in balancer.nodes]
             assert latencies[1] == pytest.approx(0.1)
             assert 0.8 < latencies[0] < 1.0
-            # It is well again, and after three half-lives somebody notices.
+            # It has recovered, which is noticed after three half-lives.
             it.takes[0] = 0.01
             it.clock.now += 35.0
             it.asked.clear()
@@ -201,7 +201,7 @@ async def test_a_balancer_does_what_a_peer_does() -> None:
         await until(lambda: it.pushed == {0: 1, 1: 1})
 
 
-# Nodes that go and come.
+# Nodes that disconnect and reconnect.
 
 
 @pytest.mark.parametrize("scheme", ["memory://node", "tcp://127.0.0.1:0"])

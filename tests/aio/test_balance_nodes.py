@@ -22,7 +22,7 @@ from tests.waiting import turns, until
 pytestmark = pytest.mark.usefixtures("tidy")
 
 
-# Nodes that refuse.
+# Nodes that reject.
 
 
 async def test_node_rests_after_too_many_rejections() -> None:
@@ -39,7 +39,7 @@ async def test_node_rests_after_too_many_rejections() -> None:
         assert refused == 2
         assert it.asked == {0: 2, 1: 18}
         assert sorted(states(balancer)) == ["resting", "up"]
-        # It is better than none.
+        # A resting node is used if there is no other.
         await it.kill(1)
         await until(lambda: "away" in states(balancer))
         it.full = set()

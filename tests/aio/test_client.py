@@ -12,7 +12,7 @@ from tests.aio.serving import make_service
 
 
 class Proxy:
-    """Passes bytes on to a server, until it is told to cut all connections."""
+    """Forwards bytes to a server, and can cut all connections."""
 
     def __init__(self, port: int) -> None:
         self._target = port

@@ -40,7 +40,7 @@ def dialer_of(
 
 @pytest.fixture
 def connecting(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What becomes of each try to connect: a link, an exception, or by default a link that works."""
+    """Results of attempts to connect: a link, an exception, or by default a working link."""
     outcomes: list[Any] = []
 
     async def connect(url: Any, driver: Driver, settings: Settings, ssl: Any) -> None:
@@ -114,7 +114,7 @@ async def test_lost_link_is_replaced(connecting: list[Any]) -> None:
 
 
 async def test_delays_grow_until_a_link_has_held(connecting: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    # A server that lets everybody in and drops everybody at once is not asked as fast as the network allows.
+    # A server that drops each connection at once is not retried as fast as the network allows.
     delays: list[str] = []
     dialer = dialer_of(Settings(resume=True))
 
@@ -133,7 +133,7 @@ async def test_delays_grow_until_a_link_has_held(connecting: list[Any], monkeypa
         before = driver.link
         driver.link_lost(None)
         await until(lambda before=before: driver.link not in (None, before))
-    # The first link was made by somebody else.
+    # The first link was opened outside the dialer.
     assert delays == ["reset", "wait", "reset", "wait", "wait"]
     driver.detach()
     await alone()
@@ -165,5 +165,5 @@ async def test_checkpoint_is_used_for_the_first_linked_session(connecting: list[
         driver = dialer.driver()
         await dialer.link(driver)
         driver.detach()
-    # The first one resumes; the other one says its set-up.
+    # The first one resumes; the other one sends its set-up.
     assert [b"hello" in b"".join(link.written) for link in links] == [False, True]

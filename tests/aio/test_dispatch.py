@@ -132,7 +132,7 @@ async def test_pushed_metadata_reaches_the_service(build: Build, caplog: pytest.
 
 
 def brought(build: Build, *names: str) -> list[tuple[str, tuple[Any, ...]]]:
-    """Return what events bring beside their stream."""
+    """Return the fields of events beside their stream."""
     payload = build.module("penstock.payload").Payload(b"x")
     everything: dict[str, tuple[Any, ...]] = {
         "ItemReceived": (payload, False),
@@ -149,7 +149,7 @@ async def test_an_event_without_an_owner_ends_the_session(build: Build) -> None:
         world = World(build)
         world.happen(name, STREAM, *arguments)
         world.happen(name, STREAM, *arguments)
-        # It is told once, and names what is wrong.
+        # It is reported once, with the stream and the event.
         [(verb, error)] = world.session.told
         assert verb == "close"
         assert isinstance(error, world.errors.OwnerMissing)
@@ -184,7 +184,7 @@ async def test_late_grant_or_end_of_sending_half_is_ignored(build: Build) -> Non
     world = World(build)
     world.happen("CreditGranted", STREAM, 5)
     world.happen("Canceled", STREAM, True)
-    # Of a stream of the peer's, whose handler has answered.
+    # A stream that the peer opened, whose handler has responded.
     world.happen("Failed", 2, ValueError("boom"))
     world.exchanges.half_ended(world.outbound(), STREAM, "")
     world.happen("Failed", STREAM, ValueError("boom"))

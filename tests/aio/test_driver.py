@@ -12,7 +12,7 @@ from tests.waiting import turns, until
 
 
 class World:
-    """A driver between a session and a link that both do what a test says."""
+    """A driver between a fake session and a fake link."""
 
     def __init__(self, build: Build, **settings: Any) -> None:
         self.build = build
@@ -40,7 +40,7 @@ class World:
         return self.events.Requested(2, self.build.module("penstock.kinds").Kind[kind], route, payload, 0, True)
 
     def end_session(self, error: Exception | None = None) -> None:
-        """Have the session say that it is over."""
+        """Let the session report its end."""
         self.session.link_wanted = False
         self.session.events.append(self.events.Closed(error))
         self.driver.flush()
@@ -74,7 +74,7 @@ async def test_output_of_a_read_is_written_once_at_its_end(build: Build) -> None
     world.driver.received(b"request")
     assert world.session.told[1] == ("receive", b"request")
     assert (written_before, world.link.written) == ([], [b"answer", b"answer"])
-    # No flush is left for a later turn.
+    # No flush is scheduled for a later turn.
     world.session.output = [b"later"]
     await turns(3)
     assert len(world.link.written) == 2
@@ -118,7 +118,7 @@ async def test_abandoned_streams_are_removed_when_disk_is_busy(build: Build) -> 
     world = World(build)
 
     class Kept:
-        """A session of which something always waits to be durable."""
+        """A session that always has data that is not durable yet."""
 
         settled = False
         withheld = frozenset({7, 100_000})
@@ -150,7 +150,7 @@ async def test_abandoned_streams_are_removed_after_all_events(build: Build) -> N
             world.driver.admission = SimpleNamespace(withholds=True)
         elif holder == "a disk":
             world.driver._durable = Kept()
-        # What was said before the stream was left is dropped.
+        # Events from before the stream was abandoned are dropped.
         if holder != "an acceptor":
             world.session.events = [world.events.ItemReceived(1, payload, False)]
         world.driver.flush()
@@ -181,7 +181,7 @@ async def test_replaced_link_is_dropped(build: Build) -> None:
     new = FakeLink(world.driver)
     world.driver.attach(new)
     assert world.link.told == ["abort"]
-    # Its end is not that of the new one.
+    # The end of the old link does not end the new one.
     assert world.link.receiver is not world.driver
     assert world.driver.link is new
 
@@ -198,7 +198,7 @@ async def test_ended_session_requests_no_link(build: Build) -> None:
     world = World(build)
     error = ValueError("broken")
     world.end_session(error)
-    # The link is closed once all is written, and only then it is over.
+    # The link closes after all output is written; `over` is done after that.
     assert (world.driver.closed, world.driver.error) == (True, error)
     assert (world.link.told, world.driver.over.done()) == (["close"], False)
     world.driver.link_lost(None)
@@ -230,7 +230,7 @@ async def test_detached_session_is_not_closed(build: Build) -> None:
     assert (world.driver.closed, world.driver.over.done(), world.driver.link) == (True, True, None)
     await turns(5)
     assert (world.session.told, world.link.written) == (told, [])
-    # Closing it afterwards is fine.
+    # It may be closed again.
     await world.driver.close()
 
 
@@ -240,7 +240,7 @@ async def test_detached_session_is_not_closed(build: Build) -> None:
 async def test_session_timer_fires(build: Build) -> None:
     world = World(build)
     now = asyncio.get_running_loop().time()
-    # What is set first does not hold up what is due sooner.
+    # An earlier timer does not delay one that is due sooner.
     for due in (now + 3_600, now):
         world.session.timer = due
         world.driver.flush()
@@ -282,7 +282,7 @@ async def test_streams_fail_after_the_grace(build: Build, monkeypatch: pytest.Mo
     await until(lambda: len(world.session.verbs("close")) == 2)
     error = world.session.told[-1][1]
     assert isinstance(error, world.errors.SessionError) and "after 0 s" in str(error)
-    # Even a link that never ends is no reason to wait for ever.
+    # Closing does not wait for ever, even if the link never ends.
     await until(lambda: "abort" in world.link.told)
     world.end_session(error)
     world.driver.link_lost(None)

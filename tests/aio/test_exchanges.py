@@ -52,12 +52,12 @@ class World:
         return half
 
     def open(self) -> list[int]:
-        """Return the streams of which something is in a table."""
+        """Return the streams that are in any table."""
         tables = (self.exchanges.calls, self.exchanges.inbound, self.exchanges.outbound)
         return sorted({stream_id for table in tables for stream_id in table})
 
 
-# What users of streams say.
+# Operations of owners.
 
 
 async def test_a_call_is_abandoned_once(build: Build) -> None:
@@ -83,13 +83,13 @@ async def test_canceling_a_channel_stops_its_source(build: Build) -> None:
     world = World(build)
     _, outbound = world.inbound(), world.outbound()
     world.exchanges.cancel_stream(STREAM)
-    # Where the session has heard the end of what comes, the cancellation does not end what goes.
+    # If the inbound half has ended, a cancellation does not end the outbound half.
     assert [verb for verb, *_ in world.session.told] == ["cancel", "fail"]
     assert (outbound.told, world.open()) == (["canceled"], [])
 
 
 async def test_canceling_a_stream_with_only_a_sending_half_fails_it(build: Build) -> None:
-    # Nothing is received that could be canceled.
+    # There is no inbound half to cancel.
     world = World(build)
     outbound = world.outbound()
     world.exchanges.cancel_stream(STREAM)
@@ -99,7 +99,7 @@ async def test_canceling_a_stream_with_only_a_sending_half_fails_it(build: Build
     assert outbound.told == ["canceled"]
 
 
-# What handlers and sources say.
+# Operations of handlers and sources.
 
 
 async def test_handler_errors_are_logged_unless_application_errors(
@@ -179,7 +179,7 @@ async def test_replacing_half_stays_when_the_old_one_ends(build: Build) -> None:
 
 
 async def test_tasks_are_held_until_they_end(build: Build) -> None:
-    # The loop alone would let them be collected.
+    # The loop has only weak references to tasks.
     world = World(build)
     released = asyncio.Event()
     ended = []
@@ -213,7 +213,7 @@ async def test_finished_work_runs_no_task(build: Build) -> None:
 
 
 async def test_requests_wait_for_the_next_lease_in_order() -> None:
-    # Nine requests are more than two leases give leave for.
+    # Two leases do not allow nine requests.
     async with world(server=Settings(lease=IntervalLease(4, 0.05)), client=Settings(lease=True)) as w:
         done: list[int] = []
 
@@ -232,7 +232,7 @@ async def test_request_without_lease_timeout_fails_at_once() -> None:
                 await w.peer.call("echo")
                 break
             except LeaseMissing:
-                # The first lease is under way.
+                # The first lease is on its way.
                 await asyncio.sleep(0)
         await w.peer.call("echo")
         for ask in (w.peer.call("echo"), w.peer.fire("log"), w.peer.upload("sum", b"", [])):

@@ -38,12 +38,12 @@ async def test_progress_of_output_is_reported_to_the_session(build: Build) -> No
         world.driver.flow.check_progress()
         return ("progressed",) in told
 
-    # What waits for the first time tells nothing yet; then each byte that leaves does.
+    # The first check has no reference. After that, each byte that leaves is progress.
     assert not looked(least + 100, 0)
     assert looked(least + 99, 1)
     assert not looked(least + 99, 1)
     assert looked(0, least + 100)
-    # Heartbeats alone are taken by the system of a peer that hangs, too.
+    # The system of a peer that hangs still accepts heartbeats.
     assert not looked(least, 20_000)
     assert not looked(0, 30_000)
 
@@ -120,7 +120,7 @@ async def test_session_ends_when_peer_never_reads(build: Build, caplog: pytest.L
     assert "max_output_bytes (5000)" in str(error) and "tcp://peer:1" in str(error)
     assert world.link.told == ["abort"]
     assert str(error) in caplog.text
-    # There is no use in last words to it.
+    # The peer would not read a final error.
     assert (world.link.written, world.session.output) == ([], [])
 
 
@@ -173,7 +173,7 @@ async def test_senders_wait_for_backlogged_storage(build: Build) -> None:
     world.driver.exchanges.outbound[2] = half = FakeHalf()
     world.driver.flow.storage_backlogged(True)
     assert world.driver.flow.paused
-    # The link has room again, and the disk has not.
+    # The link accepts output again, but storage is still backlogged.
     world.driver.writing_paused()
     world.driver.writing_resumed()
     assert world.driver.flow.paused and half.told == []

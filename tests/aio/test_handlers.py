@@ -28,7 +28,7 @@ async def untouched(request: Request, after: Next) -> Any:
 
 
 async def marked(request: Request, after: Next) -> Any:
-    """Mark what comes back."""
+    """Mark the results."""
     result = await after(request)
     if request.kind in (Kind.STREAM, Kind.CHANNEL):
 
@@ -152,7 +152,7 @@ async def test_wrong_results_of_interceptors_raise() -> None:
         with pytest.raises(LocalError, match="returned int; it must return an async iterable"):
             async with peer.stream("acount", b"1000000", credit=1):
                 pass
-        # What was opened before that is left.
+        # The stream that was opened before is canceled.
         await until(lambda: not peer.outstanding)
 
 

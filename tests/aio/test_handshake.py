@@ -161,7 +161,7 @@ async def test_validator_has_a_timeout() -> None:
         finally:
             canceled.set()
 
-    # Nothing else ends it.
+    # There is no other timeout.
     patient = Settings(acceptor_timeout=0.02, heartbeat_interval=600.0)
     async with penstock.serve(service(), RIVER, acceptor=handshake(Token, hang), settings=patient) as server:
         settings = Settings(session_grace=0.1, handshake_timeout=600.0, heartbeat_interval=600.0)

@@ -36,7 +36,7 @@ URL = "rsocket+memory://watched"
 
 
 class Hook:
-    """A connection hook that notes what happens to it, and may be held up or made to raise."""
+    """A connection hook that records its steps, and can be blocked or made to raise."""
 
     def __init__(self) -> None:
         self.told: list[str] = []

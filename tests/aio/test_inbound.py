@@ -9,7 +9,7 @@ from tests.builds import Build
 
 
 class Clock(FakeLoop):
-    """A loop whose time a test sets."""
+    """A loop with a clock that a test sets."""
 
     now = 0.0
 
@@ -18,11 +18,11 @@ class Clock(FakeLoop):
 
 
 class World:
-    """What surrounds a receiving half.
+    """The neighbors of a receive buffer.
 
     Attributes:
         loop: Its clock.
-        exchanges: Where it asks for more.
+        exchanges: Receives its requests for more items.
 
     """
 
@@ -59,7 +59,7 @@ def run(build: Build, *items: bytes) -> Any:
 
 
 def take(inbound: Any, build: Build, count: int, octets: int = 1) -> None:
-    """Have `count` items arrive and be consumed, half a window at a time."""
+    """Let `count` items arrive and be consumed, half a window at a time."""
     while count:
         some = min(count, inbound.threshold)
         inbound.run(run(build, *[bytes(octets)] * some))
@@ -107,7 +107,7 @@ def test_window_grows_to_its_limit_for_a_fast_consumer(build: Build, world: Worl
     assert (inbound.window, world.requests) == (20, [5 + 10])
     take(inbound, build, 500)
     assert inbound.window == 64
-    # Whatever the window is, the peer has leave for just that many more than were consumed.
+    # The peer's credit always exceeds the consumed items by exactly the window.
     assert 10 + sum(world.requests) == 505 - inbound.consumed + 64
 
 
@@ -122,7 +122,7 @@ def test_a_window_does_not_grow_for_a_slow_consumer(build: Build, world: World) 
 def test_window_is_limited_by_bytes_and_shrinks(build: Build) -> None:
     world = World(build, max_credit_bytes=4_000)
     inbound = half(build, world, 10, most=64)
-    # 20 items of 200 bytes are all that fit; 40 would be 8,000 bytes.
+    # Only 20 items of 200 bytes fit; 40 would be 8,000 bytes.
     take(inbound, build, 100, octets=200)
     assert inbound.window == 20
     take(inbound, build, 100, octets=1_000)
@@ -150,7 +150,7 @@ def test_prepare_makes_at_most_half_a_window_ready(build: Build, world: World) -
     cuts = []
     while inbound.prepare():
         cuts.append(b"".join(item.data for item in inbound.ready))
-        # Until the next ones are wanted, the last of these is not consumed.
+        # The last of these counts as consumed only when the next ones are requested.
         assert sum(world.requests) == 3 * (len(cuts) - 1)
     assert cuts == [b"123", b"456"]
     assert world.requests == [3, 3]
@@ -214,10 +214,10 @@ def test_items_arriving_during_a_batch_are_added_to_it(build: Build, world: Worl
     inbound.gather(builder, 5, 100)
     inbound.run(run(build, b"1", b"2"))
     inbound.item(payload(b"3"))
-    # The consumer waits for just these: they are consumed, and more is asked for.
+    # The consumer waits for these, so they are consumed, and more are requested.
     assert (len(builder), inbound.pending) == (4, [])
     assert sum(world.requests) + inbound.consumed == 4
-    # What does not fit is not consumed, and nothing that comes after it.
+    # An item that does not fit is not consumed, nor are later ones.
     inbound.run(run(build, b"4", b"5"))
     inbound.item(payload(b"6"))
     assert len(inbound.pending) == 2
@@ -231,7 +231,7 @@ def test_items_arriving_during_a_batch_are_added_to_it(build: Build, world: Worl
 
 
 def test_too_much_waiting_pushed_metadata_ends_the_stream(build: Build) -> None:
-    # THREATS 45: no credit bounds it.
+    # THREATS 45: credit does not apply to it.
     world = World(build, max_metadata_bytes=10_000)
     inbound = half(build, world, 10)
     taken: list[bytes] = []

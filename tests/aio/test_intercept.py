@@ -23,7 +23,7 @@ async def asking(service: Service, **options: Any) -> AsyncIterator[penstock.Pee
 
 
 def intercepted(*interceptors: Any) -> tuple[Service, list[object]]:
-    """Return the service of all tests, with interceptors, and what its handlers see."""
+    """Return the service of all tests, with interceptors, and the list of what its handlers receive."""
     seen: list[object] = []
     service = make_service(seen, asyncio.Event())
     for interceptor in interceptors:
@@ -180,7 +180,7 @@ async def test_canceling_reaches_interceptor_and_handler() -> None:
 
 
 def counting(seen: list[object]) -> Callable[[Request, Next], Any]:
-    """Return an interceptor that marks each item, and notes the end."""
+    """Return an interceptor that marks each item, and records the end."""
 
     async def interceptor(request: Request, after: Next) -> Any:
         items = await after(request)
@@ -349,7 +349,7 @@ async def test_empty_chain_is_its_last_function() -> None:
 
 def test_interceptor_with_other_arguments_is_rejected() -> None:
     async def wrong(request: Request) -> None:
-        """Take too little."""
+        """Accept too few arguments."""
 
     with pytest.raises(LocalError, match="must accept"):
         Service(interceptors=[wrong])  # type: ignore[list-item]

@@ -34,5 +34,5 @@ async def test_ready_tells_whether_the_next_item_is_here() -> None:
     async with world() as w, w.peer.stream("count", "3", credit=8) as items:
         assert not items.ready
         seen = [items.ready async for _ in items]
-        # They came together: after each but the last one, another is here.
+        # They arrived together, so another one is ready after each but the last.
         assert seen == [True, True, False]

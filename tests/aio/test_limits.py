@@ -45,7 +45,7 @@ def test_a_session_without_a_link_is_no_connection() -> None:
         assert counts.unlinked(session(name)) == ("a" if name == "c" else None)
     assert not counts.full("x")
     counts.ended(session("a"))
-    # One that comes back waits no more, and is the last one when it waits again.
+    # A session that reconnects no longer waits. If it waits again, it is the newest.
     counts.linked(session("b"), "y")
     assert counts.unlinked(session("b")) is None
     counts.linked(session("d"), "x")
@@ -53,7 +53,7 @@ def test_a_session_without_a_link_is_no_connection() -> None:
 
 
 def test_links_lost_together_leave_max_sessions_waiting() -> None:
-    # THREATS 94: none of those that have to end has ended before the last link is lost.
+    # THREATS 94: none of the sessions to end has ended before the last link is lost.
     counts = limits()
     for name in "abcde":
         counts.linked(session(name), name)
@@ -114,7 +114,7 @@ def test_no_refusal_without_limit_or_address(limit: int, address: str) -> None:
 
 
 async def guess(port: int) -> bytes:
-    """Try to resume a session by a guessed token; return the answer."""
+    """Try to resume a session with a guessed token; return the answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(RSOCKET_1_0.codec().frame(ResumeFrame(b"guessed")))

@@ -72,7 +72,7 @@ async def test_node_rests_after_consecutive_rejections() -> None:
         changes.clear()
         await until(lambda: not node.resting)
         assert changes
-        # One chance: it has to take the next one.
+        # One more rejection begins another rest.
         node.rejected()
         assert node.resting
         await until(lambda: not node.resting)

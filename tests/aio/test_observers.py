@@ -23,7 +23,7 @@ from tests.aio.test_client import Proxy
 from tests.aio.test_hooks import URL, Hook, service
 from tests.waiting import until
 
-# Which driver.
+# The driver.
 
 
 async def test_observers_add_only_what_is_installed() -> None:

@@ -134,7 +134,7 @@ async def test_outstanding_counts_open_streams() -> None:
 
 
 class Asked(Peer):
-    """Notes what it is asked for."""
+    """Records its requests."""
 
     def __init__(self) -> None:
         super().__init__(Connector(Settings()))

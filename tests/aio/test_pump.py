@@ -13,7 +13,7 @@ STREAM = 1
 
 @pytest.fixture
 def exchanges(build: Build) -> Any:
-    """Exchanges whose loop turns when a test says so."""
+    """Exchanges with a loop whose turns a test runs."""
     return fake_exchanges(build, FakeLoop())
 
 
@@ -168,7 +168,7 @@ def test_canceled_stream_closes_its_source(build: Build, exchanges: Any) -> None
 def test_source_that_cancels_its_own_stream_is_closed(
     build: Build, exchanges: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # A generator that is running cannot be closed.
+    # A running generator cannot be closed.
     ended = []
 
     def source() -> Iterator[bytes]:
@@ -211,7 +211,7 @@ def test_source_without_items_raises(build: Build, exchanges: Any, source: objec
         begin(build, exchanges, source)
 
 
-# Items that may travel in parts.
+# Items that may be sent in parts.
 
 
 def large_ones(exchanges: Any) -> list[bytes]:
@@ -235,7 +235,7 @@ def test_large_item_yields_to_others_when_link_is_writable(build: Build, exchang
         assert (parts, sent(exchanges), half.large) == (expected, [], True)
         exchanges.flow.paused = False
         half.resumed()
-        # Not yet: whoever needs a turn of the loop to wake up gets it.
+        # Not yet: streams that need a turn of the loop get it first.
         assert parts == expected
         exchanges.flow.loop.turn()
         assert parts == expected

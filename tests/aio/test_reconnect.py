@@ -115,7 +115,7 @@ def test_resuming_delays_are_short() -> None:
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing waits for time to pass, and nothing is given back."""
+    """Make delays zero, and restore no attempts."""
     for name in ("BASE_DELAY", "MAX_SPREAD"):
         monkeypatch.setattr(module, name, 0.0)
     monkeypatch.setattr(module, "RESTORE_SECONDS", 1e9)
@@ -123,13 +123,13 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def jitter(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """What is added to delays: the whole of it, unless a test says otherwise."""
+    """The random part of delays: its maximum, unless a test changes it."""
     shares = [1.0]
     monkeypatch.setattr(random, "uniform", lambda low, high: low + shares[0] * (high - low))
     return shares
 
 
-# The numbers, by a clock of the test's own.
+# The numbers, with the test's own clock.
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
@@ -137,7 +137,7 @@ def test_delays_double_and_end(jitter: list[float], share: float) -> None:
     jitter[0] = share
     budget = RetryBudget()
     extra = 0.2 * share
-    # The first try was made without it, at once.
+    # The first attempt was made at once, outside the budget object.
     assert [budget.take(0.0) for _ in range(4)] == pytest.approx([at + extra for at in (0.15, 0.3, 0.6, 1.2)])
     assert budget.take(0.0) is None
     assert budget.remaining(1e6) == 0
@@ -151,7 +151,7 @@ def test_attempts_are_restored_while_a_link_is_alive(jitter: list[float]) -> Non
     assert [budget.remaining(now) for now in (0.0, 100.0)] == [2, 2]
     budget.linked(10.0)
     assert [budget.remaining(now) for now in (10.0, 10.19, 10.2, 10.4, 10.6, 99.0)] == [2, 2, 3, 4, 5, 5]
-    # A try ends it, and the same link gives nothing back again.
+    # An attempt stops the restoring, and the same link restores nothing again.
     assert budget.take(10.45) == pytest.approx(0.15)
     budget.linked(10.0)
     assert budget.remaining(99.0) == 3
@@ -214,7 +214,7 @@ def make_service() -> penstock.Service:
 async def test_restart_fails_open_streams_and_next_call_works(
     url: str, hasty: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # With no delays they would be used up while the server starts.
+    # Without delays, the attempts would be used up while the server starts.
     monkeypatch.setattr(module, "MAX_ATTEMPTS", 1_000_000)
     server = await penstock.serve(make_service(), url)
     url = server.urls[0]
@@ -263,7 +263,7 @@ async def test_budget_is_exhausted_while_an_attempt_is_awaited(hasty: None) -> N
     for _ in range(4):
         assert not budget.exhausted
         await budget.wait()
-    # The last try is under way.
+    # The last attempt is running.
     assert budget.used_up and not budget.exhausted
     waiting = [asyncio.ensure_future(budget.wait()) for _ in range(2)]
     await turns(2)
@@ -303,7 +303,7 @@ async def test_interceptors_and_taps_work_together(hasty: None) -> None:
         await until(lambda: connector._backoff.used_up)
         async with penstock.serve(make_service(), URL):
             peer.reset_budget()
-            # The budget learns of handshakes through taps, too.
+            # The budget is also informed of handshakes when taps are installed.
             assert connector.latest.session.linked_at is None
             assert (await peer.call("demo.echo", b"2")).data == b"2"
             assert connector.latest.session.linked_at is not None

@@ -17,10 +17,10 @@ pytestmark = pytest.mark.usefixtures("tidy")
 
 
 class FakeDialer:
-    """A dialer whose links are what a test says, over sessions that are silent.
+    """A dialer of fake links, with sessions that send nothing.
 
     Attributes:
-        breaks: How many of the next links break as they are made.
+        breaks: How many of the next links break at once.
 
     """
 
@@ -57,7 +57,7 @@ def policy_of(build: Build, **changed: Any) -> Any:
 
 
 def happened(build: Build, driver: Any, name: str, *arguments: Any) -> None:
-    """Have the session of `driver` say so."""
+    """Let the session of `driver` report this event."""
     driver.session.events.append(getattr(build.module("penstock.events"), name)(*arguments))
     driver.flush()
 
@@ -71,7 +71,7 @@ async def test_a_dead_link_is_not_waited_for(build: Build, monkeypatch: pytest.M
     silent = build.module("penstock.errors").KeepaliveTimeout("nothing was heard")
     happened(build, first, "Closed", silent)
     assert connector.last_error is silent
-    # Its link never says that it is gone.
+    # Its link never reports its loss.
     await until(lambda: connector.connected)
     assert len(dialer.drivers) == 2
     await until(lambda: "abort" in dialer.links[0].told)
@@ -109,7 +109,7 @@ async def test_detach_stops_retries(build: Build) -> None:
     await connector.open()
     happened(build, dialer.drivers[0], "Closed", build.module("penstock.errors").LinkLost("broke"))
     dialer.drivers[0].link_lost(None)
-    # It waits for the next try.
+    # It waits for the next attempt.
     await until(lambda: len(dialer.drivers) == 2)
     connector.detach()
     await alone()
@@ -123,7 +123,7 @@ async def test_draining_server_gets_no_new_requests(build: Build) -> None:
     happened(build, old, "Draining")
     with pytest.raises(build.module("penstock.errors").ConnectError, match="the server is closing"):
         await connector.peer.call("echo")
-    # There is another connection although streams may still end on this one.
+    # There is another connection while streams may still end on this one.
     await until(lambda: connector.connected)
     assert await connector.driver() is dialer.drivers[1]
     assert not old.closed and "close" not in dialer.links[0].told

@@ -48,7 +48,7 @@ async def test_a_session_that_cannot_be_resumed_is_followed_by_another() -> None
             await peer.call("echo")
             call = asyncio.create_task(peer.call("never"))
             await it.reached.wait()
-            # The link breaks without a word, and who listens there now knows nothing of the session.
+            # The link breaks silently, and the new server does not know the session.
             old = it._server
             assert old is not None and connector.latest.link is not None
             for listener in old._listeners:

@@ -26,12 +26,12 @@ pytestmark = pytest.mark.usefixtures("tidy")
 
 URL = "rsocket+memory://lasting"
 CONNECTION_CLOSE = bytes.fromhex("00000a 00000000 2c00 00000102")
-"""RSocket 1.0, Error Codes: what is open may end."""
+"""RSocket 1.0, Error Codes: open streams may end."""
 AT_ONCE = Reconnect(first_delay=0.0, longest_delay=0.0)
 
 
 class Host:
-    """A server that is killed and started again at one place."""
+    """A server that is killed and restarted at the same address."""
 
     def __init__(self, url: str, settings: Settings | None = None) -> None:
         self.url = url
@@ -63,14 +63,14 @@ async def host(url: str = URL, settings: Settings | None = None) -> AsyncIterato
 
 
 async def lose(it: Host, peer: penstock.Peer) -> None:
-    """Kill the server, and wait until the peer knows."""
+    """Kill the server, and wait until the peer has noticed."""
     connector = peer._connector
     assert isinstance(connector, Reconnecting)
     await it.kill()
     await until(lambda: not connector.connected)
 
 
-# A server that comes back.
+# A server that restarts.
 
 
 @pytest.mark.parametrize("url", [URL, "rsocket+tcp://127.0.0.1:0"])
@@ -138,7 +138,7 @@ async def test_without_a_policy_the_peer_is_closed() -> None:
             await peer.call("echo")
 
 
-# Calls meanwhile.
+# Calls without a connection.
 
 
 async def test_calls_fail_at_once_with_new_calls_fail() -> None:
@@ -242,7 +242,7 @@ async def test_failed_attempts_are_counted() -> None:
             await peer.call("echo")
             await it.kill()
             await until(lambda: peer.closed)
-            # The connection broke within a second: that is one of the three, and the last one needs no opinion.
+            # The connection broke within a second, which is one of the three. The last one does not call `retry`.
             assert [type(error) for error in tried] == [PeerClosed, ConnectError]
             with pytest.raises(ConnectError, match="nothing in this event loop listens"):
                 await peer.call("echo")
@@ -273,7 +273,7 @@ async def test_a_hook_that_fails_ends_the_tries_and_is_logged(caplog: pytest.Log
 
 
 async def test_a_refused_set_up_ends_the_tries() -> None:
-    # A server that resumes nothing refuses those who ask for it.
+    # A server without resumption rejects clients that request it.
     async with host(settings=Settings(resume_timeout=0)) as it:
         async with penstock.connect(it.url, settings=Settings(resume=True), reconnect=AT_ONCE) as peer:
             await until(lambda: peer.closed)

@@ -25,7 +25,7 @@ def running(build: Build) -> Any:
 
 
 def ask(build: Build, exchanges: Any, kind: str, route: str = "r", credit: int = 0, done: bool = True) -> None:
-    """Bring a request in."""
+    """Dispatch a request."""
     payload = build.module("penstock.payload").Payload(b"request")
     kinds = build.module("penstock.kinds").Kind
     event = build.module("penstock.events").Requested(STREAM, kinds[kind], route, payload, credit, done)
@@ -35,13 +35,13 @@ def ask(build: Build, exchanges: Any, kind: str, route: str = "r", credit: int =
 
 
 def answered(exchanges: Any) -> list[bytes]:
-    """Return the items of answers, each the last one of its stream."""
+    """Return the items of responses, each the last one of its stream."""
     sent = exchanges.session.verbs("send")
     assert all(done for *_, done in sent)
     return [data for *_, items, _ in sent for data in items]
 
 
-# One item for one.
+# Calls.
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ async def test_call_canceled_before_it_starts_is_closed(build: Build) -> None:
     if half is not None:
         half.canceled()
     await until(lambda: not exchanges.tasks)
-    # A coroutine that was never begun would warn, and warnings are errors here.
+    # A coroutine that was never started would warn, and warnings are errors here.
     assert inspect.getcoroutinestate(called[0]) == inspect.CORO_CLOSED
 
 
@@ -129,7 +129,7 @@ def test_unknown_route_rejects_the_request(build: Build, exchanges: Any, kind: s
     assert stream_id == STREAM
     assert isinstance(error, build.module("penstock.errors").Rejected)
     assert kind.lower() in str(error) and "'nobodyxxx" in str(error)
-    # What a peer says is not said back at any length.
+    # Only a limited part of the peer's text is repeated.
     assert len(str(error)) < 200
 
 
@@ -203,7 +203,7 @@ async def test_handler_is_canceled_with_its_stream(build: Build, stubborn: bool)
 
     ask(build, exchanges, "CALL")
     half = exchanges.outbound[STREAM]
-    # It has begun.
+    # It has started.
     await asyncio.sleep(0)
     half.canceled()
     await until(lambda: exchanges.ended == [half])
@@ -224,7 +224,7 @@ async def test_a_handler_that_others_cancel_has_failed(build: Build) -> None:
     assert isinstance(error, asyncio.CancelledError)
 
 
-# No answer.
+# Requests without a response.
 
 
 def test_fired_request_has_no_response(build: Build, exchanges: Any) -> None:
@@ -245,7 +245,7 @@ async def test_fire_handlers_are_counted(build: Build) -> None:
     for count in (1, 2, 3):
         ask(build, exchanges, "FIRE")
         assert exchanges.flow.fires == count
-    # No stream is open, so nobody can cancel one.
+    # No stream is open, so there is nothing to cancel.
     assert exchanges.outbound == {}
     released.set()
     await until(lambda: exchanges.flow.fires == 0)

@@ -100,7 +100,7 @@ async def test_link_without_first_message_is_dropped() -> None:
 async def test_close_does_not_wait_for_sessions_without_link() -> None:
     service = make_service([], asyncio.Event())
     settings = Settings(close_grace=3600)
-    # Whoever waits for the grace is ended by this.
+    # A close that waits for the grace ends by this timeout.
     async with asyncio.timeout(60), penstock.serve(service, "rsocket+memory://left", settings=settings) as server:
         async with penstock.connect(server.urls[0], settings=Settings(resume=True)) as peer:
             await peer.call("echo", b"x")
@@ -121,7 +121,7 @@ async def test_server_sends_requests_to_its_clients() -> None:
 
     @asynccontextmanager
     async def hook(connection: penstock.Connection) -> AsyncIterator[None]:
-        # Before the hook is entered nothing is read: the answer comes later.
+        # Nothing is read before the hook is entered, so the response arrives later.
         asking = asyncio.ensure_future(connection.peer.call("who"))
         yield
         hooked.append((await asking).data)
@@ -157,7 +157,7 @@ async def test_closing_server_keeps_stored_sessions_for_the_next(tmp_path) -> No
         release.set()
         await closing
         async with penstock.serve(service, url, settings=settings) as after:
-            # What is in flight may end, as ever.
+            # Open streams may end.
             assert (await slowly).data == b"done"
             assert (await peer.call("echo", b"x")).data == b"x"
             reached.clear()
@@ -302,7 +302,7 @@ async def test_calls_end_at_once_when_a_river_server_closes(url: str) -> None:
     def echo(request: penstock.Payload) -> bytes:
         return request.data
 
-    # Whoever waits for the client's grace is ended by this.
+    # A close that waits for the client's grace ends by this timeout.
     client = Settings(session_grace=3600.0, heartbeat_interval=20.0, handshake_timeout=20.0)
     server = await penstock.serve(service, url, settings=client)
     place = server.urls[0]

@@ -11,7 +11,7 @@ from penstock.aio.strategies import LeastLoaded, PeakEwma, RoundRobin, strategy_
 
 @dataclass
 class Node:
-    """A candidate that works on what a test says."""
+    """A candidate whose load a test sets."""
 
     outstanding: int = 0
     latency: PeakEwma = field(default_factory=lambda: PeakEwma(10.0))

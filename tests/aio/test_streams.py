@@ -18,7 +18,7 @@ async def test_the_producer_is_never_ahead_of_credit() -> None:
         taken = 0
         async for _ in items:
             taken += 1
-            # One item is made ahead of credit, so that a stream of just as many items ends at once.
+            # One item is taken ahead of credit, so that a stream of exactly as many items ends at once.
             assert len(w.seen) <= taken + 10 + 1
             if taken == 100:
                 break
@@ -59,7 +59,7 @@ async def test_failing_stream_yields_its_items_first() -> None:
 
 
 class Late(Connector):
-    """Knows its driver only when it is asked for it."""
+    """A connector that has no driver before it is awaited."""
 
     def __init__(self, peer: penstock.Peer, *errors: Exception) -> None:
         super().__init__(Settings())
@@ -101,7 +101,7 @@ def test_a_stream_checks_its_credit_at_once() -> None:
 
 
 def old_service(told: list[object], reached: asyncio.Event) -> penstock.Service:
-    """What only peers of 2015 and 2016 have."""
+    """Features of ReactiveSocket 0.0 and 0.2 only."""
     service = penstock.Service()
 
     @service.stream("pushes")
@@ -149,7 +149,7 @@ async def test_pushed_metadata_is_delivered_in_order(route: str, credit: int) ->
         async for item in peer.stream(route, credit=credit, on_push=pushed):
             seen += [item.data]
         assert seen == [b"1", b"+one", b"+two", b"2", b"3", b"+last"]
-        # Nobody who wants to hear of it: it is dropped.
+        # Without on_push it is dropped.
         assert [item.data async for item in peer.stream(route, endless=True)] == [b"1", b"2", b"3"]
 
 

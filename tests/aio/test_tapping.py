@@ -14,7 +14,7 @@ from tests.aio.taps import Notes
 
 
 class Scripted:
-    """A session that takes every verb and says what a test put there."""
+    """A session that accepts every verb and returns what a test has set."""
 
     def __init__(self) -> None:
         self.events: list[Any] = []
@@ -160,7 +160,7 @@ def test_a_channel_is_over_when_both_halves_are() -> None:
     assert notes.of("stream_ended") == []
     happen(inner, session, ItemReceived(1, Payload(), True))
     assert len(notes.of("stream_ended")) == 1
-    # The answer is whole; that nobody sends the rest is no failure.
+    # The response is complete, so the missing rest of the request is not a failure.
     session.open(Kind.UPLOAD, "r", Payload(), 1)
     happen(inner, session, ItemReceived(1, Payload(), True))
     session.fail(1, Canceled())
@@ -230,7 +230,7 @@ def test_failing_tap_is_disabled(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_empty_read_is_not_reported_to_taps() -> None:
-    # A WebSocket hands on whole messages, and tells of those that are under way.
+    # A WebSocket passes on whole messages, and reports parts of them as empty reads.
     class Sizes(Tap):
         def received(self, connection: Connection, data: bytes) -> None:
             sizes.append(len(data))

@@ -20,7 +20,7 @@ async def test_async_items_go_as_credit_allows(build: Build) -> None:
     half = begin(build, exchanges, source)
     for end in (3, 5, 10):
         grant(exchanges, half, end - len(sent(exchanges)))
-        # One item waits for credit, as long as there is one.
+        # One item is taken ahead of credit.
         await until(lambda end=end: (source.taken, len(sent(exchanges))) == (min(end + 1, 10), end))
     await until(lambda: not exchanges.tasks)
     assert sent(exchanges) == numbers(0, 10)
@@ -34,7 +34,7 @@ async def test_async_items_wait_for_the_link_and_for_their_credit(build: Build) 
     exchanges.flow.paused = True
     half = begin(build, exchanges, source, 2)
     await until(lambda: half.waiter is not None)
-    # More credit does not make room, and room is no credit.
+    # Credit and a writable link are both needed.
     grant(exchanges, half, 1)
     await turns(5)
     assert sent(exchanges) == []
@@ -117,7 +117,7 @@ async def test_an_async_stream_that_is_over_stops_without_an_error(build: Build)
     assert (source.closed, exchanges.failed) == (1, [])
 
 
-# What must be awaited first.
+# Awaitable sources.
 
 
 @pytest.mark.parametrize("kind", ["plain", "async"])
@@ -130,7 +130,7 @@ async def test_a_coroutine_may_return_the_items(build: Build, kind: str) -> None
 
     begin(build, exchanges, source(), 2)
     await until(lambda: len(sent(exchanges)) == 2)
-    # Whoever sends by now is told of what is granted.
+    # The current half receives the grant.
     grant(exchanges, exchanges.outbound[STREAM], 1)
     await until(lambda: completed(exchanges))
     await until(lambda: not exchanges.tasks)
@@ -161,7 +161,7 @@ async def test_a_coroutine_that_returns_no_items_fails_the_stream(build: Build) 
 
 
 async def test_a_coroutine_that_is_canceled_before_it_began_is_closed(build: Build) -> None:
-    # Else Python warns that it was never awaited, and warnings are errors here.
+    # Otherwise Python warns that it was never awaited, and warnings are errors here.
     exchanges = fake_exchanges(build, asyncio.get_running_loop())
 
     async def source() -> list[bytes]:

@@ -60,7 +60,7 @@ async def test_the_publisher_is_asked_for_a_window_ahead(window: int) -> None:
                 publisher.subscriber.on_next(b"%d" % sent)
                 sent += 1
                 await turns(IDLE_TURNS)
-            # Those that the wire asked for, one that waits for its next request, and the window.
+            # The items requested on the wire, one that waits for more demand, and the window.
             assert publisher.requested[0] == window
             assert 3 < sent <= 3 + 1 + window
             taken = aiter(items)

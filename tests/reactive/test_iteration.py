@@ -14,7 +14,7 @@ from tests.waiting import turns, until
 
 
 class Source:
-    """An async generator that notes how far it came."""
+    """An async generator that records how far it got."""
 
     def __init__(self) -> None:
         self.made = 0

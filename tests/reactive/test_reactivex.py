@@ -19,7 +19,7 @@ from tests.waiting import turns, until
 
 
 class Hot:
-    """An observable that sends what its test says; it looks to the adapter like one of reactivex."""
+    """An observable that sends what its test sets, with the interface of one of reactivex."""
 
     def __init__(self) -> None:
         self.disposed = 0
@@ -164,7 +164,7 @@ except LocalError as error:
     assert (result.stderr, "pip install 'penstock[reactive]'" in result.stdout) == ("", True)
 
 
-# With reactivex itself.
+# With the package reactivex.
 
 
 async def test_an_observable_of_the_package_and_back() -> None:

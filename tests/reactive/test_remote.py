@@ -89,7 +89,7 @@ async def test_demand_passes_interceptors_and_reconnecting_peers() -> None:
             probe = subscribed(publisher_of(peer, "count", b"9"), first=2)
             await until(lambda: len(probe.items) == 2)
             await turns(IDLE_TURNS)
-            # Of those that the handler made, one waits for demand.
+            # One of the handler's items waits for demand.
             assert (len(probe.items), len(w.seen)) == (2, 3)
             probe.subscription.request(7)
             assert await probe.ended() == "complete"
