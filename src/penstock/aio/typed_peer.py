@@ -82,7 +82,7 @@ class TypedPeer:
     async def call(
         self, route: str, data: Any = None, *, returns: Any = Any, errors: Errors = (), metadata: RequestMetadata = None
     ) -> Any:
-        """Send a value and return the value of the response. See :meth:`Peer.call`."""
+        """Send a value and return the response value. Arguments are those of the class and of :meth:`Peer.call`."""
         form, answer = self._format(metadata), _converter(returns)
         try:
             payload = await self._peer.call(route, _data(form, data), metadata=metadata)
@@ -91,7 +91,7 @@ class TypedPeer:
         return answer.decode(form, payload.data)
 
     async def fire(self, route: str, data: Any = None, *, metadata: RequestMetadata = None) -> None:
-        """Send a value without waiting for a response. See :meth:`Peer.fire`."""
+        """Send a value without waiting for a response. Arguments are those of the class and of :meth:`Peer.fire`."""
         form = self._format(metadata)
         await self._peer.fire(route, _data(form, data), metadata=metadata)
 
@@ -113,7 +113,7 @@ class TypedPeer:
         errors: Errors = (),
         metadata: RequestMetadata = None,
     ) -> Any:
-        """Send values and return the value of the single response. See :meth:`Peer.upload`."""
+        """Send values and return the response value. Arguments are those of the class and of :meth:`Peer.upload`."""
         form, answer = self._format(metadata), _converter(returns)
         request, items = _data(form, data), _each(form, outgoing)
         try:
@@ -140,7 +140,7 @@ class TypedPeer:
         metadata: RequestMetadata = None,
         credit: int | None = None,
     ) -> TypedStream[Any]:
-        """Return a stream of response values. See :meth:`Peer.stream`."""
+        """Return a stream of response values. Arguments are those of the class and of :meth:`Peer.stream`."""
         form, answer = self._format(metadata), _converter(returns)
         request = _data(form, data)
         stream = self._peer.stream(route, request, metadata=metadata, credit=credit)
@@ -165,7 +165,7 @@ class TypedPeer:
         metadata: RequestMetadata = None,
         credit: int | None = None,
     ) -> TypedStream[Any]:
-        """Send values and receive values at the same time. See :meth:`Peer.channel`."""
+        """Send values and receive values. Arguments are those of the class and of :meth:`Peer.channel`."""
         form, answer = self._format(metadata), _converter(returns)
         request, items = _data(form, data), _each(form, outgoing)
         stream = self._peer.channel(route, request, items, metadata=metadata, credit=credit)
