@@ -42,7 +42,7 @@ class Admission:
     (ENTERING), and the held events are passed on (OPEN). The acceptor also checks each later set-up. A client's
     connection only has a hook. Until the hook is entered, no request is answered, and a server processes at most one
     read. If the hook raises, the connection is refused (REFUSED). If it takes longer than the keepalive lifetime, the
-    peer drops the connection.
+    connection is lost.
 
     `tasks` contains the task that enters and exits the hook while it runs.
     """
