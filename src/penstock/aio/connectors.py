@@ -16,7 +16,6 @@ class Connector:
     Attributes:
         current: The driver to use now, unless its flow is paused; None: await :meth:`driver`.
         latest: The driver of the peer's session; None if there are several.
-        settings: Limits and timeouts.
 
     """
 

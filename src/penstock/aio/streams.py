@@ -56,9 +56,7 @@ class Stream(Items):
 
     """
 
-    __slots__ = (
-        "_connector", "_credit", "_entered", "_max_window", "_open_chain", "_plain", "_request", "_wanted", "_wrapped"
-    )  # fmt: skip
+    __slots__ = ("_chain", "_connector", "_credit", "_entered", "_limit", "_plain", "_request", "_wanted", "_wrapped")
 
     def __init__(
         self,
@@ -70,7 +68,7 @@ class Stream(Items):
         settings = connector.settings
         credit = wanted.credit
         # Only a window that the user has not set may grow.
-        self._max_window = 0 if wanted.manual or credit is not None else settings.max_credit
+        self._limit = 0 if wanted.manual or credit is not None else settings.max_credit
         if credit is None:
             credit = settings.credit
         elif credit < 1:
@@ -81,7 +79,7 @@ class Stream(Items):
         self._credit = credit
         self._entered = False
         self._request = request
-        self._open_chain = None if request is None else chain(interceptors, self._open_plain)
+        self._chain = None if request is None else chain(interceptors, self._open_plain)
         # The stream that the last interceptor opened, and its items if an interceptor has wrapped them.
         self._plain: Stream | None = None
         self._wrapped: AsyncIterator[Payload] | None = None
@@ -170,17 +168,17 @@ class Stream(Items):
 
     async def arrival(self) -> bool:
         """Wait until there are items to take; see :meth:`Items.arrival`. Not available if interceptors wrap items."""
-        if self._open_chain is not None:
+        if self._chain is not None:
             await self._opened()
         if self._wrapped is not None:
             raise LocalError("arrival() on a stream whose items an interceptor wraps; iterate over it instead")
         return await super().arrival()
 
     def _items(self) -> AsyncGenerator[Payload, None]:
-        return super()._items() if self._open_chain is None else self._intercepted_items()
+        return super()._items() if self._chain is None else self._intercepted_items()
 
     def _batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
-        batches = super()._batches if self._open_chain is None else self._intercepted_batches
+        batches = super()._batches if self._chain is None else self._intercepted_batches
         return batches(max_rows, max_bytes)
 
     async def _items_until_exit(self) -> AsyncGenerator[Payload, None]:
@@ -200,7 +198,7 @@ class Stream(Items):
     async def _opened(self) -> ReceiveBuffer:
         if self._inbound is not None:
             return self._inbound
-        if self._open_chain is not None:
+        if self._chain is not None:
             return await self._open_intercepted()
         driver = self._connector.current
         if driver is None or driver.flow.paused:
@@ -217,7 +215,7 @@ class Stream(Items):
         except SessionClosed as error:
             raise driver.error or error from None
         self._inbound = driver.exchanges.inbound[stream_id] = ReceiveBuffer(
-            driver.exchanges, stream_id, self._credit, self._max_window, wanted.manual
+            driver.exchanges, stream_id, self._credit, self._limit, wanted.manual
         )
         self._inbound.on_push = wanted.on_push
         if outgoing is not None:
@@ -238,9 +236,9 @@ class Stream(Items):
         return self._plain
 
     async def _open_intercepted(self) -> ReceiveBuffer:
-        assert self._open_chain is not None and self._request is not None
+        assert self._chain is not None and self._request is not None
         try:
-            result = await self._open_chain(self._request)
+            result = await self._chain(self._request)
             if result is not self._plain:
                 self._wrapped = aiter(_items_of(result))
         except BaseException:
