@@ -1,4 +1,4 @@
-"""What tests of the asyncio layer share."""
+"""Fixtures of the tests of the asyncio layer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def tidy(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Fail a test after which asyncio complains: of errors that nobody took, of tasks that were lost."""
+    """Fail a test if asyncio reports errors that were never retrieved, or tasks that were lost."""
     yield
     gc.collect()
     assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []

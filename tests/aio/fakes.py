@@ -1,4 +1,4 @@
-"""Stand-ins for what surrounds one file of aio: they note what they are told, and do what a test says."""
+"""Fakes of the neighbors of one module of aio: they record calls, and do what a test sets up."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class FakeSession:
     """A session that sends nothing.
 
     Attributes:
-        told: The verbs that it was told, in order, each with its arguments but for the time.
-        left: The credit that each stream has left to send; a stream without an entry has none.
-        closed: Streams whose sending half is over.
-        events: What it will say next.
-        output: What it will write next.
+        told: The recorded verbs, in order, each with its arguments but the time.
+        left: The remaining credit of each stream; a stream without an entry has none.
+        closed: Streams whose sending half has ended.
+        events: The next events.
+        output: The next output.
 
     """
 
@@ -44,10 +44,10 @@ class FakeSession:
         return [data for verb, *rest in self.told if verb == "send" and rest[0] == stream_id for data in rest[1]]
 
     def verbs(self, *names: str) -> list[tuple[Any, ...]]:
-        """Return what it was told of these verbs."""
+        """Return the recorded calls of these verbs."""
         return [each for each in self.told if each[0] in names]
 
-    # What a driver moves.
+    # For the driver.
 
     def link_up(self, now: float) -> None:
         self.told.append(("link_up",))
@@ -82,7 +82,7 @@ class FakeSession:
     def is_ours(self, stream_id: int) -> bool:
         return stream_id % 2 == 1
 
-    # What streams say.
+    # Verbs of streams.
 
     def send(self, stream_id: int, payload: Any, done: bool = False) -> int:
         if stream_id in self.closed:
@@ -116,7 +116,7 @@ class FakeSession:
 
 
 class FakeLoop:
-    """Keeps what is to be called soon until `turn`."""
+    """Queues callbacks until `turn` runs them."""
 
     def __init__(self) -> None:
         self.soon: list[Callable[[], object]] = []
@@ -136,8 +136,8 @@ class FakeLoop:
 def fake_exchanges(build: Build, loop: asyncio.AbstractEventLoop | FakeLoop) -> Any:
     """Return the exchanges of a session that sends nothing, for pumps and handlers.
 
-    They note with which errors streams were ended, and who had failed, in `failed`; sending halves that are over in
-    `ended`; how often output was to be written in `flow.writes`; and have a `service`.
+    They record the errors and handlers of failed streams in `failed`, ended sending halves in `ended`, and the number
+    of writes in `flow.writes`. They have a `service`.
     """
     flows, exchanges = build.module("penstock.aio.flow"), build.module("penstock.aio.exchanges")
 
@@ -148,8 +148,8 @@ def fake_exchanges(build: Build, loop: asyncio.AbstractEventLoop | FakeLoop) -> 
         def write(self) -> None:
             self.writes += 1
 
-        def wake(self) -> None:
-            """Nothing is written."""
+        def schedule_write(self) -> None:
+            """Do nothing."""
 
         def fire_started(self) -> None:
             self.fires += 1
@@ -178,7 +178,7 @@ def fake_connection(build: Build, address: str = "tcp://peer:1", is_client: bool
 
 
 class FakeHalf:
-    """A sending half that notes what it is told."""
+    """A sending half that records its calls."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -194,13 +194,13 @@ class FakeHalf:
 
 
 class FakeLink:
-    """A link that keeps what is written.
+    """A link that records what is written.
 
     Attributes:
         written: What was written, in order.
-        waiting: Bytes that the network has not taken, as a test says.
-        taken: Bytes that it has, as a test says.
-        told: What else it was told to do.
+        waiting: Bytes that the network has not accepted; set by a test.
+        taken: Bytes that it has accepted; set by a test.
+        told: The other recorded calls.
 
     """
 
@@ -215,7 +215,7 @@ class FakeLink:
         self.written.append(data)
 
     def get_extra_info(self, name: str) -> None:
-        """Return nothing: it is not encrypted."""
+        """Return None, because the link is not encrypted."""
 
     def get_write_buffer_size(self) -> int:
         return self.waiting
@@ -237,7 +237,7 @@ class FakeLink:
 
 
 class Source:
-    """A plain iterator of numbers that knows how far it was asked, and whether it was closed."""
+    """A plain iterator of numbers that records how many were taken, and whether it was closed."""
 
     def __init__(self, count: int, width: int = 0) -> None:
         self.count = count
@@ -259,7 +259,7 @@ class Source:
 
 
 class AsyncSource:
-    """An async iterator of numbers that knows how far it was asked, and whether it was closed."""
+    """An async iterator of numbers that records how many were taken, and whether it was closed."""
 
     def __init__(self, *items: Any) -> None:
         self.items = items

@@ -102,13 +102,13 @@ async def world(
 
 
 async def alone() -> None:
-    """Check that no task is left but the test's own: what was told to end gets its turns."""
+    """Check that only the test's own task is left, after canceled tasks have had turns to end."""
     await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
 
 
 @contextmanager
 def noted_drivers() -> Iterator[list[Any]]:
-    """Yield a list that gets the driver of each session which is begun meanwhile: a peer keeps its own to itself."""
+    """Yield a list to which the driver of each new session is added, because a peer's driver is private."""
     drivers: list[Any] = []
     make = Dialer.driver
     with patch.object(Dialer, "driver", lambda dialer: drivers.append(make(dialer)) or drivers[-1]):

@@ -1,4 +1,4 @@
-"""A tap that keeps what it is told."""
+"""A tap that records its calls."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from penstock import Connection, Kind, Outcome, Tap
 
 class Notes(Tap):
     """Attributes:
-    told: What happened, in order, each with its arguments but for the connection; bytes are in `bytes` alone.
-    bytes: What was received and sent.
-    connections: Those that were opened.
+    told: The recorded calls, in order, each with its arguments but the connection; bytes are only in `bytes`.
+    bytes: The received and the sent bytes.
+    connections: The opened connections.
     """
 
     def __init__(self) -> None:

@@ -50,7 +50,7 @@ ACCEPTORS = pytest.mark.parametrize("acceptor", [check, check_later])
 
 
 @ACCEPTORS
-async def test_who_is_refused_learns_why_and_who_is_not_is_served(acceptor: Acceptor) -> None:
+async def test_rejected_client_gets_the_reason_and_others_are_served(acceptor: Acceptor) -> None:
     async with serving(acceptor) as url:
         async with penstock.connect(url, setup="open sesame") as peer:
             assert (await peer.call("who")).data == b"all"
@@ -61,7 +61,7 @@ async def test_who_is_refused_learns_why_and_who_is_not_is_served(acceptor: Acce
 
 
 @ACCEPTORS
-async def test_a_refusal_is_known_at_once_to_whoever_wants_that(acceptor: Acceptor) -> None:
+async def test_confirm_raises_a_rejection_at_once(acceptor: Acceptor) -> None:
     async with serving(acceptor) as url:
         with pytest.raises(SetupRejected, match="wrong password"):
             await penstock.connect(url, setup="guess", confirm=True)
@@ -70,7 +70,7 @@ async def test_a_refusal_is_known_at_once_to_whoever_wants_that(acceptor: Accept
         await peer.close()
 
 
-async def test_nothing_is_served_before_the_set_up_is_accepted() -> None:
+async def test_nothing_is_served_until_the_set_up_is_accepted() -> None:
     asked = asyncio.Event()
     accepted = asyncio.Event()
 
@@ -87,7 +87,7 @@ async def test_nothing_is_served_before_the_set_up_is_accepted() -> None:
         assert [(await call).data for call in calls] == [b"all"] * 3
 
 
-async def test_a_client_that_leaves_meanwhile_is_forgotten() -> None:
+async def test_client_that_disconnects_early_is_removed() -> None:
     asked = asyncio.Event()
     canceled = asyncio.Event()
 
@@ -119,7 +119,7 @@ async def test_an_acceptor_may_choose_the_service() -> None:
                 assert (await peer.call("who")).data == name
 
 
-async def test_it_sees_what_the_client_says() -> None:
+async def test_acceptor_gets_the_set_up() -> None:
     seen: list[Setup] = []
     async with serving(seen.append) as url:  # type: ignore[arg-type]
         settings = Settings(data_mime="application/json")
@@ -130,7 +130,7 @@ async def test_it_sees_what_the_client_says() -> None:
     assert (setup.address, setup.certificate, setup.strict, setup.understood) == ("127.0.0.1", None, False, True)
 
 
-async def test_it_sees_the_certificate_of_the_client() -> None:
+async def test_acceptor_gets_the_client_certificate() -> None:
     ca = trustme.CA()
     server_side = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     ca.issue_cert("127.0.0.1").configure_cert(server_side)
@@ -149,7 +149,7 @@ async def test_it_sees_the_certificate_of_the_client() -> None:
     assert seen[0].certificate == ssl.PEM_cert_to_DER_cert(shown)
 
 
-async def test_a_fault_of_the_acceptor_tells_the_client_nothing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_error_of_the_acceptor_is_not_sent_to_the_client(caplog: pytest.LogCaptureFixture) -> None:
     def broken(setup: Setup) -> None:
         raise KeyError("the database password")
 
@@ -160,7 +160,7 @@ async def test_a_fault_of_the_acceptor_tells_the_client_nothing(caplog: pytest.L
     assert "the acceptor failed" in caplog.text
 
 
-async def test_a_strict_client_is_refused_where_it_is_not_understood() -> None:
+async def test_strict_client_is_rejected_for_unsupported_mime_type() -> None:
     # ReactiveSocket 0.2, Connection Establishment: the S flag. Our own clients never set it.
     setup = bytes.fromhex(
         "00000000 0420 0000 0002 000001f4 0000ea60 03 782f79 0a 746578742f706c61696e".replace(" ", "")
@@ -176,7 +176,7 @@ async def test_a_strict_client_is_refused_where_it_is_not_understood() -> None:
     assert b"'x/y'" in answer
 
 
-async def test_confirming_takes_a_server_that_answers() -> None:
+async def test_confirm_times_out_without_an_answer() -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
         writer.close()
@@ -184,13 +184,13 @@ async def test_confirming_takes_a_server_that_answers() -> None:
     listening = await asyncio.start_server(silent, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
     async with listening:
-        with pytest.raises(penstock.ConnectError, match=r"not accepted the set-up within 0\.1 s"):
+        with pytest.raises(penstock.ConnectError, match=r"not accept the set-up within 0\.1 s"):
             await penstock.connect(
                 f"rsocket+tcp://127.0.0.1:{port}", confirm=True, settings=Settings(connect_timeout=0.1)
             )
 
 
-async def test_the_first_draft_confirms_by_a_lease_alone() -> None:
+async def test_rs0_confirms_only_with_a_lease() -> None:
     async with serving(None, lease=True) as url:
         old = url.replace("rsocket", "reactivesocket-0.0")
         with pytest.raises(penstock.UnsupportedKind, match="ask for a lease"):
@@ -204,14 +204,14 @@ async def accept_later(setup: Setup) -> None:
 
 
 @pytest.mark.parametrize("acceptor", [None, accept_later])
-async def test_what_a_client_fires_arrives_although_it_closes_with_the_same_read(acceptor: Acceptor | None) -> None:
+async def test_fired_items_arrive_when_client_closes_in_the_same_read(acceptor: Acceptor | None) -> None:
     async with penstock.serve(logging_service(seen := []), PLACE, acceptor=acceptor) as server:
         await tell(server, hello())
         await until(lambda: seen == [b"hello"])
         await until(lambda: not server.connections)
 
 
-async def test_a_client_that_fired_and_is_refused_after_it_closed_is_forgotten() -> None:
+async def test_client_rejected_after_it_closed_is_removed() -> None:
     async with penstock.serve(logging_service(seen := []), PLACE, acceptor=check_later) as server:
         await tell(server, hello())
         await until(lambda: server.connections == 1)
@@ -219,7 +219,7 @@ async def test_a_client_that_fired_and_is_refused_after_it_closed_is_forgotten()
     assert seen == []
 
 
-async def test_a_server_that_closes_waits_no_longer_than_its_grace_for_an_acceptor() -> None:
+async def test_closing_server_waits_for_acceptor_up_to_its_grace() -> None:
     canceled = asyncio.Event()
 
     async def wait(setup: Setup) -> None:
@@ -239,7 +239,7 @@ async def test_a_server_that_closes_waits_no_longer_than_its_grace_for_an_accept
 
 
 @pytest.mark.parametrize("how", ["closed by the peer", "closed by us"])
-async def test_streams_learn_their_end_while_a_new_set_up_is_looked_at(build: Build, how: str) -> None:
+async def test_open_streams_end_while_acceptor_checks_new_set_up(build: Build, how: str) -> None:
     # THREATS 96
     module = build.module
     events, errors, payload = module("penstock.events"), module("penstock.errors"), module("penstock.payload").Payload
@@ -270,7 +270,7 @@ async def test_streams_learn_their_end_while_a_new_set_up_is_looked_at(build: Bu
     driver.flush()
     assert call.result() == payload(b"x")
     assert (inbound.over, inbound.error, driver.closed) == (True, lost, True)
-    # Nobody is admitted any more, so the request is not begun.
+    # The client is not admitted, so its request does not start.
     assert session.verbs("send", "fail", "close") == []
     await driver.over
 
@@ -286,7 +286,7 @@ def logging_service(seen: list[bytes]) -> Service:
 
 
 def hello() -> bytes:
-    """Return all that a client says that fires once and leaves."""
+    """Return all bytes of a client that fires one item and closes."""
     client = client_session("rsocket", Settings())
     client.link_up(0)
     client.open(Kind.FIRE, "log", Payload(b"hello"))
@@ -295,7 +295,7 @@ def hello() -> bytes:
 
 
 async def tell(server: penstock.Server, data: bytes) -> None:
-    """Say `data` in one piece over a connection of its own, and close that."""
+    """Send `data` in one piece over a new connection, and close it."""
     host, port = server.urls[0].rpartition("//")[2].split(":")
     _, writer = await asyncio.open_connection(host, int(port))
     writer.write(data)

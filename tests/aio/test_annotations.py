@@ -87,7 +87,7 @@ def test_these_are_typed(function: Callable[..., Any], kind: Kind, expected: tup
     assert types.typed
 
 
-def test_what_was_given_comes_first() -> None:
+def test_given_types_override_annotations() -> None:
     given = Types(int, float, str, (ValueError,))
     assert types_of(load, Kind.UPLOAD, given)[:4] == given[:4]
     assert types_of(raw, Kind.CALL, Types(response={"type": "string"})).typed
@@ -109,19 +109,19 @@ def octet_items(request: Payload, items: AsyncIterator[bytes]) -> bytes: ...
 @pytest.mark.parametrize(
     ("function", "kind", "message"),
     [
-        (hidden, Kind.CALL, "request as 'Hidden', which cannot be found"),
+        (hidden, Kind.CALL, "request as 'Hidden', which cannot be resolved"),
         (hidden_items, Kind.UPLOAD, "items as"),
-        (hidden_answer, Kind.CALL, "answer as 'Hidden'"),
-        (octets, Kind.CALL, "request as bytes; take a Payload"),
+        (hidden_answer, Kind.CALL, "response as 'Hidden'"),
+        (octets, Kind.CALL, "request as bytes; use Payload"),
         (octet_items, Kind.UPLOAD, "items as bytes"),
     ],
 )
-def test_annotations_that_say_nothing_are_refused(function: Callable[..., Any], kind: Kind, message: str) -> None:
+def test_unusable_annotations_are_rejected(function: Callable[..., Any], kind: Kind, message: str) -> None:
     with pytest.raises(LocalError, match=message):
         types_of(function, kind, UNTYPED)
 
 
-def test_who_takes_a_payload() -> None:
+def test_takes_payload_reads_the_annotation() -> None:
     assert takes_payload(raw)
     assert not takes_payload(bare)
     assert not takes_payload(latest)

@@ -6,7 +6,7 @@ import threading
 from penstock.aio.background import Background
 
 
-async def test_work_is_done_elsewhere_and_told_of_here() -> None:
+async def test_work_runs_in_a_thread_and_done_in_the_loop() -> None:
     background = Background()
     here = threading.get_ident()
     there: list[int] = []
@@ -19,7 +19,7 @@ async def test_work_is_done_elsewhere_and_told_of_here() -> None:
     await background.ended()
 
 
-async def test_what_fails_is_told_of() -> None:
+async def test_errors_of_work_are_passed_to_done() -> None:
     background = Background()
     told: list[Exception | None] = []
 
@@ -31,7 +31,7 @@ async def test_what_fails_is_told_of() -> None:
     assert [str(error) for error in told] == ["full"]
 
 
-async def test_the_end_waits_for_the_work_and_for_what_follows_from_it() -> None:
+async def test_ended_waits_for_work_and_its_callbacks() -> None:
     background = Background()
     free = threading.Event()
     done: list[str] = []

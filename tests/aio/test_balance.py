@@ -30,7 +30,7 @@ FAIL = replace(AT_ONCE, new_calls="fail")
 
 
 class Clock:
-    """Time that passes when a test says so."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -40,13 +40,13 @@ class Clock:
 
 
 class Cluster:
-    """Servers that each tell their number, are killed, and come back.
+    """Servers that each return their number, and can be killed and restarted.
 
     Attributes:
-        urls: Where they are.
-        asked: How often each was asked for its number.
-        takes: Seconds that each takes to tell it, by the clock.
-        full: Those that reject what they are asked.
+        urls: Their URLs.
+        asked: The number of requests to each.
+        takes: Seconds that each takes to respond, by the clock.
+        full: Servers that reject requests.
 
     """
 
@@ -117,11 +117,11 @@ def states(balancer: Balancer) -> list[str]:
     return [node.state for node in balancer.nodes]
 
 
-# Who gets what.
+# Selection.
 
 
 @pytest.mark.parametrize("scheme", ["memory://node", "tcp://127.0.0.1:0"])
-async def test_each_node_in_turn(scheme: str) -> None:
+async def test_round_robin_uses_each_node_in_turn(scheme: str) -> None:
     async with cluster(3, scheme) as it, penstock.balance(it.urls, reconnect=AT_ONCE) as balancer:
         await all_up(balancer)
         found = await numbers(balancer, 6)
@@ -129,7 +129,7 @@ async def test_each_node_in_turn(scheme: str) -> None:
         assert sorted(found[:3]) == [0, 1, 2]
 
 
-async def test_the_faster_node_is_preferred_and_the_slow_one_gets_another_chance() -> None:
+async def test_faster_node_is_preferred_and_slow_node_is_tried_again() -> None:
     async with cluster(2) as it:
         it.takes = [1.0, 0.1]
         strategy = {"strategy": "least-loaded", "half_life": 10.0}
@@ -140,7 +140,7 @@ async def test_the_faster_node_is_preferred_and_the_slow_one_gets_another_chance
             latencies = [node.latency for node in balancer.nodes]
             assert latencies[1] == pytest.approx(0.1)
             assert 0.8 < latencies[0] < 1.0
-            # It is well again, and after three half-lives somebody notices.
+            # It has recovered, which is noticed after three half-lives.
             it.takes[0] = 0.01
             it.clock.now += 35.0
             it.asked.clear()
@@ -150,7 +150,7 @@ async def test_the_faster_node_is_preferred_and_the_slow_one_gets_another_chance
             assert it.asked[0] > it.asked[1]
 
 
-async def test_requests_under_way_count() -> None:
+async def test_outstanding_counts_requests_in_progress() -> None:
     async with cluster(2) as it:
         async with penstock.balance(it.urls, strategy="least-loaded", clock=it.clock) as balancer:
             await all_up(balancer)
@@ -163,7 +163,7 @@ async def test_requests_under_way_count() -> None:
                 call.cancel()
 
 
-async def test_a_call_that_is_given_up_tells_that_the_node_is_slow() -> None:
+async def test_canceled_call_raises_the_latency_of_its_node() -> None:
     async with cluster(1) as it, penstock.balance(it.urls, clock=it.clock) as balancer:
         call = asyncio.create_task(balancer.call("never"))
         await it.reached.wait()
@@ -174,7 +174,7 @@ async def test_a_call_that_is_given_up_tells_that_the_node_is_slow() -> None:
         assert balancer.nodes[0].latency == 7.0
 
 
-async def test_a_strategy_may_be_ones_own() -> None:
+async def test_custom_strategy_is_used() -> None:
     class Last:
         def pick(self, candidates: Sequence[Candidate], now: float) -> int:
             return len(candidates) - 1
@@ -201,11 +201,11 @@ async def test_a_balancer_does_what_a_peer_does() -> None:
         await until(lambda: it.pushed == {0: 1, 1: 1})
 
 
-# Nodes that go and come.
+# Nodes that disconnect and reconnect.
 
 
 @pytest.mark.parametrize("scheme", ["memory://node", "tcp://127.0.0.1:0"])
-async def test_a_node_that_is_away_gets_nothing_until_it_is_back(scheme: str) -> None:
+async def test_disconnected_node_gets_no_requests(scheme: str) -> None:
     async with cluster(2, scheme) as it, penstock.balance(it.urls, reconnect=AT_ONCE) as balancer:
         await all_up(balancer)
         await it.kill(0)
@@ -216,7 +216,7 @@ async def test_a_node_that_is_away_gets_nothing_until_it_is_back(scheme: str) ->
         assert sorted(await numbers(balancer, 2)) == [0, 1]
 
 
-async def test_what_was_under_way_fails_and_is_sent_to_nobody_else() -> None:
+async def test_requests_in_flight_fail_and_are_not_retried() -> None:
     async with cluster(2) as it, penstock.balance(it.urls, reconnect=AT_ONCE, retry_rejected=True) as balancer:
         await all_up(balancer)
         call = asyncio.create_task(balancer.call("never"))
@@ -230,7 +230,7 @@ async def test_what_was_under_way_fails_and_is_sent_to_nobody_else() -> None:
         assert not it.reached.is_set()
 
 
-async def test_calls_wait_while_all_nodes_are_away() -> None:
+async def test_calls_wait_while_no_node_is_connected() -> None:
     async with cluster(2) as it, penstock.balance(it.urls, reconnect=AT_ONCE) as balancer:
         await all_up(balancer)
         await it.stop()
@@ -247,7 +247,7 @@ async def test_calls_wait_while_all_nodes_are_away() -> None:
             await calls[0]
 
 
-async def test_calls_fail_at_once_where_the_policy_says_so_and_each_node_tells_why() -> None:
+async def test_calls_fail_at_once_with_the_error_of_each_node() -> None:
     async with cluster(2) as it, penstock.balance(it.urls, reconnect=FAIL) as balancer:
         await all_up(balancer)
         await it.stop()
@@ -261,7 +261,7 @@ async def test_calls_fail_at_once_where_the_policy_says_so_and_each_node_tells_w
             await balancer.push(b"")
 
 
-async def test_calls_wait_no_longer_than_they_shall() -> None:
+async def test_calls_wait_up_to_the_timeout() -> None:
     policy = replace(AT_ONCE, wait_timeout=0.01)
     async with cluster(1) as it, penstock.balance(it.urls, reconnect=policy) as balancer:
         await it.kill(0)
@@ -270,7 +270,7 @@ async def test_calls_wait_no_longer_than_they_shall() -> None:
             await balancer.call("number")
 
 
-async def test_calls_do_not_wait_for_nodes_that_are_tried_no_more() -> None:
+async def test_calls_do_not_wait_for_nodes_that_are_gone() -> None:
     async with cluster(1) as it, penstock.balance(it.urls, reconnect=replace(AT_ONCE, attempts=2)) as balancer:
         await it.kill(0)
         await until(lambda: states(balancer) == ["gone"])
@@ -292,7 +292,7 @@ async def test_calls_wait_for_a_node_that_is_resumed() -> None:
             assert peer.latest.session is session
 
 
-async def test_a_node_that_is_being_resumed_is_not_waited_for_while_there_are_others() -> None:
+async def test_resuming_node_is_skipped_when_others_are_connected() -> None:
     patient = Reconnect(first_delay=1000.0, longest_delay=1000.0)
     async with cluster(2, "tcp://127.0.0.1:0") as it:
         async with penstock.balance(it.urls, reconnect=patient, settings=Settings(resume=True)) as balancer:

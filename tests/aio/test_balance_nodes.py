@@ -22,10 +22,10 @@ from tests.waiting import turns, until
 pytestmark = pytest.mark.usefixtures("tidy")
 
 
-# Nodes that refuse.
+# Nodes that reject.
 
 
-async def test_a_node_that_refuses_too_often_is_spared_for_a_while() -> None:
+async def test_node_rests_after_too_many_rejections() -> None:
     policy = replace(AT_ONCE, first_delay=1000.0, longest_delay=1000.0)
     async with cluster(2) as it, penstock.balance(it.urls, reconnect=policy, rejections=2) as balancer:
         await all_up(balancer)
@@ -39,14 +39,14 @@ async def test_a_node_that_refuses_too_often_is_spared_for_a_while() -> None:
         assert refused == 2
         assert it.asked == {0: 2, 1: 18}
         assert sorted(states(balancer)) == ["resting", "up"]
-        # It is better than none.
+        # A resting node is used if there is no other.
         await it.kill(1)
         await until(lambda: "away" in states(balancer))
         it.full = set()
         assert await numbers(balancer, 1) == [0]
 
 
-async def test_a_node_that_was_spared_comes_back() -> None:
+async def test_rested_node_gets_requests_again() -> None:
     async with cluster(2) as it, penstock.balance(it.urls, reconnect=AT_ONCE, rejections=1) as balancer:
         await all_up(balancer)
         it.full = {0}
@@ -60,7 +60,7 @@ async def test_a_node_that_was_spared_comes_back() -> None:
         assert sorted(await numbers(balancer, 2)) == [0, 1]
 
 
-async def test_a_call_that_was_rejected_goes_to_another_node_where_its_caller_allows_it() -> None:
+async def test_rejected_call_is_retried_on_another_node_when_enabled() -> None:
     async with cluster(3) as it, penstock.balance(it.urls, retry_rejected=True) as balancer:
         await all_up(balancer)
         it.full = {0, 1}
@@ -72,7 +72,7 @@ async def test_a_call_that_was_rejected_goes_to_another_node_where_its_caller_al
         assert it.asked == {0: 1, 1: 1, 2: 1}
 
 
-async def test_a_call_that_failed_goes_to_nobody_else() -> None:
+async def test_failed_call_is_not_retried() -> None:
     async with cluster(2) as it, penstock.balance(it.urls, retry_rejected=True, rejections=1) as balancer:
         await all_up(balancer)
         with pytest.raises(ApplicationError, match="boom"):
@@ -81,7 +81,7 @@ async def test_a_call_that_failed_goes_to_nobody_else() -> None:
         assert states(balancer) == ["up", "up"]
 
 
-async def test_an_unknown_route_takes_no_service_away() -> None:
+async def test_unknown_route_does_not_make_nodes_unavailable() -> None:
     async with cluster(2) as it, penstock.balance(it.urls, rejections=1) as balancer:
         await all_up(balancer)
         for _ in range(4):
@@ -94,16 +94,16 @@ async def test_an_unknown_route_takes_no_service_away() -> None:
 # Nodes that are added and removed.
 
 
-async def test_a_node_that_is_added_gets_its_share() -> None:
+async def test_added_node_gets_requests() -> None:
     async with cluster(2) as it, penstock.balance(it.urls[:1]) as balancer:
         balancer.add(it.urls[1])
         await all_up(balancer)
         assert sorted(await numbers(balancer, 2)) == [0, 1]
-        with pytest.raises(LocalError, match="a node already"):
+        with pytest.raises(LocalError, match="already a node"):
             balancer.add(it.urls[1])
 
 
-async def test_a_node_that_is_removed_ends_what_it_has_and_gets_no_more() -> None:
+async def test_removed_node_finishes_its_requests_and_gets_no_more() -> None:
     async with cluster(2) as it, penstock.balance(it.urls) as balancer:
         await all_up(balancer)
         async with balancer.stream("count", b"100", credit=4) as items:
@@ -116,7 +116,7 @@ async def test_a_node_that_is_removed_ends_what_it_has_and_gets_no_more() -> Non
             assert len(taken) == 100
         await removing
         assert [node.url for node in balancer.nodes] == [it.urls[1 - busy]]
-        with pytest.raises(LocalError, match="is no node; there are rsocket"):
+        with pytest.raises(LocalError, match="is not a node; the nodes are: rsocket"):
             await balancer.remove(it.urls[busy])
         await balancer.remove(it.urls[1 - busy])
         with pytest.raises(ConnectError, match="add"):
@@ -126,7 +126,7 @@ async def test_a_node_that_is_removed_ends_what_it_has_and_gets_no_more() -> Non
 # Beginning and end.
 
 
-async def test_one_node_is_enough_to_begin_with() -> None:
+async def test_balancer_opens_with_one_connected_node() -> None:
     async with cluster(2) as it:
         await it.kill(0)
         async with penstock.balance(it.urls, reconnect=AT_ONCE) as balancer:
@@ -135,14 +135,14 @@ async def test_one_node_is_enough_to_begin_with() -> None:
             await all_up(balancer)
 
 
-async def test_none_is_not_and_each_tells_why() -> None:
+async def test_balancer_does_not_open_without_a_node() -> None:
     with pytest.raises(ConnectError, match=r"none of 2 nodes can be reached: rsocket.*a: .*; rsocket.*b: "):
         async with penstock.balance(["rsocket+memory://a", "rsocket+memory://b"]):
             pass
     await alone()
 
 
-async def test_the_first_connection_is_waited_for_where_the_policy_says_so() -> None:
+async def test_first_connection_is_awaited_with_initial() -> None:
     async with cluster(1) as it:
         await it.kill(0)
         opening = asyncio.ensure_future(
@@ -166,7 +166,7 @@ async def test_opening_can_be_canceled() -> None:
     await alone()
 
 
-async def test_closing_ends_the_tries_and_whoever_waits() -> None:
+async def test_close_stops_retries_and_fails_waiting_calls() -> None:
     async with cluster(2) as it:
         balancer = await penstock.balance(it.urls, reconnect=AT_ONCE)
         await all_up(balancer)
@@ -199,6 +199,8 @@ async def test_a_balancer_must_be_opened() -> None:
         (["rsocket+memory://a"], {"half_life": 0}, LocalError, "half_life is 0"),
     ],
 )
-def test_wrong_use_is_told_at_once(urls: list[str], options: dict[str, Any], error: type[Exception], part: str) -> None:
+def test_wrong_arguments_raise_at_once(
+    urls: list[str], options: dict[str, Any], error: type[Exception], part: str
+) -> None:
     with pytest.raises(error, match=part):
         penstock.balance(urls, **options)

@@ -12,7 +12,7 @@ from tests.aio.serving import make_service
 
 
 class Proxy:
-    """Passes bytes on to a server, until it is told to cut all connections."""
+    """Forwards bytes to a server, and can cut all connections."""
 
     def __init__(self, port: int) -> None:
         self._target = port
@@ -52,7 +52,7 @@ class Proxy:
             sink.close()
 
 
-async def test_nobody_there_is_one_clear_error() -> None:
+async def test_connect_raises_connect_error_without_server() -> None:
     with pytest.raises(ConnectError, match="refused"):
         async with penstock.connect("rsocket+tcp://127.0.0.1:1"):
             pass
@@ -70,7 +70,7 @@ async def test_connecting_can_be_awaited() -> None:
         await peer.close()
 
 
-async def test_tls_trusts_whom_it_is_told_to_and_nobody_else() -> None:
+async def test_tls_trusts_only_the_given_certificates() -> None:
     # THREATS 75
     ca = trustme.CA()
     server_context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -86,7 +86,7 @@ async def test_tls_trusts_whom_it_is_told_to_and_nobody_else() -> None:
                 pass
 
 
-async def test_a_resumable_session_survives_cut_connections() -> None:
+async def test_resumable_session_survives_broken_links() -> None:
     service = make_service([], asyncio.Event())
     async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
         async with Proxy(int(server.urls[0].rpartition(":")[2])) as proxy:
@@ -100,7 +100,7 @@ async def test_a_resumable_session_survives_cut_connections() -> None:
                 assert found == list(range(2000))
 
 
-async def test_without_resuming_a_cut_connection_fails_what_is_open() -> None:
+async def test_broken_connection_fails_open_streams_without_resume() -> None:
     service = make_service([], asyncio.Event())
     async with penstock.serve(service, "rsocket+tcp://127.0.0.1:0") as server:
         async with Proxy(int(server.urls[0].rpartition(":")[2])) as proxy, penstock.connect(proxy.url) as peer:

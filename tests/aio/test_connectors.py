@@ -9,7 +9,7 @@ from tests.builds import Build
 from tests.waiting import turns
 
 
-async def test_a_direct_connector_has_one_driver_as_long_as_it_lives(build: Build) -> None:
+async def test_direct_connector_always_has_the_same_driver(build: Build) -> None:
     world = World(build)
     connector = build.module("penstock.aio.connectors").Direct(world.driver)
     assert (connector.current, connector.latest, connector.settings) == (world.driver, world.driver, world.settings)
@@ -19,7 +19,7 @@ async def test_a_direct_connector_has_one_driver_as_long_as_it_lives(build: Buil
     assert connector.closed and connector.current is world.driver
 
 
-async def test_a_direct_connector_waits_for_room_in_the_link(build: Build) -> None:
+async def test_direct_connector_waits_for_a_writable_link(build: Build) -> None:
     world = World(build)
     connector = build.module("penstock.aio.connectors").Direct(world.driver)
     assert await connector.driver() is world.driver
@@ -31,6 +31,6 @@ async def test_a_direct_connector_waits_for_room_in_the_link(build: Build) -> No
     assert await waiting is world.driver
 
 
-async def test_a_connector_of_many_has_no_session_of_its_own() -> None:
+async def test_balanced_connector_has_no_session() -> None:
     connector = Connector(Settings())
     assert (connector.closed, connector.outstanding, connector.latest) == (False, 0, None)

@@ -40,7 +40,7 @@ def dialer_of(
 
 @pytest.fixture
 def connecting(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What becomes of each try to connect: a link, an exception, or by default a link that works."""
+    """Results of attempts to connect: a link, an exception, or by default a working link."""
     outcomes: list[Any] = []
 
     async def connect(url: Any, driver: Driver, settings: Settings, ssl: Any) -> None:
@@ -54,7 +54,7 @@ def connecting(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return outcomes
 
 
-async def test_a_new_session_says_its_set_up_on_its_first_link(connecting: list[Any]) -> None:
+async def test_new_session_sends_its_set_up_on_its_first_link(connecting: list[Any]) -> None:
     dialer, link = dialer_of(Settings()), FakeLink()
     connecting.append(link)
     driver = dialer.driver()
@@ -65,7 +65,7 @@ async def test_a_new_session_says_its_set_up_on_its_first_link(connecting: list[
     driver.detach()
 
 
-async def test_each_session_is_a_new_one_of_a_new_connection(connecting: list[Any]) -> None:
+async def test_dialer_creates_a_new_connection_for_each_session(connecting: list[Any]) -> None:
     dialer = dialer_of(Settings())
     before = dialer.connection
     drivers = [dialer.driver(), dialer.driver()]
@@ -73,7 +73,7 @@ async def test_each_session_is_a_new_one_of_a_new_connection(connecting: list[An
     assert dialer.connection is not before
 
 
-async def test_a_try_that_fails_leaves_a_session_that_can_be_tried_again(connecting: list[Any]) -> None:
+async def test_session_can_be_opened_again_after_a_failed_attempt(connecting: list[Any]) -> None:
     dialer, link = dialer_of(Settings()), FakeLink()
     connecting += [ConnectError("nobody there"), link]
     driver = dialer.driver()
@@ -84,7 +84,7 @@ async def test_a_try_that_fails_leaves_a_session_that_can_be_tried_again(connect
     driver.detach()
 
 
-async def test_a_link_that_comes_as_the_try_is_canceled_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_link_opened_during_cancellation_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     link = FakeLink()
 
     async def connect(url: Any, driver: Driver, settings: Settings, ssl: Any) -> None:
@@ -99,7 +99,7 @@ async def test_a_link_that_comes_as_the_try_is_canceled_is_dropped(monkeypatch: 
     assert link.told == ["abort"]
 
 
-async def test_a_session_that_lost_its_link_gets_another(connecting: list[Any]) -> None:
+async def test_lost_link_is_replaced(connecting: list[Any]) -> None:
     delays: list[float] = []
     dialer, link = dialer_of(Settings(resume=True), delays), FakeLink()
     driver = dialer.driver()
@@ -114,7 +114,7 @@ async def test_a_session_that_lost_its_link_gets_another(connecting: list[Any]) 
 
 
 async def test_delays_grow_until_a_link_has_held(connecting: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    # A server that lets everybody in and drops everybody at once is not asked as fast as the network allows.
+    # A server that drops each connection at once is not retried as fast as the network allows.
     delays: list[str] = []
     dialer = dialer_of(Settings(resume=True))
 
@@ -128,18 +128,18 @@ async def test_delays_grow_until_a_link_has_held(connecting: list[Any], monkeypa
     dialer.backoff = Noting
     driver = dialer.driver()
     await dialer.link(driver)
-    for held in (0.0, module.HELD, 0.0):
-        monkeypatch.setattr(module, "HELD", 1e9 if held == 0.0 else 0.0)
+    for held in (0.0, module.STABLE_SECONDS, 0.0):
+        monkeypatch.setattr(module, "STABLE_SECONDS", 1e9 if held == 0.0 else 0.0)
         before = driver.link
         driver.link_lost(None)
         await until(lambda before=before: driver.link not in (None, before))
-    # The first link was made by somebody else.
+    # The first link was opened outside the dialer.
     assert delays == ["reset", "wait", "reset", "wait", "wait"]
     driver.detach()
     await alone()
 
 
-async def test_a_session_that_is_over_gets_none(connecting: list[Any]) -> None:
+async def test_ended_session_gets_no_link(connecting: list[Any]) -> None:
     dialer = dialer_of(Settings(resume=True), delay=1000.0)
     driver = dialer.driver()
     await dialer.link(driver)
@@ -149,7 +149,7 @@ async def test_a_session_that_is_over_gets_none(connecting: list[Any]) -> None:
     await alone()
 
 
-async def test_a_checkpoint_is_for_the_first_session_that_gets_a_link(connecting: list[Any]) -> None:
+async def test_checkpoint_is_used_for_the_first_linked_session(connecting: list[Any]) -> None:
     settings = Settings(resume=True)
     before = dialer_of(settings)
     left = before.driver()
@@ -165,5 +165,5 @@ async def test_a_checkpoint_is_for_the_first_session_that_gets_a_link(connecting
         driver = dialer.driver()
         await dialer.link(driver)
         driver.detach()
-    # The first one resumes; the other one says its set-up.
+    # The first one resumes; the other one sends its set-up.
     assert [b"hello" in b"".join(link.written) for link in links] == [False, True]

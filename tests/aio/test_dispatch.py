@@ -10,7 +10,7 @@ from tests.builds import Build
 # Events.
 
 
-async def test_an_item_is_the_answer_of_its_call(build: Build) -> None:
+async def test_item_is_the_response_of_its_call(build: Build) -> None:
     world = World(build)
     mine, other = world.call(), world.call(OTHER)
     world.happen("ItemReceived", STREAM, world.payload(b"x"), True)
@@ -19,7 +19,7 @@ async def test_an_item_is_the_answer_of_its_call(build: Build) -> None:
     assert world.open() == [OTHER]
 
 
-async def test_the_answer_of_a_canceled_call_is_dropped(build: Build) -> None:
+async def test_response_of_a_canceled_call_is_dropped(build: Build) -> None:
     world = World(build)
     world.call().cancel()
     world.happen("ItemReceived", STREAM, world.payload(b"x"), True)
@@ -29,7 +29,7 @@ async def test_the_answer_of_a_canceled_call_is_dropped(build: Build) -> None:
     assert world.session.told == []
 
 
-async def test_an_answer_to_a_stream_that_is_over_is_dropped(build: Build) -> None:
+async def test_response_to_an_ended_stream_is_dropped(build: Build) -> None:
     world = World(build)
     answered = []
     world.service.call("r")(lambda request: answered.append(request) or request)  # type: ignore[func-returns-value]
@@ -38,7 +38,7 @@ async def test_an_answer_to_a_stream_that_is_over_is_dropped(build: Build) -> No
     assert (len(answered), world.session.told) == (1, [])
 
 
-async def test_an_upload_that_is_answered_owns_its_end_as_well(build: Build) -> None:
+async def test_upload_owns_its_completion_after_the_response(build: Build) -> None:
     world = World(build)
     future = world.call()
     world.happen("ItemReceived", STREAM, world.payload(b"x"), False)
@@ -47,14 +47,14 @@ async def test_an_upload_that_is_answered_owns_its_end_as_well(build: Build) -> 
     assert (world.open(), world.session.told) == ([], [])
 
 
-async def test_a_call_that_is_completed_without_an_item_has_an_empty_answer(build: Build) -> None:
+async def test_call_completed_without_item_has_an_empty_response(build: Build) -> None:
     world = World(build)
     future = world.call()
     world.happen("Completed", STREAM)
     assert (future.result().data, future.result().metadata) == (b"", None)
 
 
-async def test_items_and_runs_come_to_their_stream_until_it_ends(build: Build) -> None:
+async def test_items_and_runs_reach_their_stream_until_it_ends(build: Build) -> None:
     world = World(build)
     inbound = world.inbound()
     run = build.module("penstock.payload").PayloadRun.of([world.payload(b"1"), world.payload(b"2")])
@@ -67,7 +67,7 @@ async def test_items_and_runs_come_to_their_stream_until_it_ends(build: Build) -
     assert (inbound.over, inbound.error, world.open()) == (True, None, [])
 
 
-async def test_completion_ends_what_comes_and_not_what_goes(build: Build) -> None:
+async def test_completion_ends_only_the_receiving_half(build: Build) -> None:
     world = World(build)
     inbound, outbound = world.inbound(), world.outbound()
     world.happen("Completed", STREAM)
@@ -86,7 +86,7 @@ async def test_a_failure_ends_both_halves_and_the_call(build: Build) -> None:
 
 
 @pytest.mark.parametrize("whole", [False, True])
-async def test_a_peer_cancels_what_goes_or_the_whole_stream(build: Build, whole: bool) -> None:
+async def test_peer_cancels_the_sending_half_or_the_whole_stream(build: Build, whole: bool) -> None:
     world = World(build)
     inbound, outbound = world.inbound(), world.outbound()
     world.happen("Canceled", STREAM, whole)
@@ -96,7 +96,7 @@ async def test_a_peer_cancels_what_goes_or_the_whole_stream(build: Build, whole:
         assert isinstance(inbound.error, world.errors.Canceled)
 
 
-async def test_credit_comes_to_its_sending_half(build: Build) -> None:
+async def test_credit_reaches_its_sending_half(build: Build) -> None:
     world = World(build)
     mine, other = world.outbound(), world.outbound(OTHER)
     world.happen("CreditGranted", STREAM, 5)
@@ -104,7 +104,7 @@ async def test_credit_comes_to_its_sending_half(build: Build) -> None:
     assert (mine.told, other.told) == (["granted"], [])
 
 
-async def test_a_request_comes_to_its_handler(build: Build) -> None:
+async def test_request_reaches_its_handler(build: Build) -> None:
     world = World(build)
     world.service.call("r")(lambda request: request)
     kind = build.module("penstock.kinds").Kind.CALL
@@ -112,7 +112,7 @@ async def test_a_request_comes_to_its_handler(build: Build) -> None:
     assert world.session.told == [("send", 2, [b"x"], True)]
 
 
-async def test_pushed_metadata_comes_to_the_service(build: Build, caplog: pytest.LogCaptureFixture) -> None:
+async def test_pushed_metadata_reaches_the_service(build: Build, caplog: pytest.LogCaptureFixture) -> None:
     world = World(build)
     seen = []
 
@@ -132,7 +132,7 @@ async def test_pushed_metadata_comes_to_the_service(build: Build, caplog: pytest
 
 
 def brought(build: Build, *names: str) -> list[tuple[str, tuple[Any, ...]]]:
-    """Return what events bring beside their stream."""
+    """Return the fields of events beside their stream."""
     payload = build.module("penstock.payload").Payload(b"x")
     everything: dict[str, tuple[Any, ...]] = {
         "ItemReceived": (payload, False),
@@ -149,14 +149,14 @@ async def test_an_event_without_an_owner_ends_the_session(build: Build) -> None:
         world = World(build)
         world.happen(name, STREAM, *arguments)
         world.happen(name, STREAM, *arguments)
-        # It is told once, and names what is wrong.
+        # It is reported once, with the stream and the event.
         [(verb, error)] = world.session.told
         assert verb == "close"
         assert isinstance(error, world.errors.OwnerMissing)
-        assert f"stream {STREAM}: nobody owns it, and {name} came" in str(error)
+        assert f"stream {STREAM}: {name} arrived without an owner" in str(error)
 
 
-async def test_the_sending_half_alone_owns_no_items(build: Build) -> None:
+async def test_sending_half_does_not_own_items(build: Build) -> None:
     for name, arguments in brought(build, "ItemReceived", "RunReceived", "Completed"):
         world = World(build)
         world.outbound()
@@ -165,7 +165,7 @@ async def test_the_sending_half_alone_owns_no_items(build: Build) -> None:
 
 
 @pytest.mark.parametrize("how", ["abandon", "cancel_stream", "release", "fail"])
-async def test_events_of_a_stream_that_was_left_are_dropped(build: Build, how: str) -> None:
+async def test_events_of_abandoned_streams_are_dropped(build: Build, how: str) -> None:
     for name, arguments in brought(build):
         world = World(build)
         if how == "abandon":
@@ -180,18 +180,18 @@ async def test_events_of_a_stream_that_was_left_are_dropped(build: Build, how: s
         assert world.session.verbs("close") == []
 
 
-async def test_a_sending_half_that_is_over_may_see_a_late_grant_or_end(build: Build) -> None:
+async def test_late_grant_or_end_of_sending_half_is_ignored(build: Build) -> None:
     world = World(build)
     world.happen("CreditGranted", STREAM, 5)
     world.happen("Canceled", STREAM, True)
-    # Of a stream of the peer's, whose handler has answered.
+    # A stream that the peer opened, whose handler has responded.
     world.happen("Failed", 2, ValueError("boom"))
     world.exchanges.half_ended(world.outbound(), STREAM, "")
     world.happen("Failed", STREAM, ValueError("boom"))
     assert world.session.told == []
 
 
-async def test_what_is_pushed_to_a_stream_that_was_left_is_not_the_connections(build: Build) -> None:
+async def test_push_to_abandoned_stream_does_not_reach_the_service(build: Build) -> None:
     world = World(build)
     seen: list[bytes] = []
     world.service.push(seen.append)
@@ -202,7 +202,7 @@ async def test_what_is_pushed_to_a_stream_that_was_left_is_not_the_connections(b
     assert seen == [b"good"]
 
 
-async def test_only_streams_that_are_open_have_owners_where_nobody_is_admitted(build: Build) -> None:
+async def test_without_requests_keeps_only_events_of_open_streams(build: Build) -> None:
     world = World(build)
     events = build.module("penstock.events")
     kind = build.module("penstock.kinds").Kind.CHANNEL

@@ -12,7 +12,7 @@ from tests.waiting import turns, until
 
 
 class World:
-    """A driver between a session and a link that both do what a test says."""
+    """A driver between a fake session and a fake link."""
 
     def __init__(self, build: Build, **settings: Any) -> None:
         self.build = build
@@ -40,7 +40,7 @@ class World:
         return self.events.Requested(2, self.build.module("penstock.kinds").Kind[kind], route, payload, 0, True)
 
     def end_session(self, error: Exception | None = None) -> None:
-        """Have the session say that it is over."""
+        """Let the session report its end."""
         self.session.link_wanted = False
         self.session.events.append(self.events.Closed(error))
         self.driver.flush()
@@ -49,7 +49,7 @@ class World:
 # Batches.
 
 
-async def test_a_new_link_gets_what_the_session_has_to_say(build: Build) -> None:
+async def test_new_link_gets_pending_output(build: Build) -> None:
     world = World(build)
     world.session.output = [b"set-up"]
     world.driver.link_lost(None)
@@ -59,14 +59,14 @@ async def test_a_new_link_gets_what_the_session_has_to_say(build: Build) -> None
     assert not world.driver.flow.paused
 
 
-async def test_what_a_read_causes_is_written_once_at_its_end(build: Build) -> None:
+async def test_output_of_a_read_is_written_once_at_its_end(build: Build) -> None:
     world = World(build)
     written_before = []
 
     @world.service.call("r")
     def handler(request: Any) -> bytes:
         world.session.output.append(b"answer")
-        world.driver.flow.wake()
+        world.driver.flow.schedule_write()
         written_before.extend(world.link.written)
         return b""
 
@@ -74,32 +74,32 @@ async def test_what_a_read_causes_is_written_once_at_its_end(build: Build) -> No
     world.driver.received(b"request")
     assert world.session.told[1] == ("receive", b"request")
     assert (written_before, world.link.written) == ([], [b"answer", b"answer"])
-    # No flush is left for a later turn.
+    # No flush is scheduled for a later turn.
     world.session.output = [b"later"]
     await turns(3)
     assert len(world.link.written) == 2
 
 
-async def test_what_is_said_between_reads_is_written_once_a_turn(build: Build) -> None:
+async def test_output_between_reads_is_written_once_per_turn(build: Build) -> None:
     world = World(build)
     for word in (b"a", b"b", b"c"):
         world.session.output.append(word)
-        world.driver.flow.wake()
+        world.driver.flow.schedule_write()
     assert world.link.written == []
     await turns(1)
     assert world.link.written == [b"a", b"b", b"c"]
 
 
-async def test_much_is_written_before_the_end_of_its_batch(build: Build) -> None:
+async def test_large_batch_is_written_before_its_end(build: Build) -> None:
     world = World(build)
     many = 1_000
     for _ in range(many):
         world.session.output.append(b"x")
-        world.driver.flow.wake()
+        world.driver.flow.schedule_write()
     assert many - 100 < len(world.link.written) < many
 
 
-async def test_events_that_follow_from_events_are_seen_to_in_the_same_batch(build: Build) -> None:
+async def test_events_caused_by_events_are_handled_in_the_same_batch(build: Build) -> None:
     world = World(build)
     seen = []
 
@@ -114,11 +114,11 @@ async def test_events_that_follow_from_events_are_seen_to_in_the_same_batch(buil
     assert seen == [b"0", b"1", b"2"]
 
 
-async def test_a_disk_that_is_always_busy_does_not_make_the_streams_that_were_left_pile_up(build: Build) -> None:
+async def test_abandoned_streams_are_removed_when_disk_is_busy(build: Build) -> None:
     world = World(build)
 
     class Kept:
-        """A session of which something always waits to be durable."""
+        """A session that always has data that is not durable yet."""
 
         settled = False
         withheld = frozenset({7, 100_000})
@@ -126,16 +126,16 @@ async def test_a_disk_that_is_always_busy_does_not_make_the_streams_that_were_le
     world.driver.admission = None
     world.driver._durable = Kept()
     for stream in range(1, 10_000, 2):
-        world.driver.exchanges.left.add(stream)
+        world.driver.exchanges.abandoned.add(stream)
         world.driver.flush()
-        assert len(world.driver.exchanges.left) <= 1_025
-        assert stream < 7 or 7 in world.driver.exchanges.left
+        assert len(world.driver.exchanges.abandoned) <= 1_025
+        assert stream < 7 or 7 in world.driver.exchanges.abandoned
 
 
-async def test_streams_that_were_left_are_forgotten_once_all_events_are_handed_out(build: Build) -> None:
+async def test_abandoned_streams_are_removed_after_all_events(build: Build) -> None:
     world = World(build)
     payload = build.module("penstock.payload").Payload(b"x")
-    left = world.driver.exchanges.left
+    left = world.driver.exchanges.abandoned
 
     class Kept:
         """A session that holds events until they are durable."""
@@ -150,7 +150,7 @@ async def test_streams_that_were_left_are_forgotten_once_all_events_are_handed_o
             world.driver.admission = SimpleNamespace(withholds=True)
         elif holder == "a disk":
             world.driver._durable = Kept()
-        # What was said before the stream was left is dropped.
+        # Events from before the stream was abandoned are dropped.
         if holder != "an acceptor":
             world.session.events = [world.events.ItemReceived(1, payload, False)]
         world.driver.flush()
@@ -163,11 +163,11 @@ async def test_streams_that_were_left_are_forgotten_once_all_events_are_handed_o
     assert [verb for verb, *_ in world.session.verbs("close")] == ["close"]
 
 
-async def test_without_a_link_output_stays_where_it_is(build: Build) -> None:
+async def test_output_stays_in_the_session_without_a_link(build: Build) -> None:
     world = World(build)
     world.driver.link_lost(None)
     world.session.output = [b"x"]
-    world.driver.flow.wake()
+    world.driver.flow.schedule_write()
     await turns(3)
     assert world.session.output == [b"x"]
     assert world.new_link().written == [b"x"]
@@ -176,17 +176,17 @@ async def test_without_a_link_output_stays_where_it_is(build: Build) -> None:
 # Links.
 
 
-async def test_a_link_that_another_one_replaces_is_dropped(build: Build) -> None:
+async def test_replaced_link_is_dropped(build: Build) -> None:
     world = World(build)
     new = FakeLink(world.driver)
     world.driver.attach(new)
     assert world.link.told == ["abort"]
-    # Its end is not that of the new one.
+    # The end of the old link does not end the new one.
     assert world.link.receiver is not world.driver
     assert world.driver.link is new
 
 
-async def test_a_session_that_lost_its_link_asks_for_another(build: Build) -> None:
+async def test_session_requests_another_link_after_a_loss(build: Build) -> None:
     world = World(build)
     error = ValueError("cable")
     world.driver.link_lost(error)
@@ -194,32 +194,32 @@ async def test_a_session_that_lost_its_link_asks_for_another(build: Build) -> No
     assert (world.unlinked, world.driver.flow.paused, world.driver.over.done()) == (1, True, False)
 
 
-async def test_a_session_that_is_over_asks_for_no_link(build: Build) -> None:
+async def test_ended_session_requests_no_link(build: Build) -> None:
     world = World(build)
     error = ValueError("broken")
     world.end_session(error)
-    # The link is closed once all is written, and only then it is over.
+    # The link closes after all output is written; `over` is done after that.
     assert (world.driver.closed, world.driver.error) == (True, error)
     assert (world.link.told, world.driver.over.done()) == (["close"], False)
     world.driver.link_lost(None)
     assert (world.unlinked, world.driver.over.done()) == (0, True)
 
 
-async def test_a_session_that_ends_without_a_link_is_over_at_once(build: Build) -> None:
+async def test_session_without_link_ends_at_once(build: Build) -> None:
     world = World(build)
     world.driver.link_lost(None)
     world.end_session()
     assert world.driver.over.done()
 
 
-async def test_a_peer_that_fell_silent_loses_its_link(build: Build) -> None:
+async def test_silent_peer_loses_its_link(build: Build) -> None:
     world = World(build)
     world.session.events = [world.events.Unlinked(ValueError("silence"))]
     world.driver.flush()
     assert world.link.told == ["abort"]
 
 
-async def test_a_session_that_is_let_go_hears_nothing_of_it(build: Build) -> None:
+async def test_detached_session_is_not_closed(build: Build) -> None:
     world = World(build)
     world.session.timer = asyncio.get_running_loop().time()
     world.driver.flush()
@@ -230,17 +230,17 @@ async def test_a_session_that_is_let_go_hears_nothing_of_it(build: Build) -> Non
     assert (world.driver.closed, world.driver.over.done(), world.driver.link) == (True, True, None)
     await turns(5)
     assert (world.session.told, world.link.written) == (told, [])
-    # Closing it afterwards is fine.
+    # It may be closed again.
     await world.driver.close()
 
 
 # Time.
 
 
-async def test_the_sessions_timer_goes_off(build: Build) -> None:
+async def test_session_timer_fires(build: Build) -> None:
     world = World(build)
     now = asyncio.get_running_loop().time()
-    # What is set first does not hold up what is due sooner.
+    # An earlier timer does not delay one that is due sooner.
     for due in (now + 3_600, now):
         world.session.timer = due
         world.driver.flush()
@@ -251,7 +251,7 @@ async def test_the_sessions_timer_goes_off(build: Build) -> None:
         world.driver.flush()
 
 
-async def test_a_session_that_is_over_has_no_timer(build: Build) -> None:
+async def test_ended_session_has_no_timer(build: Build) -> None:
     world = World(build)
     world.session.timer = asyncio.get_running_loop().time()
     world.driver.flush()
@@ -263,7 +263,7 @@ async def test_a_session_that_is_over_has_no_timer(build: Build) -> None:
 # Closing.
 
 
-async def test_closing_waits_for_what_is_open(build: Build) -> None:
+async def test_close_waits_for_open_streams(build: Build) -> None:
     world = World(build)
     closing = asyncio.ensure_future(world.driver.close(3_600))
     await turns(5)
@@ -275,21 +275,21 @@ async def test_closing_waits_for_what_is_open(build: Build) -> None:
     assert len(world.session.verbs("close")) == 1
 
 
-async def test_what_outlasts_the_grace_is_ended(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_streams_fail_after_the_grace(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(build)
     monkeypatch.setattr(world.module, "CLOSE_TIMEOUT", 0.0)
     closing = asyncio.ensure_future(world.driver.close(0))
     await until(lambda: len(world.session.verbs("close")) == 2)
     error = world.session.told[-1][1]
-    assert isinstance(error, world.errors.SessionError) and "0 s later" in str(error)
-    # Even a link that never ends is no reason to wait for ever.
+    assert isinstance(error, world.errors.SessionError) and "after 0 s" in str(error)
+    # Closing does not wait for ever, even if the link never ends.
     await until(lambda: "abort" in world.link.told)
     world.end_session(error)
     world.driver.link_lost(None)
     await closing
 
 
-async def test_a_link_that_outlasts_its_session_is_broken(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_link_is_aborted_when_it_outlives_its_session(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(build)
     monkeypatch.setattr(world.module, "CLOSE_TIMEOUT", 0.0)
     world.end_session()
@@ -300,7 +300,7 @@ async def test_a_link_that_outlasts_its_session_is_broken(build: Build, monkeypa
     assert world.session.verbs("close") == [("close", None)]
 
 
-async def test_closing_cancels_handlers_and_names_those_that_go_on(
+async def test_close_cancels_handlers_and_logs_those_that_continue(
     build: Build, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = World(build)
@@ -347,7 +347,7 @@ async def test_a_handler_may_close_its_own_connection(build: Build) -> None:
     assert world.session.items(2) == [b"bye"]
 
 
-async def test_a_session_may_ask_what_kind_a_route_is(build: Build) -> None:
+async def test_session_gets_the_kind_of_a_route(build: Build) -> None:
     world = World(build)
     world.service.stream("s")(lambda request: [])
     assert world.session.kind_of("s").name == "STREAM"

@@ -52,12 +52,12 @@ class World:
         return half
 
     def open(self) -> list[int]:
-        """Return the streams of which something is in a table."""
+        """Return the streams that are in any table."""
         tables = (self.exchanges.calls, self.exchanges.inbound, self.exchanges.outbound)
         return sorted({stream_id for table in tables for stream_id in table})
 
 
-# What users of streams say.
+# Operations of owners.
 
 
 async def test_a_call_is_abandoned_once(build: Build) -> None:
@@ -69,7 +69,7 @@ async def test_a_call_is_abandoned_once(build: Build) -> None:
     assert world.open() == []
 
 
-async def test_who_leaves_a_stream_cancels_it(build: Build) -> None:
+async def test_exiting_a_stream_cancels_it(build: Build) -> None:
     world = World(build)
     inbound = world.inbound()
     world.exchanges.cancel_stream(STREAM)
@@ -79,17 +79,17 @@ async def test_who_leaves_a_stream_cancels_it(build: Build) -> None:
     assert world.open() == []
 
 
-async def test_who_leaves_a_channel_sends_no_more(build: Build) -> None:
+async def test_canceling_a_channel_stops_its_source(build: Build) -> None:
     world = World(build)
     _, outbound = world.inbound(), world.outbound()
     world.exchanges.cancel_stream(STREAM)
-    # Where the session has heard the end of what comes, the cancellation does not end what goes.
+    # If the inbound half has ended, a cancellation does not end the outbound half.
     assert [verb for verb, *_ in world.session.told] == ["cancel", "fail"]
     assert (outbound.told, world.open()) == (["canceled"], [])
 
 
-async def test_who_leaves_a_stream_of_which_only_the_sending_half_is_open_fails_it(build: Build) -> None:
-    # Nothing is received that could be canceled.
+async def test_canceling_a_stream_with_only_a_sending_half_fails_it(build: Build) -> None:
+    # There is no inbound half to cancel.
     world = World(build)
     outbound = world.outbound()
     world.exchanges.cancel_stream(STREAM)
@@ -99,10 +99,10 @@ async def test_who_leaves_a_stream_of_which_only_the_sending_half_is_open_fails_
     assert outbound.told == ["canceled"]
 
 
-# What handlers and sources say.
+# Operations of handlers and sources.
 
 
-async def test_errors_of_handlers_are_logged_unless_they_are_meant(
+async def test_handler_errors_are_logged_unless_application_errors(
     build: Build, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = World(build)
@@ -124,16 +124,14 @@ async def test_a_failure_ends_the_receiving_half_too(build: Build) -> None:
     assert (inbound.error, world.open()) == (error, [])
 
 
-async def test_a_handler_that_was_canceled_is_no_secret(build: Build) -> None:
+async def test_canceled_handler_is_reported_to_the_peer(build: Build) -> None:
     world = World(build)
     world.exchanges.fail(STREAM, asyncio.CancelledError(), "the handler")
     ((_, _, error),) = world.session.told
     assert isinstance(error, world.errors.Canceled)
 
 
-async def test_an_error_that_cannot_travel_is_told_as_one_that_can(
-    build: Build, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_unencodable_error_is_replaced(build: Build, caplog: pytest.LogCaptureFixture) -> None:
     world = World(build)
     wrong = world.errors.LocalError("no such code")
     told = []
@@ -146,17 +144,17 @@ async def test_an_error_that_cannot_travel_is_told_as_one_that_can(
     world.session.fail = fail  # type: ignore[method-assign]
     world.exchanges.fail(STREAM, world.errors.ApplicationError(0, "boom"), "the handler")
     assert told[1:] == [wrong]
-    assert "its error cannot travel: no such code" in caplog.text
+    assert "its error cannot be sent: no such code" in caplog.text
 
 
-async def test_an_answer_that_cannot_travel_is_one_line(build: Build, caplog: pytest.LogCaptureFixture) -> None:
+async def test_unencodable_response_is_logged_in_one_line(build: Build, caplog: pytest.LogCaptureFixture) -> None:
     world = World(build)
     world.exchanges.fail(STREAM, world.errors.LocalError("data is not json"), "the handler")
     [record] = caplog.records
     assert record.getMessage() == "the handler failed: data is not json" and record.exc_info is None
 
 
-async def test_a_handler_that_has_ended_takes_no_more_items(build: Build) -> None:
+async def test_items_are_canceled_when_the_handler_has_ended(build: Build) -> None:
     world = World(build)
     inbound, outbound = world.inbound(), world.outbound()
     world.exchanges.half_ended(outbound, STREAM, "the handler")
@@ -165,7 +163,7 @@ async def test_a_handler_that_has_ended_takes_no_more_items(build: Build) -> Non
     assert world.open() == []
 
 
-async def test_a_source_that_has_ended_leaves_what_comes_alone(build: Build) -> None:
+async def test_end_of_source_does_not_cancel_inbound_items(build: Build) -> None:
     world = World(build)
     inbound, outbound = world.inbound(), world.outbound()
     world.exchanges.half_ended(outbound, STREAM, "")
@@ -173,7 +171,7 @@ async def test_a_source_that_has_ended_leaves_what_comes_alone(build: Build) -> 
     assert world.exchanges.outbound == {}
 
 
-async def test_who_has_taken_over_stays_when_the_one_before_ends(build: Build) -> None:
+async def test_replacing_half_stays_when_the_old_one_ends(build: Build) -> None:
     world = World(build)
     before, after = FakeHalf(), world.outbound()
     world.exchanges.half_ended(before, STREAM, "")
@@ -181,7 +179,7 @@ async def test_who_has_taken_over_stays_when_the_one_before_ends(build: Build) -
 
 
 async def test_tasks_are_held_until_they_end(build: Build) -> None:
-    # The loop alone would let them be collected.
+    # The loop has only weak references to tasks.
     world = World(build)
     released = asyncio.Event()
     ended = []
@@ -202,7 +200,7 @@ async def test_tasks_are_held_until_they_end(build: Build) -> None:
     assert world.exchanges.tasks == set()
 
 
-async def test_work_that_is_done_already_has_ended(build: Build) -> None:
+async def test_finished_work_runs_no_task(build: Build) -> None:
     world = World(build)
     future = asyncio.get_running_loop().create_future()
     future.set_result(None)
@@ -215,7 +213,7 @@ async def test_work_that_is_done_already_has_ended(build: Build) -> None:
 
 
 async def test_requests_wait_for_the_next_lease_in_order() -> None:
-    # Nine requests are more than two leases give leave for.
+    # Two leases do not allow nine requests.
     async with world(server=Settings(lease=IntervalLease(4, 0.05)), client=Settings(lease=True)) as w:
         done: list[int] = []
 
@@ -227,14 +225,14 @@ async def test_requests_wait_for_the_next_lease_in_order() -> None:
         assert done == list(range(9))
 
 
-async def test_whoever_wants_no_waiting_learns_at_once() -> None:
+async def test_request_without_lease_timeout_fails_at_once() -> None:
     async with world(server=HOURLY, client=Settings(lease=True, lease_timeout=0)) as w:
         while True:
             try:
                 await w.peer.call("echo")
                 break
             except LeaseMissing:
-                # The first lease is under way.
+                # The first lease is on its way.
                 await asyncio.sleep(0)
         await w.peer.call("echo")
         for ask in (w.peer.call("echo"), w.peer.fire("log"), w.peer.upload("sum", b"", [])):
@@ -245,7 +243,7 @@ async def test_whoever_wants_no_waiting_learns_at_once() -> None:
                 pass
 
 
-async def test_waiting_ends_after_a_while() -> None:
+async def test_lease_wait_times_out() -> None:
     async with world(server=HOURLY, client=Settings(lease=True, lease_timeout=0.05)) as w:
         await w.peer.call("echo")
         await w.peer.call("echo")
@@ -253,7 +251,7 @@ async def test_waiting_ends_after_a_while() -> None:
             await w.peer.call("echo")
 
 
-async def test_all_kinds_wait() -> None:
+async def test_all_kinds_wait_for_a_lease() -> None:
     async with world(server=Settings(lease=IntervalLease(1, 0.02)), client=Settings(lease=True)) as w:
         assert (await w.peer.call("echo", b"x")).data == b"x"
         await w.peer.fire("log", b"logged")
@@ -265,7 +263,7 @@ async def test_all_kinds_wait() -> None:
         assert b"logged" in w.seen
 
 
-async def test_who_is_canceled_while_waiting_leaves_no_trace() -> None:
+async def test_canceled_waiting_request_is_removed() -> None:
     async with world(server=Settings(lease=IntervalLease(1, 0.1)), client=Settings(lease=True)) as w:
         await w.peer.call("echo")
         waiting = [asyncio.ensure_future(w.peer.call("echo", b"%d" % number)) for number in range(3)]
@@ -276,7 +274,7 @@ async def test_who_is_canceled_while_waiting_leaves_no_trace() -> None:
         assert waiting[0].cancelled()
 
 
-async def test_who_waits_learns_that_the_connection_is_closed() -> None:
+async def test_waiting_requests_fail_when_the_connection_closes() -> None:
     async with world(server=HOURLY, client=Settings(lease=True)) as w:
         await w.peer.call("echo")
         await w.peer.call("echo")

@@ -1,4 +1,4 @@
-"""What a peer hears when a server or a client closes in order, by protocol and by transport."""
+"""What a peer receives when a server or a client closes in order, by protocol and by transport."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.transports.raw_http2 import raw_client
 from tests.transports.raw_quic import Raw as RawQuic
 from tests.waiting import until
 
-ENDED = b"this side closed the connection; what was open 0 s later was ended"
+ENDED = b"this side closed the connection; streams open after 0 s failed"
 DONE = b"all streams are done"
 NAMES = {
     "rsocket": "rsocket-1.0",
@@ -43,7 +43,7 @@ PROTOCOLS = pytest.mark.parametrize("protocol", [*NAMES, "reactive-streams"])
 
 
 def error(protocol: str, code: int, text: bytes) -> bytes:
-    """Return an ERROR of stream 0 as the page of each protocol has it; the first draft has it for set-ups only."""
+    """Return an ERROR of stream 0 as each protocol defines it; the first draft has it only for set-ups."""
     if protocol == "reactivesocket-0.0":
         body = bytes(2) + b"\x00\x02" + bytes(8) + code.to_bytes(4) + text
         return (len(body) + 4).to_bytes(4) + body
@@ -58,7 +58,7 @@ def goodbye(text: bytes) -> bytes:
 IN_ORDER = {
     "rsocket": error("rsocket", 0x102, DONE),
     "reactivesocket-0.2": error("reactivesocket-0.2", 0x102, DONE),
-    # An established connection of the first draft has no word for its end.
+    # The first draft has no frame that ends an established connection.
     "reactivesocket-0.0": b"",
     "reactive-streams": goodbye(DONE),
 }
@@ -71,7 +71,7 @@ TOO_LATE = {
 
 
 def opening(protocol: str, *, calls: bool) -> bytes:
-    """Return what a client says first, and whether it makes a call that is never answered."""
+    """Return a client's first bytes, and whether they include a call that is never answered."""
     if protocol == "reactive-streams":
         return b"\x01\x00\x00" + (b"\x03\x05never\x01\x01" if calls else b"")
     session = RSocketSession.client(Settings(), Payload(), DIALECTS[NAMES[protocol]])
@@ -83,7 +83,7 @@ def opening(protocol: str, *, calls: bool) -> bytes:
 
 @asynccontextmanager
 async def never(url: str) -> AsyncIterator[tuple[Server, asyncio.Event]]:
-    """A server with a call that is never answered, and what tells that the call has come."""
+    """A server with a call that is never answered, and an event that is set when the call has arrived."""
     service = Service()
     begun = asyncio.Event()
 
@@ -106,7 +106,7 @@ def port_of(url: str) -> int:
 
 @PROTOCOLS
 @pytest.mark.parametrize("calls", [False, True], ids=["idle", "in the middle of a call"])
-async def test_server_says_that_it_closes(protocol: str, calls: bool) -> None:
+async def test_server_announces_its_close(protocol: str, calls: bool) -> None:
     async with never(f"{protocol}+tcp://127.0.0.1:0") as (server, begun):
         reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server.urls[0]))
         writer.write(opening(protocol, calls=calls))
@@ -115,7 +115,7 @@ async def test_server_says_that_it_closes(protocol: str, calls: bool) -> None:
         expected = (TOO_LATE if calls else IN_ORDER)[protocol]
         said = await reader.readexactly(len(expected))
         if protocol == "reactive-streams":
-            # serverHello and subscribed stand before it.
+            # serverHello and subscribed precede it.
             said += await reader.readexactly(6 if calls else 3)
             writer.write(b"\x0d\x00")
         said += await reader.read()
@@ -125,7 +125,7 @@ async def test_server_says_that_it_closes(protocol: str, calls: bool) -> None:
 
 
 @PROTOCOLS
-async def test_server_refuses_who_has_said_nothing(protocol: str) -> None:
+async def test_closing_server_refuses_a_silent_client(protocol: str) -> None:
     async with never(f"{protocol}+tcp://127.0.0.1:0") as (server, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server.urls[0]))
         await until(lambda: any(arrival._link is not None for arrival in server._arrivals))
@@ -133,13 +133,13 @@ async def test_server_refuses_who_has_said_nothing(protocol: str) -> None:
         said = await reader.read()
         writer.transport.abort()
         if protocol == "reactive-streams":
-            # Goodbye in place of hello. Of RSocket nobody knows yet which version the client speaks.
+            # Goodbye instead of hello. For RSocket, the client's version is not known yet.
             assert said == goodbye(b"the server closes the connection, and no clientHello has come")
         else:
             assert said == b""
 
 
-async def test_client_that_is_refused_before_hello_learns_why() -> None:
+async def test_client_rejected_before_hello_gets_the_reason() -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(goodbye(b"the server closes"))
         await reader.read()
@@ -153,7 +153,7 @@ async def test_client_that_is_refused_before_hello_learns_why() -> None:
 
 @PROTOCOLS
 @pytest.mark.parametrize("calls", [False, True], ids=["idle", "in the middle of a call"])
-async def test_client_says_that_it_closes(protocol: str, calls: bool) -> None:
+async def test_client_announces_its_close(protocol: str, calls: bool) -> None:
     heard: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
     came = asyncio.Event()
 
@@ -175,16 +175,16 @@ async def test_client_says_that_it_closes(protocol: str, calls: bool) -> None:
     await peer.close(0 if calls else 5)
     assert (await heard).endswith((TOO_LATE if calls else IN_ORDER)[protocol])
     if call is not None:
-        with pytest.raises(SessionError, match="what was open 0 s later was ended"):
+        with pytest.raises(SessionError, match="streams open after 0 s failed"):
             await call
     listener.close()
 
 
 @pytest.mark.parametrize("protocol", ["rsocket", "reactivesocket-0.2", "reactive-streams"])
-def test_penstock_serve_says_that_it_closes_on_sigterm(protocol: str) -> None:
+def test_penstock_serve_closes_in_order_on_sigterm(protocol: str) -> None:
     with serving(f"{INTEROP}:service", f"{protocol}+tcp://127.0.0.1:0") as (process, urls):
         with socket.create_connection(("127.0.0.1", port_of(urls[0])), SECONDS) as client:
-            # Its answer shows that it has been heard.
+            # The answer shows that it was received.
             echo = opening(protocol, calls=True).replace(b"never", b"no.no")
             client.sendall(echo)
             said = client.recv(65_536)

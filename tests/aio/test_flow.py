@@ -13,7 +13,7 @@ from tests.waiting import turns, until
 # A peer that does not read.
 
 
-async def test_who_sends_waits_for_room_in_the_link(build: Build) -> None:
+async def test_senders_wait_for_a_writable_link(build: Build) -> None:
     world = World(build)
     half = world.driver.exchanges.outbound[1] = FakeHalf()
     world.driver.writing_paused()
@@ -26,7 +26,7 @@ async def test_who_sends_waits_for_room_in_the_link(build: Build) -> None:
     assert half.told == ["resumed"]
 
 
-async def test_output_that_leaves_the_link_is_a_sign_of_life(build: Build) -> None:
+async def test_progress_of_output_is_reported_to_the_session(build: Build) -> None:
     # THREATS 91
     world = World(build)
     told = world.session.told
@@ -35,20 +35,20 @@ async def test_output_that_leaves_the_link_is_a_sign_of_life(build: Build) -> No
     def looked(waiting: int, taken: int) -> bool:
         told.clear()
         world.link.waiting, world.link.taken = waiting, taken
-        world.driver.flow.look()
+        world.driver.flow.check_progress()
         return ("progressed",) in told
 
-    # What waits for the first time tells nothing yet; then each byte that leaves does.
+    # The first check has no reference. After that, each byte that leaves is progress.
     assert not looked(least + 100, 0)
     assert looked(least + 99, 1)
     assert not looked(least + 99, 1)
     assert looked(0, least + 100)
-    # Heartbeats alone are taken by the system of a peer that hangs, too.
+    # The system of a peer that hangs still accepts heartbeats.
     assert not looked(least, 20_000)
     assert not looked(0, 30_000)
 
 
-async def test_a_link_that_fills_up_is_looked_at_before_the_next_timer(build: Build) -> None:
+async def test_full_link_is_checked_before_the_next_timer(build: Build) -> None:
     world = World(build)
     world.link.waiting, world.link.taken = 1_000_000, 50
     world.driver.writing_paused()
@@ -59,18 +59,18 @@ async def test_a_link_that_fills_up_is_looked_at_before_the_next_timer(build: Bu
     assert world.session.verbs("progressed", "handle_timer") == [("progressed",), ("handle_timer",)]
 
 
-async def test_another_link_begins_with_nothing_that_waited(build: Build) -> None:
+async def test_new_link_starts_without_backlog(build: Build) -> None:
     world = World(build)
     world.link.waiting = 1_000_000
-    world.driver.flow.look()
+    world.driver.flow.check_progress()
     other = type(world.link)(world.driver)
     other.taken = 5
     world.driver.attach(other)
-    world.driver.flow.look()
+    world.driver.flow.check_progress()
     assert ("progressed",) not in world.session.told
 
 
-async def test_who_sends_much_leaves_turns_to_others(build: Build) -> None:
+async def test_fast_sender_yields_to_other_tasks(build: Build) -> None:
     world = World(build)
     world.session.output = [b"x"]
     sending = asyncio.ensure_future(world.driver.writable())
@@ -79,7 +79,7 @@ async def test_who_sends_much_leaves_turns_to_others(build: Build) -> None:
     await sending
 
 
-async def test_nobody_waits_for_room_in_a_session_that_is_over(build: Build) -> None:
+async def test_writable_returns_when_the_session_has_ended(build: Build) -> None:
     world = World(build)
     world.driver.writing_paused()
     waiting = asyncio.ensure_future(world.driver.writable())
@@ -90,7 +90,7 @@ async def test_nobody_waits_for_room_in_a_session_that_is_over(build: Build) -> 
     await waiting
 
 
-async def test_nothing_is_read_from_a_peer_that_reads_too_little(build: Build) -> None:
+async def test_reading_stops_when_peer_does_not_read(build: Build) -> None:
     # THREATS 40, 41
     world = World(build, output_high_bytes=1_000)
     world.driver.writing_paused()
@@ -105,7 +105,7 @@ async def test_nothing_is_read_from_a_peer_that_reads_too_little(build: Build) -
     assert world.link.told == ["pause_reading", "resume_reading"]
 
 
-async def test_a_peer_that_never_reads_is_given_up(build: Build, caplog: pytest.LogCaptureFixture) -> None:
+async def test_session_ends_when_peer_never_reads(build: Build, caplog: pytest.LogCaptureFixture) -> None:
     world = World(build, max_output_bytes=5_000)
     world.driver.writing_paused()
     world.link.waiting = 5_000
@@ -120,11 +120,11 @@ async def test_a_peer_that_never_reads_is_given_up(build: Build, caplog: pytest.
     assert "max_output_bytes (5000)" in str(error) and "tcp://peer:1" in str(error)
     assert world.link.told == ["abort"]
     assert str(error) in caplog.text
-    # There is no use in last words to it.
+    # The peer would not read a final error.
     assert (world.link.written, world.session.output) == ([], [])
 
 
-async def test_nothing_is_read_while_too_many_handlers_of_what_was_fired_run(build: Build) -> None:
+async def test_reading_stops_when_too_many_fire_handlers_run(build: Build) -> None:
     world = World(build, max_streams=2)
     released = asyncio.Event()
 
@@ -145,7 +145,7 @@ async def test_nothing_is_read_while_too_many_handlers_of_what_was_fired_run(bui
     assert world.link.told == ["pause_reading", "resume_reading"]
 
 
-async def test_reading_goes_on_when_nothing_speaks_against_it_any_more(build: Build) -> None:
+async def test_reading_resumes_after_all_reasons_are_removed(build: Build) -> None:
     world = World(build, max_streams=1, output_high_bytes=1)
     world.driver.flow.fire_started()
     world.driver.writing_paused()
@@ -157,7 +157,7 @@ async def test_reading_goes_on_when_nothing_speaks_against_it_any_more(build: Bu
     assert world.link.told == ["pause_reading", "resume_reading"]
 
 
-async def test_a_session_that_is_full_is_brought_nothing_more(build: Build) -> None:
+async def test_reading_stops_when_the_session_is_full(build: Build) -> None:
     world = World(build)
     world.session.full = True
     world.driver.received(b"x")
@@ -168,12 +168,12 @@ async def test_a_session_that_is_full_is_brought_nothing_more(build: Build) -> N
     assert [each for each in world.link.told if "reading" in each] == ["pause_reading", "resume_reading"]
 
 
-async def test_who_sends_waits_for_a_disk_that_is_behind(build: Build) -> None:
+async def test_senders_wait_for_backlogged_storage(build: Build) -> None:
     world = World(build)
     world.driver.exchanges.outbound[2] = half = FakeHalf()
     world.driver.flow.storage_backlogged(True)
     assert world.driver.flow.paused
-    # The link has room again, and the disk has not.
+    # The link accepts output again, but storage is still backlogged.
     world.driver.writing_paused()
     world.driver.writing_resumed()
     assert world.driver.flow.paused and half.told == []
@@ -183,7 +183,7 @@ async def test_who_sends_waits_for_a_disk_that_is_behind(build: Build) -> None:
     assert world.link.written == [b"durable"]
 
 
-async def test_a_disk_that_has_caught_up_makes_no_room_in_the_link(build: Build) -> None:
+async def test_storage_progress_does_not_resume_a_full_link(build: Build) -> None:
     world = World(build)
     world.driver.flow.storage_backlogged(True)
     world.driver.writing_paused()

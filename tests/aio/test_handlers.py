@@ -28,7 +28,7 @@ async def untouched(request: Request, after: Next) -> Any:
 
 
 async def marked(request: Request, after: Next) -> Any:
-    """Mark what comes back."""
+    """Mark the results."""
     result = await after(request)
     if request.kind in (Kind.STREAM, Kind.CHANNEL):
 
@@ -40,7 +40,7 @@ async def marked(request: Request, after: Next) -> Any:
     return result if result is None else Payload(b"<" + result.data + b">")
 
 
-async def test_only_a_peer_with_interceptors_pays_for_them() -> None:
+async def test_peer_without_interceptors_uses_the_plain_path() -> None:
     async with asking() as peer:
         assert type(peer) is Peer
         assert type(peer.stream("count")) is Stream
@@ -49,7 +49,7 @@ async def test_only_a_peer_with_interceptors_pays_for_them() -> None:
 
 
 @pytest.mark.parametrize(("interceptor", "mark"), [(untouched, b"%b"), (marked, b"<%b>")])
-async def test_everything_goes_through(interceptor: Any, mark: bytes) -> None:
+async def test_all_kinds_pass_the_interceptors(interceptor: Any, mark: bytes) -> None:
     seen: list[object] = []
     async with asking(interceptor, seen=seen) as peer:
         assert (await peer.call("echo", b"x")).data == mark % b"x"
@@ -78,7 +78,7 @@ async def test_a_request_may_be_changed() -> None:
         assert (await peer.upload("add", b"", [b"1"])).data == b"101"
 
 
-async def test_metadata_that_is_routed_travels_as_it_is() -> None:
+async def test_routed_metadata_is_sent_unchanged() -> None:
     from penstock.rsocket.extensions.metadata import composite, entries, routing
     from penstock.rsocket.extensions.mimes import ROUTING
 
@@ -95,7 +95,7 @@ async def test_metadata_that_is_routed_travels_as_it_is() -> None:
         assert (answer.data, entries(answer.metadata or b"")) == (b"x", parts)
 
 
-async def test_errors_reach_interceptors_and_may_be_retried() -> None:
+async def test_interceptor_can_retry_after_an_error() -> None:
     tried: list[str] = []
 
     async def again(request: Request, after: Next) -> Any:
@@ -108,7 +108,7 @@ async def test_errors_reach_interceptors_and_may_be_retried() -> None:
 
     async with asking(again) as peer:
         assert (await peer.call("fail", b"x")).data == b"x"
-        with pytest.raises(LocalError, match="asked twice"):
+        with pytest.raises(LocalError, match=r"called next\(\) twice"):
             await anext(aiter(asked_twice(peer)))
     assert tried == ["boom"]
 
@@ -123,7 +123,7 @@ async def asked_twice(peer: Peer) -> AsyncIterator[Payload]:
             yield item
 
 
-async def test_an_interceptor_may_answer_itself() -> None:
+async def test_interceptor_can_answer_itself() -> None:
     async def cached(request: Request, after: Next) -> Any:
         if request.kind == Kind.STREAM:
             return _items(b"a", b"b")
@@ -141,22 +141,22 @@ async def _items(*items: bytes) -> AsyncIterator[Payload]:
         yield Payload(item)
 
 
-async def test_what_is_no_answer_is_told() -> None:
+async def test_wrong_results_of_interceptors_raise() -> None:
     async def nothing(request: Request, after: Next) -> Any:
         await after(request)
         return 5
 
     async with asking(nothing) as peer:
-        with pytest.raises(LocalError, match="returned int; it returns the Payload"):
+        with pytest.raises(LocalError, match="returned int; it must return the Payload"):
             await peer.call("echo")
-        with pytest.raises(LocalError, match="returned int; it returns an async iterable"):
+        with pytest.raises(LocalError, match="returned int; it must return an async iterable"):
             async with peer.stream("acount", b"1000000", credit=1):
                 pass
-        # What was opened before that is left.
+        # The stream that was opened before is canceled.
         await until(lambda: not peer.outstanding)
 
 
-async def test_refusing_sends_nothing() -> None:
+async def test_refusing_interceptor_sends_nothing() -> None:
     seen: list[object] = []
 
     async def refuse(request: Request, after: Next) -> Any:
@@ -190,7 +190,7 @@ async def test_canceling_a_call_reaches_the_interceptor() -> None:
     assert ended == ["interceptor", "never ended"]
 
 
-async def test_leaving_closes_what_was_put_around() -> None:
+async def test_exit_closes_wrapped_items() -> None:
     seen: list[object] = []
 
     async def watch(request: Request, after: Next) -> Any:
@@ -231,18 +231,18 @@ async def test_batches_are_columns_either_way() -> None:
         assert max(batch.num_rows for batch in batches) <= 2
 
 
-async def test_grants_and_arrivals_are_those_of_the_stream() -> None:
+async def test_grant_and_arrival_use_the_plain_stream() -> None:
     async with asking(untouched) as peer, peer.stream("count", b"5", credit=1, manual=True) as items:
         assert await items.arrival()
         items.grant(4)
         assert len([item async for item in items]) == 5
         assert items.stream_id > 0
     async with asking(marked) as peer, peer.stream("count", b"5") as items:
-        with pytest.raises(LocalError, match="through an interceptor"):
+        with pytest.raises(LocalError, match="an interceptor wraps"):
             await items.arrival()
 
 
-async def test_a_closed_connection_is_told_as_ever() -> None:
+async def test_closed_connection_raises_with_interceptors() -> None:
     async with asking(untouched) as peer:
         await peer.close()
         with pytest.raises(SessionClosed):

@@ -76,14 +76,14 @@ async def serving(acceptor: Acceptor, url: str = RIVER, **settings: Any) -> Asyn
 
 @pytest.mark.parametrize("schema", [Token, SCHEMA])
 @pytest.mark.parametrize("validate", [check, check_later])
-async def test_handlers_see_what_the_validator_made_of_it(schema: Any, validate: Any) -> None:
+async def test_handlers_get_the_identity_from_the_validator(schema: Any, validate: Any) -> None:
     async with serving(handshake(schema, validate)) as url:
         for confirm in (True, False):
             async with penstock.connect(url, setup=GOOD, confirm=confirm) as peer:
                 assert (await peer.call("who.am")).data == b'"good"'
 
 
-async def test_without_a_validator_they_see_the_value() -> None:
+async def test_handlers_get_the_value_without_a_validator() -> None:
     async with serving(handshake(Token)) as url, penstock.connect(url, setup=GOOD) as peer:
         assert (await peer.call("who.am")).data == GOOD
 
@@ -99,17 +99,17 @@ async def test_without_a_validator_they_see_the_value() -> None:
         (b'{"token":"bad"}', "REJECTED_BY_CUSTOM_HANDLER", "bad tokens"),
         (b'{"token":"old"}', "REJECTED_UNSUPPORTED_CLIENT", "old tokens"),
         (b'{"token":"own"}', "REJECTED_BY_CUSTOM_HANDLER", "own tokens"),
-        (b'{"token":"throw"}', "REJECTED_BY_CUSTOM_HANDLER", "refused the set-up"),
+        (b'{"token":"throw"}', "REJECTED_BY_CUSTOM_HANDLER", "rejected the set-up"),
     ],
 )
-async def test_who_is_refused_learns_the_code(schema: Any, validate: Any, said: bytes, code: str, text: str) -> None:
+async def test_rejected_client_gets_the_code(schema: Any, validate: Any, said: bytes, code: str, text: str) -> None:
     async with serving(handshake(schema, validate)) as url:
         with pytest.raises(SetupRejected, match=text) as refused:
             await penstock.connect(url, setup=said, confirm=True)
         assert refused.value.code == code and "secret" not in str(refused.value)
 
 
-async def test_over_rsocket_the_codes_are_its_own() -> None:
+async def test_rejection_has_rsocket_codes() -> None:
     url = "rsocket+memory://handshakes"
     settings = Settings(data_mime="application/json")
     async with serving(handshake(Token, check), url):
@@ -127,7 +127,7 @@ async def test_over_rsocket_the_codes_are_its_own() -> None:
             assert refused.value.code == code
 
 
-async def test_nothing_is_handled_before_the_validator_has_ended() -> None:
+async def test_requests_wait_for_the_validator() -> None:
     asked, accepted = asyncio.Event(), asyncio.Event()
     seen: list[bytes] = []
 
@@ -152,7 +152,7 @@ async def test_nothing_is_handled_before_the_validator_has_ended() -> None:
             assert seen == [b"0", b"1", b"2"]
 
 
-async def test_a_validator_has_its_time() -> None:
+async def test_validator_has_a_timeout() -> None:
     canceled = asyncio.Event()
 
     async def hang(token: Token, setup: Setup) -> None:
@@ -161,7 +161,7 @@ async def test_a_validator_has_its_time() -> None:
         finally:
             canceled.set()
 
-    # Nothing else ends it.
+    # There is no other timeout.
     patient = Settings(acceptor_timeout=0.02, heartbeat_interval=600.0)
     async with penstock.serve(service(), RIVER, acceptor=handshake(Token, hang), settings=patient) as server:
         settings = Settings(session_grace=0.1, handshake_timeout=600.0, heartbeat_interval=600.0)
@@ -179,7 +179,7 @@ async def test_metadata_has_a_limit_of_bytes_and_of_depth() -> None:
         await penstock.connect(url, setup=b'"short"', confirm=True)
 
 
-async def test_who_comes_back_is_looked_at_again() -> None:
+async def test_reconnecting_client_is_checked_again() -> None:
     welcome = True
     asked: list[object] = []
 
@@ -207,14 +207,14 @@ async def test_who_comes_back_is_looked_at_again() -> None:
 
 
 @pytest.mark.parametrize("validate", [check, check_later])
-async def test_a_server_asks_its_client_again(validate: Any) -> None:
+async def test_rehandshake_checks_the_client_again(validate: Any) -> None:
     async with serving(handshake(Token, validate)) as url, penstock.connect(url, setup=GOOD) as peer:
         calls = await asyncio.gather(peer.call("who.am"), peer.call("who.again"), peer.call("who.again"))
         assert [answer.data for answer in calls] == [b'"good"', b'"good, then good"', b'"good, then good"']
         assert (await peer.call("who.am")).data == b'"good, then good"'
 
 
-async def test_a_client_that_is_refused_when_it_is_asked_again_loses_its_session() -> None:
+async def test_client_rejected_by_rehandshake_loses_its_session() -> None:
     def once(token: Token, setup: Setup) -> str:
         if setup.previous:
             raise SetupRejected("the token has expired")
@@ -226,7 +226,7 @@ async def test_a_client_that_is_refused_when_it_is_asked_again_loses_its_session
         assert failed.value.code == "UNEXPECTED_DISCONNECT"
 
 
-async def test_only_a_river_server_asks() -> None:
+async def test_rehandshake_needs_a_river_server() -> None:
     connections: list[Connection] = []
 
     @asynccontextmanager
@@ -242,7 +242,7 @@ async def test_only_a_river_server_asks() -> None:
         await rehandshake(Connection("river", "", False))
 
 
-async def test_a_session_that_has_ended_is_asked_nothing() -> None:
+async def test_rehandshake_of_an_ended_session_raises() -> None:
     connections: list[Connection] = []
 
     def remember(token: Token, setup: Setup) -> None:
@@ -268,7 +268,7 @@ async def test_a_session_that_has_ended_is_asked_nothing() -> None:
         await rehandshake(connections[0])
 
 
-async def test_a_client_may_say_another_thing_every_time() -> None:
+async def test_setup_function_is_called_for_each_session() -> None:
     said = iter(range(1, 100))
 
     def token() -> bytes:
@@ -289,7 +289,7 @@ async def test_a_client_may_say_another_thing_every_time() -> None:
 
 
 @pytest.mark.parametrize("wrong", [KeyError("no token"), b"{", 5])
-async def test_what_cannot_be_had_anew_ends_the_session(wrong: Any) -> None:
+async def test_failing_setup_function_ends_the_session(wrong: Any) -> None:
     answers = [GOOD, wrong]
 
     def token() -> Any:
@@ -309,7 +309,7 @@ async def test_what_cannot_be_had_anew_ends_the_session(wrong: Any) -> None:
                 assert isinstance(drivers[0].error, LocalError)
 
 
-async def test_over_other_protocols_every_session_is_told() -> None:
+async def test_other_protocols_send_metadata_for_each_session() -> None:
     url, said = "rsocket+memory://tokens", iter(range(1, 100))
     settings = Settings(data_mime="application/json")
     async with serving(handshake(int), url):

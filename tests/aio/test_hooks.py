@@ -36,7 +36,7 @@ URL = "rsocket+memory://watched"
 
 
 class Hook:
-    """A connection hook that notes what happens to it, and may be held up or made to raise."""
+    """A connection hook that records its steps, and can be blocked or made to raise."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -69,7 +69,7 @@ def service() -> Service:
     return make_service([], asyncio.Event())
 
 
-async def test_a_hook_sees_a_connection_come_and_go() -> None:
+async def test_hook_is_entered_and_exited_with_the_connection() -> None:
     ours, theirs = Hook(), Hook()
     settings = Settings(data_mime="text/plain")
     async with penstock.serve(service(), URL, on_connection=theirs) as server:
@@ -87,7 +87,7 @@ async def test_a_hook_sees_a_connection_come_and_go() -> None:
     assert isinstance(accepted.error, PeerClosed)
 
 
-async def test_no_request_is_answered_before_the_hook_is_entered() -> None:
+async def test_requests_wait_until_the_hook_is_entered() -> None:
     hook = Hook()
     hook.may_enter.clear()
     async with penstock.serve(service(), URL, on_connection=hook), penstock.connect(URL) as peer:
@@ -100,7 +100,7 @@ async def test_no_request_is_answered_before_the_hook_is_entered() -> None:
         assert (await peer.call("echo", b"later")).data == b"later"
 
 
-async def test_requests_that_come_with_the_set_up_are_held() -> None:
+async def test_requests_sent_with_the_set_up_are_held() -> None:
     hook, seen, reached = Hook(), [], asyncio.Event()
     hook.may_enter.clear()
     session = client_session("rsocket", Settings())
@@ -124,7 +124,7 @@ async def test_requests_that_come_with_the_set_up_are_held() -> None:
         writer.close()
 
 
-async def test_nothing_more_is_read_before_the_hook_is_entered() -> None:
+async def test_reading_stops_until_the_hook_is_entered() -> None:
     hook = Hook()
     hook.may_enter.clear()
     async with penstock.serve(service(), URL, on_connection=hook) as server, penstock.connect(URL) as peer:
@@ -163,7 +163,7 @@ async def test_a_hook_that_raises_refuses_the_connection(
     assert len(logged) == isinstance(error, KeyError)
 
 
-async def test_a_client_whose_hook_raises_does_not_connect(caplog: pytest.LogCaptureFixture) -> None:
+async def test_connect_raises_the_error_of_its_hook(caplog: pytest.LogCaptureFixture) -> None:
     hook = Hook()
     hook.error = KeyError("mine")
     async with penstock.serve(service(), URL) as server:
@@ -173,7 +173,7 @@ async def test_a_client_whose_hook_raises_does_not_connect(caplog: pytest.LogCap
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-async def test_a_client_holds_no_more_than_may_be_open_before_its_hook_is_entered() -> None:
+async def test_client_holds_limited_events_before_its_hook_is_entered() -> None:
     hook, received = Hook(), []
     hook.may_enter.clear()
     offered = Service()
@@ -205,7 +205,7 @@ async def open_with(url: str, **options: Any) -> penstock.Peer:
     return await penstock.connect(url, **options)
 
 
-async def test_a_client_that_is_refused_while_its_hook_is_entered_learns_why() -> None:
+async def test_client_gets_the_reason_when_its_hook_refuses_it() -> None:
     ours, theirs = Hook(), Hook()
     ours.may_enter.clear()
     theirs.error = Rejected(message="not you")
@@ -215,7 +215,7 @@ async def test_a_client_that_is_refused_while_its_hook_is_entered_learns_why() -
     assert ours.told == ["entering", "canceled"]
 
 
-async def test_a_call_of_a_hook_that_refuses_the_connection_fails() -> None:
+async def test_call_of_a_refusing_hook_fails() -> None:
     # THREATS 96
     calls: list[asyncio.Task[Payload]] = []
 
@@ -233,7 +233,7 @@ async def test_a_call_of_a_hook_that_refuses_the_connection_fails() -> None:
             await calls[0]
 
 
-async def test_connecting_can_be_canceled_while_the_hook_is_entered() -> None:
+async def test_connect_can_be_canceled_while_hook_is_entered() -> None:
     hook = Hook()
     hook.may_enter.clear()
 
@@ -250,7 +250,7 @@ async def test_connecting_can_be_canceled_while_the_hook_is_entered() -> None:
         await until(lambda: server.connections == 0)
 
 
-async def test_a_peer_that_leaves_meanwhile_cancels_the_hook() -> None:
+async def test_disconnecting_peer_cancels_its_hook() -> None:
     hook = Hook()
     hook.may_enter.clear()
     async with penstock.serve(service(), URL, on_connection=hook) as server:
@@ -264,7 +264,7 @@ async def test_a_peer_that_leaves_meanwhile_cancels_the_hook() -> None:
         await until(lambda: hook.told == ["entering", "canceled"])
 
 
-async def test_whoever_closes_waits_until_hooks_were_left() -> None:
+async def test_close_waits_until_hooks_have_exited() -> None:
     told: list[str] = []
 
     @asynccontextmanager
@@ -282,7 +282,7 @@ async def test_whoever_closes_waits_until_hooks_were_left() -> None:
         assert told == ["left", "left"]
 
 
-async def test_a_hook_that_fails_when_it_is_left_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_hook_error_on_exit_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     @asynccontextmanager
     async def hook(connection: Connection) -> AsyncIterator[None]:
         yield
@@ -291,11 +291,11 @@ async def test_a_hook_that_fails_when_it_is_left_is_logged(caplog: pytest.LogCap
     async with penstock.serve(service(), URL), penstock.connect(URL, on_connection=hook) as peer:
         await peer.call("echo")
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == [
-        "<Connection to memory://watched by rsocket>: its hook failed when it was left"
+        "<Connection to memory://watched by rsocket>: on_connection failed when it exited"
     ]
 
 
-async def test_a_certificate_is_known_and_speaks_for_its_owner() -> None:
+async def test_client_certificate_is_visible_to_the_server() -> None:
     authority = trustme.CA()
     server_context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     client_context = ssl.create_default_context()

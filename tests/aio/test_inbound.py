@@ -9,7 +9,7 @@ from tests.builds import Build
 
 
 class Clock(FakeLoop):
-    """A loop whose time a test sets."""
+    """A loop with a clock that a test sets."""
 
     now = 0.0
 
@@ -18,11 +18,11 @@ class Clock(FakeLoop):
 
 
 class World:
-    """What surrounds a receiving half.
+    """The neighbors of a receive buffer.
 
     Attributes:
         loop: Its clock.
-        exchanges: Where it asks for more.
+        exchanges: Receives its requests for more items.
 
     """
 
@@ -59,7 +59,7 @@ def run(build: Build, *items: bytes) -> Any:
 
 
 def take(inbound: Any, build: Build, count: int, octets: int = 1) -> None:
-    """Have `count` items arrive and be consumed, half a window at a time."""
+    """Let `count` items arrive and be consumed, half a window at a time."""
     while count:
         some = min(count, inbound.threshold)
         inbound.run(run(build, *[bytes(octets)] * some))
@@ -68,7 +68,7 @@ def take(inbound: Any, build: Build, count: int, octets: int = 1) -> None:
         count -= some
 
 
-def test_half_a_window_is_asked_for_at_a_time(build: Build, world: World) -> None:
+def test_half_a_window_is_requested_at_a_time(build: Build, world: World) -> None:
     inbound = half(build, world, 10)
     for _ in range(4):
         inbound.consume(1)
@@ -79,14 +79,14 @@ def test_half_a_window_is_asked_for_at_a_time(build: Build, world: World) -> Non
     assert world.requests == [5, 12]
 
 
-def test_a_window_of_one_is_asked_for_one_by_one(build: Build, world: World) -> None:
+def test_window_of_one_is_requested_item_by_item(build: Build, world: World) -> None:
     inbound = half(build, world, 1)
     inbound.consume(1)
     inbound.consume(1)
     assert world.requests == [1, 1]
 
 
-def test_nothing_is_asked_for_by_itself_in_manual_mode_or_after_the_end(build: Build, world: World) -> None:
+def test_manual_or_ended_stream_requests_nothing(build: Build, world: World) -> None:
     half(build, world, 10, manual=True).consume(1000)
     over = half(build, world, 10)
     over.ended(None)
@@ -94,20 +94,20 @@ def test_nothing_is_asked_for_by_itself_in_manual_mode_or_after_the_end(build: B
     assert world.requests == []
 
 
-def test_a_window_that_somebody_chose_does_not_grow(build: Build, world: World) -> None:
+def test_explicit_window_does_not_grow(build: Build, world: World) -> None:
     inbound = half(build, world, 10)
     take(inbound, build, 1000)
     assert inbound.window == 10
     assert sum(world.requests) == 1000
 
 
-def test_a_window_grows_to_its_limit_while_items_are_taken_fast(build: Build, world: World) -> None:
+def test_window_grows_to_its_limit_for_a_fast_consumer(build: Build, world: World) -> None:
     inbound = half(build, world, 10, most=64)
     take(inbound, build, 5)
     assert (inbound.window, world.requests) == (20, [5 + 10])
     take(inbound, build, 500)
     assert inbound.window == 64
-    # Whatever the window is, the peer has leave for just that many more than were consumed.
+    # The peer's credit always exceeds the consumed items by exactly the window.
     assert 10 + sum(world.requests) == 505 - inbound.consumed + 64
 
 
@@ -119,10 +119,10 @@ def test_a_window_does_not_grow_for_a_slow_consumer(build: Build, world: World) 
     assert inbound.window == 10
 
 
-def test_a_window_does_not_grow_beyond_its_bytes_and_shrinks_where_items_do(build: Build) -> None:
+def test_window_is_limited_by_bytes_and_shrinks(build: Build) -> None:
     world = World(build, max_credit_bytes=4_000)
     inbound = half(build, world, 10, most=64)
-    # 20 items of 200 bytes are all that fit; 40 would be 8,000 bytes.
+    # Only 20 items of 200 bytes fit; 40 would be 8,000 bytes.
     take(inbound, build, 100, octets=200)
     assert inbound.window == 20
     take(inbound, build, 100, octets=1_000)
@@ -130,7 +130,7 @@ def test_a_window_does_not_grow_beyond_its_bytes_and_shrinks_where_items_do(buil
     assert 10 + sum(world.requests) == 200 - inbound.consumed + 10
 
 
-def test_items_and_runs_are_cut_in_the_order_in_which_they_came(build: Build, world: World) -> None:
+def test_items_and_runs_become_ready_in_order(build: Build, world: World) -> None:
     inbound = half(build, world, 100)
     payload = build.module("penstock.payload").Payload
     inbound.item(payload(b"1"))
@@ -141,7 +141,7 @@ def test_items_and_runs_are_cut_in_the_order_in_which_they_came(build: Build, wo
     assert not inbound.prepare()
 
 
-def test_no_more_items_are_cut_than_half_a_window(build: Build, world: World) -> None:
+def test_prepare_makes_at_most_half_a_window_ready(build: Build, world: World) -> None:
     inbound = half(build, world, 6)
     payload = build.module("penstock.payload").Payload
     inbound.item(payload(b"1"))
@@ -150,7 +150,7 @@ def test_no_more_items_are_cut_than_half_a_window(build: Build, world: World) ->
     cuts = []
     while inbound.prepare():
         cuts.append(b"".join(item.data for item in inbound.ready))
-        # Until the next ones are wanted, the last of these is not consumed.
+        # The last of these counts as consumed only when the next ones are requested.
         assert sum(world.requests) == 3 * (len(cuts) - 1)
     assert cuts == [b"123", b"456"]
     assert world.requests == [3, 3]
@@ -205,7 +205,7 @@ def test_bytes_make_a_batch_full(build: Build, world: World) -> None:
     assert rows(builder) == [b"12345", b"67890"]
 
 
-def test_what_arrives_while_rows_are_gathered_goes_into_the_batch_at_once(build: Build, world: World) -> None:
+def test_items_arriving_during_a_batch_are_added_to_it(build: Build, world: World) -> None:
     inbound = half(build, world, 4)
     payload = build.module("penstock.payload").Payload
     builder = build.module("penstock.wire.columns").ColumnBuilder()
@@ -214,10 +214,10 @@ def test_what_arrives_while_rows_are_gathered_goes_into_the_batch_at_once(build:
     inbound.gather(builder, 5, 100)
     inbound.run(run(build, b"1", b"2"))
     inbound.item(payload(b"3"))
-    # The consumer waits for just these: they are consumed, and more is asked for.
+    # The consumer waits for these, so they are consumed, and more are requested.
     assert (len(builder), inbound.pending) == (4, [])
     assert sum(world.requests) + inbound.consumed == 4
-    # What does not fit is not consumed, and nothing that comes after it.
+    # An item that does not fit is not consumed, nor are later ones.
     inbound.run(run(build, b"4", b"5"))
     inbound.item(payload(b"6"))
     assert len(inbound.pending) == 2
@@ -230,8 +230,8 @@ def test_what_arrives_while_rows_are_gathered_goes_into_the_batch_at_once(build:
     assert sum(world.requests) + inbound.consumed == 7
 
 
-def test_metadata_that_is_pushed_faster_than_items_are_taken_ends_the_stream(build: Build) -> None:
-    # THREATS 45: no credit bounds it.
+def test_too_much_waiting_pushed_metadata_ends_the_stream(build: Build) -> None:
+    # THREATS 45: credit does not apply to it.
     world = World(build, max_metadata_bytes=10_000)
     inbound = half(build, world, 10)
     taken: list[bytes] = []

@@ -23,7 +23,7 @@ async def asking(service: Service, **options: Any) -> AsyncIterator[penstock.Pee
 
 
 def intercepted(*interceptors: Any) -> tuple[Service, list[object]]:
-    """Return the service of all tests, with interceptors, and what its handlers see."""
+    """Return the service of all tests, with interceptors, and the list of what its handlers receive."""
     seen: list[object] = []
     service = make_service(seen, asyncio.Event())
     for interceptor in interceptors:
@@ -51,7 +51,7 @@ async def test_the_first_is_the_outermost() -> None:
     assert told == ["a in", "b in", "c in", "handler", "c out", "b out", "a out"]
 
 
-async def test_a_request_says_what_is_asked_by_whom() -> None:
+async def test_request_has_kind_route_and_connection() -> None:
     requests: list[Request] = []
 
     async def look(request: Request, after: Next) -> Any:
@@ -100,7 +100,7 @@ async def test_an_interceptor_refuses_requests_of_every_kind() -> None:
     assert seen == []
 
 
-async def test_an_interceptor_sees_what_nobody_answers_and_may_answer_it() -> None:
+async def test_interceptor_can_answer_unknown_routes() -> None:
     async def fallback(request: Request, after: Next) -> Any:
         try:
             return await after(request)
@@ -180,7 +180,7 @@ async def test_canceling_reaches_interceptor_and_handler() -> None:
 
 
 def counting(seen: list[object]) -> Callable[[Request, Next], Any]:
-    """Return an interceptor that marks each item, and notes the end."""
+    """Return an interceptor that marks each item, and records the end."""
 
     async def interceptor(request: Request, after: Next) -> Any:
         items = await after(request)
@@ -224,7 +224,7 @@ async def test_items_of_a_channel_may_be_wrapped_both_ways() -> None:
             assert [item.data async for item in items] == [b"<4>", b"<8>"]
 
 
-async def test_leaving_a_stream_closes_wrapper_and_handler() -> None:
+async def test_exiting_a_stream_closes_wrapper_and_handler() -> None:
     service, seen = intercepted()
     service.intercept(counting(seen))
     async with asking(service) as peer:
@@ -267,7 +267,7 @@ async def test_the_source_is_closed_also_where_the_wrapper_stops_early() -> None
         await until(lambda: source.closed == 1)
 
 
-async def test_items_nobody_looks_at_go_the_plain_way() -> None:
+async def test_unwrapped_items_use_the_plain_path() -> None:
     async def look(request: Request, after: Next) -> Any:
         return await after(request)
 
@@ -279,7 +279,7 @@ async def test_items_nobody_looks_at_go_the_plain_way() -> None:
     assert await handler.function(Payload()) is source
 
 
-async def test_an_interceptor_that_returns_no_items_is_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_interceptor_without_items_raises(caplog: pytest.LogCaptureFixture) -> None:
     async def wrong(request: Request, after: Next) -> Any:
         await after(request)
         return b"bytes"
@@ -289,19 +289,19 @@ async def test_an_interceptor_that_returns_no_items_is_told(caplog: pytest.LogCa
     async with asking(service) as peer:
         with pytest.raises(ApplicationError):
             await anext(aiter(peer.stream("count", b"1")))
-    assert "returned bytes; it returns an async iterable" in caplog.records[0].getMessage()
+    assert "returned bytes; it must return an async iterable" in caplog.records[0].getMessage()
 
 
-async def test_a_handler_that_returns_no_items_is_told_through_a_wrapper(caplog: pytest.LogCaptureFixture) -> None:
+async def test_wrapped_handler_without_items_fails_the_stream(caplog: pytest.LogCaptureFixture) -> None:
     service = Service(interceptors=[counting([])])
     service.stream("bytes")(lambda request: b"not items")
     async with asking(service) as peer:
         with pytest.raises(ApplicationError):
             await anext(aiter(peer.stream("bytes")))
-    assert "not from bytes" in caplog.records[0].getMessage()
+    assert "not bytes" in caplog.records[0].getMessage()
 
 
-async def test_items_can_be_asked_for_one_by_one() -> None:
+async def test_items_can_be_requested_one_by_one() -> None:
     async def head(request: Request, after: Next) -> Any:
         items = await after(request)
         first = await anext(items)
@@ -321,7 +321,7 @@ async def test_items_can_be_asked_for_one_by_one() -> None:
 # The path without interceptors.
 
 
-def test_a_service_without_interceptors_is_asked_directly() -> None:
+def test_service_without_interceptors_is_called_directly() -> None:
     service = Service()
     assert bound(service, Connection("rsocket", "", False)) is service
 
@@ -340,24 +340,24 @@ def test_pushes_and_routes_are_those_of_the_service() -> None:
     assert (pushed, around.routes()) == ([b"m"], [(Kind.CALL, "r")])
 
 
-async def test_a_chain_of_none_is_what_it_ends_in() -> None:
+async def test_empty_chain_is_its_last_function() -> None:
     async def last(request: Request) -> str:
         return request.route
 
     assert chain([], last) is last
 
 
-def test_what_takes_other_arguments_is_no_interceptor() -> None:
+def test_interceptor_with_other_arguments_is_rejected() -> None:
     async def wrong(request: Request) -> None:
-        """Take too little."""
+        """Accept too few arguments."""
 
-    with pytest.raises(LocalError, match="called with"):
+    with pytest.raises(LocalError, match="must accept"):
         Service(interceptors=[wrong])  # type: ignore[list-item]
-    with pytest.raises(LocalError, match="called with"):
+    with pytest.raises(LocalError, match="must accept"):
         penstock.connect(URL, interceptors=[wrong])  # type: ignore[list-item]
 
 
-async def test_an_interceptor_cannot_come_late() -> None:
+async def test_interceptor_cannot_be_added_while_serving() -> None:
     async def late(request: Request, after: Next) -> Any:
         return await after(request)
 
@@ -367,7 +367,7 @@ async def test_an_interceptor_cannot_come_late() -> None:
             service.intercept(late)
 
 
-async def test_a_service_that_is_bound_still_knows_what_kind_a_route_has() -> None:
+async def test_bound_service_knows_the_kind_of_a_route() -> None:
     service, _ = intercepted()
     service.call("typed", init=int)(lambda request: None)
     connection = Connection("river", "", False)

@@ -4,7 +4,7 @@ from penstock import Settings
 from tests.aio.serving import world
 
 
-async def test_items_come_in_order_one_by_one() -> None:
+async def test_items_arrive_in_order_one_by_one() -> None:
     async with world() as w, w.peer.stream("count", b"1000") as items:
         assert [int(item.data) async for item in items] == list(range(1000))
 
@@ -19,7 +19,7 @@ async def test_batches_hold_the_same_items() -> None:
         assert found == list(range(1000))
 
 
-async def test_a_loop_that_goes_on_misses_nothing() -> None:
+async def test_second_loop_continues_after_the_first() -> None:
     async with world() as w, w.peer.stream("count", b"20", credit=3) as items:
         found = []
         async for item in items:
@@ -34,5 +34,5 @@ async def test_ready_tells_whether_the_next_item_is_here() -> None:
     async with world() as w, w.peer.stream("count", "3", credit=8) as items:
         assert not items.ready
         seen = [items.ready async for _ in items]
-        # They came together: after each but the last one, another is here.
+        # They arrived together, so another one is ready after each but the last.
         assert seen == [True, True, False]

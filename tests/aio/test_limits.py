@@ -23,7 +23,7 @@ def limits(**settings: Any) -> Limits:
     return Limits(Settings(max_connections=5, max_connections_per_address=2, max_sessions=2, **settings))
 
 
-def test_a_full_address_still_lets_links_in_that_may_resume() -> None:
+def test_full_address_accepts_links_that_may_resume() -> None:
     # THREATS 94
     counts = limits()
     for name in "ab":
@@ -33,7 +33,7 @@ def test_a_full_address_still_lets_links_in_that_may_resume() -> None:
     counts.arrived("x")
     counts.arrived("x")
     assert "max_connections_per_address (2) links" in counts.refuses("x", 0.0)
-    counts.known("x")
+    counts.identified("x")
     assert not counts.refuses("x", 0.0)
 
 
@@ -45,15 +45,15 @@ def test_a_session_without_a_link_is_no_connection() -> None:
         assert counts.unlinked(session(name)) == ("a" if name == "c" else None)
     assert not counts.full("x")
     counts.ended(session("a"))
-    # One that comes back waits no more, and is the last one when it waits again.
+    # A session that reconnects no longer waits. If it waits again, it is the newest.
     counts.linked(session("b"), "y")
     assert counts.unlinked(session("b")) is None
     counts.linked(session("d"), "x")
     assert counts.unlinked(session("d")) == "c"
 
 
-def test_links_that_are_lost_together_leave_as_many_sessions_as_may_wait() -> None:
-    # THREATS 94: none of those that have to end has ended before the last link is lost.
+def test_links_lost_together_leave_max_sessions_waiting() -> None:
+    # THREATS 94: none of the sessions to end has ended before the last link is lost.
     counts = limits()
     for name in "abcde":
         counts.linked(session(name), name)
@@ -84,10 +84,10 @@ def test_all_addresses_have_a_limit_together() -> None:
     assert "max_connections (5)" in counts.refuses("f", 0.0)
 
 
-def test_guesses_are_counted() -> None:
+def test_unrecognized_links_are_counted() -> None:
     # THREATS 28
     counts = limits(max_refusals_per_address=1)
-    counts.guessed("x", 0.0)
+    counts.unrecognized("x", 0.0)
     assert "max_refusals_per_address (1)" in counts.refuses("x", 0.0)
     assert not counts.refuses("y", 0.0)
 
@@ -95,7 +95,7 @@ def test_guesses_are_counted() -> None:
 # Refusals.
 
 
-def test_an_address_may_be_refused_so_often_in_a_window() -> None:
+def test_address_is_refused_after_the_limit_of_a_window() -> None:
     refusals = RefusalCounter(2)
     refusals.note("a", 100.0)
     assert not refusals.too_many("a", 100.0)
@@ -106,7 +106,7 @@ def test_an_address_may_be_refused_so_often_in_a_window() -> None:
 
 
 @pytest.mark.parametrize(("limit", "address"), [(0, "a"), (1, "")])
-def test_without_a_limit_or_an_address_nobody_is_kept_out(limit: int, address: str) -> None:
+def test_no_refusal_without_limit_or_address(limit: int, address: str) -> None:
     refusals = RefusalCounter(limit)
     for _ in range(10):
         refusals.note(address, 0.0)
@@ -114,7 +114,7 @@ def test_without_a_limit_or_an_address_nobody_is_kept_out(limit: int, address: s
 
 
 async def guess(port: int) -> bytes:
-    """Try to resume a session by a guessed token; return the answer."""
+    """Try to resume a session with a guessed token; return the answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(RSOCKET_1_0.codec().frame(ResumeFrame(b"guessed")))
@@ -126,7 +126,7 @@ async def guess(port: int) -> bytes:
         await until(writer.transport.is_closing)
 
 
-async def test_who_guesses_tokens_is_kept_out_for_a_while(caplog: pytest.LogCaptureFixture) -> None:
+async def test_address_guessing_tokens_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     # THREATS 28
     settings = Settings(max_refusals_per_address=3)
     async with penstock.serve(Service(), "rsocket+tcp://127.0.0.1:0", settings=settings) as server:

@@ -59,7 +59,7 @@ async def test_known_traffic_is_counted_exactly() -> None:
     assert ours.snapshot().received_bytes == theirs.snapshot().sent_bytes > 1000
 
 
-def test_ends_are_told_apart() -> None:
+def test_kinds_of_ends_are_distinguished() -> None:
     metrics, connection = Metrics(), Connection("rsocket", "", False)
     for error in (None, PeerClosed("in order"), LinkLost("broken"), LimitExceeded("too much")):
         metrics.opened(connection)

@@ -28,11 +28,11 @@ def node_of(changes: list[int] | None = None, **policy: Any) -> Node:
     return Node(url, dialer, reconnect, PeakEwma(10.0), 2, lambda: noted.append(1))
 
 
-async def test_its_state_follows_its_connection() -> None:
+async def test_node_state_follows_its_connection() -> None:
     changes: list[int] = []
     node = node_of(changes)
     node.connector.begin()
-    await until(lambda: node.connector.trouble is not None)
+    await until(lambda: node.connector.last_error is not None)
     status = node.status(0.0)
     assert (status.url, status.state, status.outstanding) == (URL, "away", 0)
     assert "listens there" in str(status.error)
@@ -50,7 +50,7 @@ async def test_its_state_follows_its_connection() -> None:
     await alone()
 
 
-async def test_it_is_gone_when_it_is_tried_no_more() -> None:
+async def test_node_is_gone_after_the_last_attempt() -> None:
     node = node_of(attempts=2)
     node.connector.begin()
     await until(lambda: node.status(0.0).state == "gone")
@@ -58,7 +58,7 @@ async def test_it_is_gone_when_it_is_tried_no_more() -> None:
     await node.close(0)
 
 
-async def test_it_rests_when_it_rejects_too_many_in_a_row() -> None:
+async def test_node_rests_after_consecutive_rejections() -> None:
     changes: list[int] = []
     node = node_of(changes)
     async with penstock.serve(make_service([], asyncio.Event()), URL):
@@ -72,7 +72,7 @@ async def test_it_rests_when_it_rejects_too_many_in_a_row() -> None:
         changes.clear()
         await until(lambda: not node.resting)
         assert changes
-        # One chance: it has to take the next one.
+        # One more rejection begins another rest.
         node.rejected()
         assert node.resting
         await until(lambda: not node.resting)
@@ -82,21 +82,21 @@ async def test_it_rests_when_it_rejects_too_many_in_a_row() -> None:
         await node.close(0)
 
 
-async def test_its_rests_grow_until_it_answers() -> None:
+async def test_rests_grow_until_the_node_responds() -> None:
     node = node_of(first_delay=100.0, longest_delay=1000.0, jitter=0.0)
     delays = []
     for _ in range(3):
         node.rejected()
         node.rejected()
-        assert node._rest is not None
-        delays.append(round(node._rest.when() - asyncio.get_running_loop().time(), -2))
-        node._rest.cancel()
+        assert node._timer is not None
+        delays.append(round(node._timer.when() - asyncio.get_running_loop().time(), -2))
+        node._timer.cancel()
         node._rested()
     assert delays == [100.0, 200.0, 400.0]
     node.answered(0.0, 0.0)
     node.rejected()
     node.rejected()
-    assert node._rest is not None
-    assert round(node._rest.when() - asyncio.get_running_loop().time(), -2) == 100.0
+    assert node._timer is not None
+    assert round(node._timer.when() - asyncio.get_running_loop().time(), -2) == 100.0
     await node.close(0)
     assert not node.resting

@@ -23,10 +23,10 @@ from tests.aio.test_client import Proxy
 from tests.aio.test_hooks import URL, Hook, service
 from tests.waiting import until
 
-# Which driver.
+# The driver.
 
 
-async def test_only_what_is_installed_stands_around_a_session() -> None:
+async def test_observers_add_only_what_is_installed() -> None:
     async def look(request: Request, after: Next) -> Any:
         return await after(request)
 
@@ -50,7 +50,7 @@ async def test_only_what_is_installed_stands_around_a_session() -> None:
     assert type(intercepted.dispatch.service) is not Service
 
 
-async def test_nothing_stands_before_dispatch_once_a_client_is_admitted() -> None:
+async def test_admission_is_removed_after_the_client_is_admitted() -> None:
     async with penstock.serve(service(), URL) as server, penstock.connect(URL) as peer:
         await peer.call("echo", b"x")
         (driver,) = server._drivers.values()
@@ -74,7 +74,7 @@ async def test_taps_of_both_sides_see_the_same_bytes() -> None:
     assert len(ours.bytes["sent"]) > 100_000
 
 
-async def test_a_session_that_resumes_is_told_of_once_on_each_side() -> None:
+async def test_resumption_is_reported_once_on_each_side() -> None:
     ours, theirs, hook = Notes(), Notes(), Hook()
     settings = Settings(resume=True)
     async with penstock.serve(
@@ -91,7 +91,7 @@ async def test_a_session_that_resumes_is_told_of_once_on_each_side() -> None:
     assert hook.told == ["entering", "entered", "left"]
 
 
-async def test_links_that_are_refused_are_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_refused_links_are_reported_to_taps(caplog: pytest.LogCaptureFixture) -> None:
     notes = Notes()
     settings = Settings(max_connections=1)
     async with penstock.serve(service(), "rsocket+tcp://127.0.0.1:0", taps=[notes], settings=settings) as server:
@@ -110,7 +110,7 @@ async def test_links_that_are_refused_are_told(caplog: pytest.LogCaptureFixture)
     assert refused[1][2] == "max_connections (1) are open"
 
 
-async def test_letting_go_of_a_session_ends_it_for_taps_and_hook() -> None:
+async def test_detach_closes_the_connection_for_taps_and_hook() -> None:
     notes, hook = Notes(), Hook()
     async with penstock.serve(service(), URL, settings=Settings(resume_timeout=0.0)):
         peer = await penstock.connect(URL, taps=[notes], on_connection=hook)

@@ -24,7 +24,7 @@ from penstock.aio.streams import Stream, StreamRequest
 from tests.aio.serving import world
 
 
-async def test_call_brings_data_and_metadata_back() -> None:
+async def test_call_returns_data_and_metadata() -> None:
     async with world() as w:
         answer = await w.peer.call("echo", Payload(b"data", b"extra"))
         assert answer.data == b"data"
@@ -103,7 +103,7 @@ async def test_a_closed_peer_takes_no_calls() -> None:
         assert "closed" in repr(w.peer)
 
 
-async def test_metadata_that_names_more_than_the_route_travels_beside_it() -> None:
+async def test_metadata_entries_are_sent_beside_the_route() -> None:
     async with world() as w:
         more = Metadata(auth=Bearer("secret"), mime="text/plain")
         answer = await w.peer.call("echo", b"x", metadata=more)
@@ -119,7 +119,7 @@ async def test_metadata_that_names_more_than_the_route_travels_beside_it() -> No
         assert (await w.peer.upload("sum", b"0", [b"1"], metadata=more)).data == b"1"
 
 
-async def test_outstanding_counts_what_is_open() -> None:
+async def test_outstanding_counts_open_streams() -> None:
     async with world() as w:
         assert w.peer.outstanding == 0
         call = asyncio.ensure_future(w.peer.call("never"))
@@ -134,13 +134,13 @@ async def test_outstanding_counts_what_is_open() -> None:
 
 
 class Asked(Peer):
-    """Notes what it is asked for."""
+    """Records its requests."""
 
     def __init__(self) -> None:
         super().__init__(Connector(Settings()))
         self.noted: list[tuple[Any, ...]] = []
 
-    async def _ask(self, *arguments: Any) -> Any:
+    async def _send(self, *arguments: Any) -> Any:
         self.noted.append(arguments)
         return Payload(b"answer")
 
@@ -149,7 +149,7 @@ class Asked(Peer):
         return Stream(self._connector, wanted)
 
 
-async def test_what_is_asked_for_is_one_request_whatever_it_came_as() -> None:
+async def test_data_of_all_types_becomes_one_payload() -> None:
     asked = Asked()
     for data in (b"data", "data", Payload(b"data")):
         assert (await asked.call("route", data)).data == b"answer"
@@ -159,7 +159,7 @@ async def test_what_is_asked_for_is_one_request_whatever_it_came_as() -> None:
     assert asked.noted == [(kind, "route", Payload(b"data"), False, outgoing) for kind, outgoing in ones] * 3
 
 
-def test_what_a_stream_is_asked_for_with_is_handed_on() -> None:
+def test_stream_arguments_are_passed_on() -> None:
     asked = Asked()
     pushed: list[bytes] = []
     asked.stream("route", b"data", credit=3, manual=True, endless=True, on_push=pushed.append)
@@ -172,7 +172,7 @@ def test_what_a_stream_is_asked_for_with_is_handed_on() -> None:
         asked.stream("route", credit=0)
 
 
-async def test_metadata_may_hold_the_route() -> None:
+async def test_metadata_may_contain_the_route() -> None:
     asked = Asked()
     await asked.call("route", b"data", metadata=b"beside")
     await asked.call("route", b"data", metadata=Metadata())
@@ -184,7 +184,7 @@ async def test_metadata_may_hold_the_route() -> None:
     ]
 
 
-def test_a_balancer_is_asked_as_a_peer_is() -> None:
+def test_balancer_has_the_methods_of_a_peer() -> None:
     assert issubclass(Balancer, Peer)
     for name in ("call", "fire", "stream", "channel", "upload"):
         assert getattr(Balancer, name) is getattr(Peer, name)

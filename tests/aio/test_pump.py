@@ -13,7 +13,7 @@ STREAM = 1
 
 @pytest.fixture
 def exchanges(build: Build) -> Any:
-    """Exchanges whose loop turns when a test says so."""
+    """Exchanges with a loop whose turns a test runs."""
     return fake_exchanges(build, FakeLoop())
 
 
@@ -55,7 +55,7 @@ def test_what_credit_allows_is_sent_and_one_item_is_taken_ahead(build: Build, ex
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_who_asks_for_all_there_is_learns_that_it_was_all(build: Build, exchanges: Any, more: int) -> None:
+def test_exact_demand_gets_the_completion(build: Build, exchanges: Any, more: int) -> None:
     source = Source(3)
     half = begin(build, exchanges, source, 3 + more)
     assert sent(exchanges) == numbers(0, 3)
@@ -114,7 +114,7 @@ def test_all_kinds_of_items_go_out_in_order(build: Build, exchanges: Any) -> Non
 
 
 @pytest.mark.parametrize("kind", ["run", "record batch"])
-def test_many_items_at_once_are_cut_by_credit(build: Build, exchanges: Any, kind: str) -> None:
+def test_batches_are_split_by_credit(build: Build, exchanges: Any, kind: str) -> None:
     payload = build.module("penstock.payload")
     if kind == "run":
         many = payload.PayloadRun.of([payload.Payload(data) for data in numbers(1, 6)])
@@ -129,7 +129,7 @@ def test_many_items_at_once_are_cut_by_credit(build: Build, exchanges: Any, kind
     assert completed(exchanges)
 
 
-def test_many_items_that_are_none_are_skipped(build: Build, exchanges: Any) -> None:
+def test_empty_batches_are_skipped(build: Build, exchanges: Any) -> None:
     empty = build.module("penstock.payload").PayloadRun.of([])
     begin(build, exchanges, [empty, b"0", empty], 5)
     assert sent(exchanges) == [b"0"]
@@ -149,14 +149,14 @@ def test_a_source_that_fails_fails_the_stream_after_its_items(build: Build, exch
     assert not completed(exchanges)
 
 
-def test_what_is_no_item_fails_the_stream(build: Build, exchanges: Any) -> None:
+def test_invalid_item_fails_the_stream(build: Build, exchanges: Any) -> None:
     begin(build, exchanges, [b"0", 1], 5)
     ((error, _),) = exchanges.failed
     assert isinstance(error, build.module("penstock.errors").LocalError)
     assert "int" in str(error)
 
 
-def test_a_stream_that_nobody_wants_any_more_closes_its_source(build: Build, exchanges: Any) -> None:
+def test_canceled_stream_closes_its_source(build: Build, exchanges: Any) -> None:
     source = Source(10)
     half = begin(build, exchanges, source, 3)
     half.canceled()
@@ -165,10 +165,10 @@ def test_a_stream_that_nobody_wants_any_more_closes_its_source(build: Build, exc
     assert (sent(exchanges), exchanges.failed) == (numbers(0, 3), [])
 
 
-def test_a_source_that_ends_its_own_stream_is_closed_when_it_is_no_longer_asked(
+def test_source_that_cancels_its_own_stream_is_closed(
     build: Build, exchanges: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # A generator that is running cannot be closed.
+    # A running generator cannot be closed.
     ended = []
 
     def source() -> Iterator[bytes]:
@@ -202,23 +202,23 @@ def test_a_source_that_fails_while_it_is_closed_is_logged(
 
     source.close = close  # type: ignore[method-assign]
     begin(build, exchanges, source, 3).canceled()
-    assert "a handler failed while it was closed" in caplog.text
+    assert "a handler failed while its items were closed" in caplog.text
 
 
 @pytest.mark.parametrize("source", [None, 5, b"bytes", "text"])
-def test_what_yields_no_items_is_wrong_use(build: Build, exchanges: Any, source: object) -> None:
-    with pytest.raises(build.module("penstock.errors").LocalError, match=rf"not from {type(source).__name__}"):
+def test_source_without_items_raises(build: Build, exchanges: Any, source: object) -> None:
+    with pytest.raises(build.module("penstock.errors").LocalError, match=rf"not {type(source).__name__}"):
         begin(build, exchanges, source)
 
 
-# Items that may travel in parts.
+# Items that may be sent in parts.
 
 
 def large_ones(exchanges: Any) -> list[bytes]:
     return [b"x" * (exchanges.flow.settings.fragment_bytes + 1), b"small"]
 
 
-def test_a_large_item_lets_others_go_first_when_the_link_has_room_again(build: Build, exchanges: Any) -> None:
+def test_large_item_yields_to_others_when_link_is_writable(build: Build, exchanges: Any) -> None:
     items = large_ones(exchanges)
     parts = 0
 
@@ -235,7 +235,7 @@ def test_a_large_item_lets_others_go_first_when_the_link_has_room_again(build: B
         assert (parts, sent(exchanges), half.large) == (expected, [], True)
         exchanges.flow.paused = False
         half.resumed()
-        # Not yet: whoever needs a turn of the loop to wake up gets it.
+        # Not yet: streams that need a turn of the loop get it first.
         assert parts == expected
         exchanges.flow.loop.turn()
         assert parts == expected

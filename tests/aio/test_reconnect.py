@@ -11,7 +11,7 @@ import pytest
 import penstock
 from penstock import ApplicationError, ConnectError, LinkLost, LocalError, Reconnect, SetupRejected
 from penstock.aio import reconnect as module
-from penstock.aio.reconnect import RESUME_LONGEST, Backoff, BudgetedReconnect, RetryBudget, resuming
+from penstock.aio.reconnect import MAX_RESUME_DELAY, Backoff, BudgetedReconnect, RetryBudget, resuming
 from penstock.aio.reconnecting import Reconnecting
 from tests.aio.serving import alone
 from tests.waiting import turns, until
@@ -35,12 +35,12 @@ URL = "river+memory://budget"
         ({"new_calls": "sleep"}, "'sleep'"),
     ],
 )
-def test_values_that_make_no_sense_are_named(wrong: dict[str, Any], part: str) -> None:
+def test_invalid_policy_values_raise(wrong: dict[str, Any], part: str) -> None:
     with pytest.raises(LocalError, match=part):
         Reconnect(**wrong)
 
 
-def test_everything_is_worth_another_try_but_a_refusal() -> None:
+def test_default_policy_retries_all_but_rejections() -> None:
     policy = Reconnect()
     assert policy.retry(ConnectError("refused"))
     assert policy.retry(LinkLost("broke"))
@@ -58,9 +58,9 @@ def test_policies_are_values() -> None:
         Reconnect().attempts = 3  # type: ignore[misc]
 
 
-def test_links_of_a_session_that_may_be_alive_are_tried_for_often() -> None:
+def test_resumable_session_is_retried_often() -> None:
     patient = Reconnect(first_delay=5.0, longest_delay=60.0, jitter=0.0).resuming()
-    assert [patient.next() for _ in range(3)] == [RESUME_LONGEST] * 3
+    assert [patient.next() for _ in range(3)] == [MAX_RESUME_DELAY] * 3
     hasty = Reconnect(first_delay=0.0, longest_delay=0.0).resuming()
     assert [hasty.next() for _ in range(3)] == [0.0, 0.0, 0.0]
 
@@ -68,13 +68,13 @@ def test_links_of_a_session_that_may_be_alive_are_tried_for_often() -> None:
 # Delays.
 
 
-def test_times_double_and_stay_within_their_half() -> None:
+def test_delays_double_with_jitter_up_to_half() -> None:
     backoff = Backoff(first=1.0, longest=8.0)
     for whole in (1.0, 2.0, 4.0, 8.0, 8.0, 8.0):
         assert whole / 2 <= backoff.next() <= whole
 
 
-def test_reset_begins_anew() -> None:
+def test_reset_restarts_the_delays() -> None:
     backoff = Backoff(first=1.0, longest=8.0)
     for _ in range(5):
         backoff.next()
@@ -98,14 +98,14 @@ def test_the_longest_time_bounds_the_first_one() -> None:
     assert Backoff(first=5.0, longest=1.0, jitter=0.0).next() == 1.0
 
 
-def test_an_excuse_begins_anew() -> None:
+def test_excuse_resets_the_delays() -> None:
     backoff = Backoff(jitter=0)
     assert [backoff.next(), backoff.next()] == [0.1, 0.2]
     backoff.excuse()
     assert backoff.next() == 0.1
 
 
-def test_tries_for_a_session_that_may_be_alive_are_never_far_apart() -> None:
+def test_resuming_delays_are_short() -> None:
     backoff = resuming()
     assert all(backoff.next() <= 1.0 for _ in range(50))
 
@@ -115,21 +115,21 @@ def test_tries_for_a_session_that_may_be_alive_are_never_far_apart() -> None:
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing waits for time to pass, and nothing is given back."""
-    for name in ("BASE", "SPREAD"):
+    """Make delays zero, and restore no attempts."""
+    for name in ("BASE_DELAY", "MAX_SPREAD"):
         monkeypatch.setattr(module, name, 0.0)
-    monkeypatch.setattr(module, "RESTORED", 1e9)
+    monkeypatch.setattr(module, "RESTORE_SECONDS", 1e9)
 
 
 @pytest.fixture
 def jitter(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """What is added to delays: the whole of it, unless a test says otherwise."""
+    """The random part of delays: its maximum, unless a test changes it."""
     shares = [1.0]
     monkeypatch.setattr(random, "uniform", lambda low, high: low + shares[0] * (high - low))
     return shares
 
 
-# The numbers, by a clock of the test's own.
+# The numbers, with the test's own clock.
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
@@ -137,54 +137,54 @@ def test_delays_double_and_end(jitter: list[float], share: float) -> None:
     jitter[0] = share
     budget = RetryBudget()
     extra = 0.2 * share
-    # The first try was made without it, at once.
+    # The first attempt was made at once, outside the budget object.
     assert [budget.take(0.0) for _ in range(4)] == pytest.approx([at + extra for at in (0.15, 0.3, 0.6, 1.2)])
     assert budget.take(0.0) is None
-    assert budget.left(1e6) == 0
+    assert budget.remaining(1e6) == 0
 
 
-def test_time_gives_tries_back_while_a_link_holds(jitter: list[float]) -> None:
+def test_attempts_are_restored_while_a_link_is_alive(jitter: list[float]) -> None:
     jitter[0] = 0.0
     budget = RetryBudget()
     budget.take(0.0)
     budget.take(0.0)
-    assert [budget.left(now) for now in (0.0, 100.0)] == [2, 2]
+    assert [budget.remaining(now) for now in (0.0, 100.0)] == [2, 2]
     budget.linked(10.0)
-    assert [budget.left(now) for now in (10.0, 10.19, 10.2, 10.4, 10.6, 99.0)] == [2, 2, 3, 4, 5, 5]
-    # A try ends it, and the same link gives nothing back again.
+    assert [budget.remaining(now) for now in (10.0, 10.19, 10.2, 10.4, 10.6, 99.0)] == [2, 2, 3, 4, 5, 5]
+    # An attempt stops the restoring, and the same link restores nothing again.
     assert budget.take(10.45) == pytest.approx(0.15)
     budget.linked(10.0)
-    assert budget.left(99.0) == 3
+    assert budget.remaining(99.0) == 3
     budget.linked(20.0)
     assert budget.take(21.0) == 0.0
 
 
-def test_without_a_handshake_nothing_is_given_back() -> None:
+def test_attempts_are_not_restored_without_a_handshake() -> None:
     budget = RetryBudget()
     budget.linked(None)
-    assert budget.left(1e6) == 4
+    assert budget.remaining(1e6) == 4
     budget.reset()
-    assert budget.left(1e6) == 4
+    assert budget.remaining(1e6) == 4
 
 
-def test_delays_have_a_longest_one(jitter: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "TRIES", 100)
+def test_delays_have_a_maximum(jitter: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_ATTEMPTS", 100)
     budget = RetryBudget()
     delays = [budget.take(0.0) for _ in range(20)]
     assert max(delay for delay in delays if delay is not None) == pytest.approx(32.2)
 
 
-async def test_whoever_waits_goes_on_when_it_is_refilled(hasty: None) -> None:
+async def test_refill_wakes_waiting_attempts(hasty: None) -> None:
     budget = RetryBudget()
     for _ in range(4):
         await budget.wait()
-    assert budget.spent
+    assert budget.used_up
     waiting = asyncio.ensure_future(budget.wait())
     await turns(5)
     assert not waiting.done()
     budget.refill()
     await waiting
-    assert not budget.spent
+    assert not budget.used_up
 
 
 def test_all_that_connects_shares_one_budget() -> None:
@@ -211,11 +211,11 @@ def make_service() -> penstock.Service:
 
 
 @pytest.mark.parametrize("url", [URL, "river+tcp://127.0.0.1:0", "river+ws://127.0.0.1:0/river"])
-async def test_a_server_that_was_restarted_ends_what_is_open_and_the_next_call_works(
+async def test_restart_fails_open_streams_and_next_call_works(
     url: str, hasty: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # With no delays they would be used up while the server starts.
-    monkeypatch.setattr(module, "TRIES", 1_000_000)
+    # Without delays, the attempts would be used up while the server starts.
+    monkeypatch.setattr(module, "MAX_ATTEMPTS", 1_000_000)
     server = await penstock.serve(make_service(), url)
     url = server.urls[0]
     async with penstock.connect(url) as peer:
@@ -236,7 +236,7 @@ async def test_a_server_that_was_restarted_ends_what_is_open_and_the_next_call_w
     await alone()
 
 
-async def test_a_budget_that_is_used_up_fails_calls_until_somebody_refills_it(hasty: None) -> None:
+async def test_used_up_budget_fails_calls_until_it_is_refilled(hasty: None) -> None:
     server = await penstock.serve(make_service(), URL)
     settings = penstock.Settings(session_grace=0.0)
     async with penstock.connect(URL, settings=settings) as peer:
@@ -247,7 +247,7 @@ async def test_a_budget_that_is_used_up_fails_calls_until_somebody_refills_it(ha
         waiting = asyncio.ensure_future(peer.call("demo.echo", b"2"))
         with pytest.raises((ConnectError, ApplicationError), match=r"reset_budget|disconnected"):
             await waiting
-        await until(lambda: connector._backoff.spent)
+        await until(lambda: connector._backoff.used_up)
         async with penstock.serve(make_service(), URL):
             await turns(50)
             with pytest.raises(ConnectError, match=r"retry budget is used up .*reset_budget\(\)"):
@@ -258,13 +258,13 @@ async def test_a_budget_that_is_used_up_fails_calls_until_somebody_refills_it(ha
     await alone()
 
 
-async def test_a_budget_is_exhausted_while_somebody_waits_for_a_try(hasty: None) -> None:
+async def test_budget_is_exhausted_while_an_attempt_is_awaited(hasty: None) -> None:
     budget = RetryBudget()
     for _ in range(4):
         assert not budget.exhausted
         await budget.wait()
-    # The last try is under way.
-    assert budget.spent and not budget.exhausted
+    # The last attempt is running.
+    assert budget.used_up and not budget.exhausted
     waiting = [asyncio.ensure_future(budget.wait()) for _ in range(2)]
     await turns(2)
     assert budget.exhausted
@@ -277,7 +277,7 @@ async def test_a_budget_is_exhausted_while_somebody_waits_for_a_try(hasty: None)
     assert not budget.exhausted
 
 
-async def test_a_peer_that_shall_not_connect_anew_is_closed(hasty: None) -> None:
+async def test_peer_without_reconnect_is_closed(hasty: None) -> None:
     server = await penstock.serve(make_service(), URL)
     async with penstock.connect(URL, reconnect=False, settings=penstock.Settings(session_grace=0.0)) as peer:
         await peer.call("demo.echo", b"1")
@@ -289,7 +289,7 @@ async def test_a_peer_that_shall_not_connect_anew_is_closed(hasty: None) -> None
     await alone()
 
 
-async def test_interceptors_and_taps_stand_in_nobodys_way(hasty: None) -> None:
+async def test_interceptors_and_taps_work_together(hasty: None) -> None:
     async def through(request: penstock.Request, proceed: penstock.Next) -> object:
         return await proceed(request)
 
@@ -300,10 +300,10 @@ async def test_interceptors_and_taps_stand_in_nobodys_way(hasty: None) -> None:
         await server.close(0)
         connector = peer._connector
         assert isinstance(connector, Reconnecting)
-        await until(lambda: connector._backoff.spent)
+        await until(lambda: connector._backoff.used_up)
         async with penstock.serve(make_service(), URL):
             peer.reset_budget()
-            # The budget learns of handshakes through taps, too.
+            # The budget is also informed of handshakes when taps are installed.
             assert connector.latest.session.linked_at is None
             assert (await peer.call("demo.echo", b"2")).data == b"2"
             assert connector.latest.session.linked_at is not None
@@ -311,9 +311,9 @@ async def test_interceptors_and_taps_stand_in_nobodys_way(hasty: None) -> None:
 
 
 @pytest.mark.parametrize("holds", [True, False])
-async def test_links_that_hold_give_tries_back(hasty: None, monkeypatch: pytest.MonkeyPatch, holds: bool) -> None:
+async def test_live_links_restore_attempts(hasty: None, monkeypatch: pytest.MonkeyPatch, holds: bool) -> None:
     if holds:
-        monkeypatch.setattr(module, "RESTORED", 1e-9)
+        monkeypatch.setattr(module, "RESTORE_SECONDS", 1e-9)
     async with penstock.serve(make_service(), URL), penstock.connect(URL) as peer:
         connector = peer._connector
         assert isinstance(connector, Reconnecting)
@@ -324,7 +324,7 @@ async def test_links_that_hold_give_tries_back(hasty: None, monkeypatch: pytest.
             if turn >= 4 and not holds:
                 call = asyncio.ensure_future(peer.call("demo.echo", b"1"))
                 await turns(20)
-                assert connector._backoff.spent and not call.done()
+                assert connector._backoff.used_up and not call.done()
                 peer.reset_budget()
                 assert (await call).data == b"1"
                 break
@@ -333,12 +333,12 @@ async def test_links_that_hold_give_tries_back(hasty: None, monkeypatch: pytest.
     await alone()
 
 
-def test_a_link_that_ended_for_a_reason_that_does_not_come_again_costs_no_try() -> None:
+def test_excused_failure_uses_no_attempt() -> None:
     budget = RetryBudget()
     for _ in range(100):
         budget.excuse()
         assert budget.take(0.0) == 0.0
-    assert budget.left(0.0) == 4
+    assert budget.remaining(0.0) == 4
     budget.excuse()
     budget.excuse()
-    assert budget.left(0.0) == 5
+    assert budget.remaining(0.0) == 5

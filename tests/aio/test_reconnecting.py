@@ -17,10 +17,10 @@ pytestmark = pytest.mark.usefixtures("tidy")
 
 
 class FakeDialer:
-    """A dialer whose links are what a test says, over sessions that are silent.
+    """A dialer of fake links, with sessions that send nothing.
 
     Attributes:
-        breaks: How many of the next links break as they are made.
+        breaks: How many of the next links break at once.
 
     """
 
@@ -57,7 +57,7 @@ def policy_of(build: Build, **changed: Any) -> Any:
 
 
 def happened(build: Build, driver: Any, name: str, *arguments: Any) -> None:
-    """Have the session of `driver` say so."""
+    """Let the session of `driver` report this event."""
     driver.session.events.append(getattr(build.module("penstock.events"), name)(*arguments))
     driver.flush()
 
@@ -70,8 +70,8 @@ async def test_a_dead_link_is_not_waited_for(build: Build, monkeypatch: pytest.M
     first = dialer.drivers[0]
     silent = build.module("penstock.errors").KeepaliveTimeout("nothing was heard")
     happened(build, first, "Closed", silent)
-    assert connector.trouble is silent
-    # Its link never says that it is gone.
+    assert connector.last_error is silent
+    # Its link never reports its loss.
     await until(lambda: connector.connected)
     assert len(dialer.drivers) == 2
     await until(lambda: "abort" in dialer.links[0].told)
@@ -102,20 +102,20 @@ async def test_closing_waits_until_dead_links_are_gone(build: Build, monkeypatch
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_letting_go_ends_the_tries(build: Build) -> None:
+async def test_detach_stops_retries(build: Build) -> None:
     dialer = FakeDialer(build)
     policy = replace(policy_of(build), first_delay=1000.0, longest_delay=1000.0)
     connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy)
     await connector.open()
     happened(build, dialer.drivers[0], "Closed", build.module("penstock.errors").LinkLost("broke"))
     dialer.drivers[0].link_lost(None)
-    # It waits for the next try.
+    # It waits for the next attempt.
     await until(lambda: len(dialer.drivers) == 2)
     connector.detach()
     await alone()
 
 
-async def test_a_server_that_drains_gets_nothing_new(build: Build) -> None:
+async def test_draining_server_gets_no_new_requests(build: Build) -> None:
     dialer = FakeDialer(build)
     connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy_of(build, new_calls="fail"))
     await connector.open()
@@ -123,7 +123,7 @@ async def test_a_server_that_drains_gets_nothing_new(build: Build) -> None:
     happened(build, old, "Draining")
     with pytest.raises(build.module("penstock.errors").ConnectError, match="the server is closing"):
         await connector.peer.call("echo")
-    # There is another connection although streams may still end on this one.
+    # There is another connection while streams may still end on this one.
     await until(lambda: connector.connected)
     assert await connector.driver() is dialer.drivers[1]
     assert not old.closed and "close" not in dialer.links[0].told
@@ -135,7 +135,7 @@ async def test_a_server_that_drains_gets_nothing_new(build: Build) -> None:
     await alone()
 
 
-async def test_a_session_without_a_connection_is_tried_again_over_the_next(build: Build) -> None:
+async def test_session_without_link_retries_on_the_next_attempt(build: Build) -> None:
     errors = build.module("penstock.errors")
     dialer = FakeDialer(build, errors.ConnectError("one"), errors.ConnectError("two"))
     changes: list[object] = []
@@ -144,11 +144,11 @@ async def test_a_session_without_a_connection_is_tried_again_over_the_next(build
     )
     connector.begin()
     await until(lambda: connector.connected)
-    assert (len(dialer.drivers), len(changes), connector.trouble) == (1, 3, None)
+    assert (len(dialer.drivers), len(changes), connector.last_error) == (1, 3, None)
     connector.detach()
 
 
-async def test_a_connection_that_breaks_as_it_is_made_is_none(build: Build) -> None:
+async def test_connection_that_breaks_at_once_is_a_failed_attempt(build: Build) -> None:
     told: list[Any] = []
 
     async def tell(peer: Any) -> None:
@@ -165,7 +165,7 @@ async def test_a_connection_that_breaks_as_it_is_made_is_none(build: Build) -> N
     await alone()
 
 
-async def test_connections_that_break_as_they_are_made_are_counted(build: Build) -> None:
+async def test_connections_that_break_at_once_are_counted(build: Build) -> None:
     dialer = FakeDialer(build)
     dialer.breaks = 10
     connector = build.module("penstock.aio.reconnecting").Reconnecting(
@@ -178,11 +178,9 @@ async def test_connections_that_break_as_they_are_made_are_counted(build: Build)
 
 
 @pytest.mark.parametrize("held", [True, False])
-async def test_a_connection_that_held_begins_the_count_anew(
-    build: Build, monkeypatch: pytest.MonkeyPatch, held: bool
-) -> None:
+async def test_stable_connection_resets_the_attempts(build: Build, monkeypatch: pytest.MonkeyPatch, held: bool) -> None:
     errors, module = build.module("penstock.errors"), build.module("penstock.aio.reconnecting")
-    monkeypatch.setattr(module, "HELD", 0.0 if held else 1000.0)
+    monkeypatch.setattr(module, "STABLE_SECONDS", 0.0 if held else 1000.0)
     resets: list[Any] = []
     monkeypatch.setattr(build.module("penstock.aio.reconnect").Backoff, "reset", lambda backoff: resets.append(backoff))
     dialer = FakeDialer(build)
@@ -200,13 +198,13 @@ async def test_a_connection_that_held_begins_the_count_anew(
     await alone()
 
 
-async def test_what_breaks_for_good_is_told_and_nothing_else_is_tried(build: Build) -> None:
+async def test_permanent_failure_raises_without_retries(build: Build) -> None:
     errors = build.module("penstock.errors")
     dialer = FakeDialer(build)
     connector = build.module("penstock.aio.reconnecting").Reconnecting(dialer, policy_of(build))
     await connector.open()
     happened(build, dialer.drivers[0], "Closed", errors.SetupRejected("no"))
     await until(lambda: connector.closed)
-    assert isinstance(connector.trouble, errors.SetupRejected)
+    assert isinstance(connector.last_error, errors.SetupRejected)
     assert len(dialer.links) == 1
     dialer.drivers[0].link_lost(None)

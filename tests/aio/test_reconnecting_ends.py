@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("tidy")
 # Resuming.
 
 
-async def test_a_session_that_can_be_resumed_is() -> None:
+async def test_resumable_session_is_resumed() -> None:
     async with host("rsocket+tcp://127.0.0.1:0") as it:
         async with penstock.connect(it.url, settings=Settings(resume=True), reconnect=AT_ONCE) as peer:
             connector = peer._connector
@@ -48,7 +48,7 @@ async def test_a_session_that_cannot_be_resumed_is_followed_by_another() -> None
             await peer.call("echo")
             call = asyncio.create_task(peer.call("never"))
             await it.reached.wait()
-            # The link breaks without a word, and who listens there now knows nothing of the session.
+            # The link breaks silently, and the new server does not know the session.
             old = it._server
             assert old is not None and connector.latest.link is not None
             for listener in old._listeners:
@@ -64,7 +64,7 @@ async def test_a_session_that_cannot_be_resumed_is_followed_by_another() -> None
 # A server that drains.
 
 
-async def test_streams_of_a_server_that_drains_end_in_peace_while_others_go_elsewhere() -> None:
+async def test_streams_of_a_draining_server_may_end() -> None:
     hooked: list[str] = []
 
     async def hook(peer: penstock.Peer) -> None:
@@ -82,7 +82,7 @@ async def test_streams_of_a_server_that_drains_end_in_peace_while_others_go_else
             stream = peer.stream("acount", b"10", credit=2, manual=True)
             async with stream:
                 assert (await anext(aiter(stream))).data == b"0"
-                connector._made = -1e9
+                connector._connected_at = -1e9
                 drivers[0].received(CONNECTION_CLOSE)
                 assert not connector.connected
                 assert (await peer.call("echo", b"x")).data == b"x"
@@ -96,7 +96,7 @@ async def test_streams_of_a_server_that_drains_end_in_peace_while_others_go_else
             assert (await peer.call("echo", b"x")).data == b"x"
 
 
-async def test_closing_ends_what_a_server_that_drains_has_open() -> None:
+async def test_close_ends_streams_on_a_draining_server() -> None:
     with noted_drivers() as drivers:
         async with host() as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
             never = asyncio.create_task(peer.call("never"))

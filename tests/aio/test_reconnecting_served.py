@@ -26,12 +26,12 @@ pytestmark = pytest.mark.usefixtures("tidy")
 
 URL = "rsocket+memory://lasting"
 CONNECTION_CLOSE = bytes.fromhex("00000a 00000000 2c00 00000102")
-"""RSocket 1.0, Error Codes: what is open may end."""
+"""RSocket 1.0, Error Codes: open streams may end."""
 AT_ONCE = Reconnect(first_delay=0.0, longest_delay=0.0)
 
 
 class Host:
-    """A server that is killed and started again at one place."""
+    """A server that is killed and restarted at the same address."""
 
     def __init__(self, url: str, settings: Settings | None = None) -> None:
         self.url = url
@@ -63,14 +63,14 @@ async def host(url: str = URL, settings: Settings | None = None) -> AsyncIterato
 
 
 async def lose(it: Host, peer: penstock.Peer) -> None:
-    """Kill the server, and wait until the peer knows."""
+    """Kill the server, and wait until the peer has noticed."""
     connector = peer._connector
     assert isinstance(connector, Reconnecting)
     await it.kill()
     await until(lambda: not connector.connected)
 
 
-# A server that comes back.
+# A server that restarts.
 
 
 @pytest.mark.parametrize("url", [URL, "rsocket+tcp://127.0.0.1:0"])
@@ -87,7 +87,7 @@ async def test_a_server_that_was_restarted_is_found_again(url: str) -> None:
         assert not peer.closed
 
 
-async def test_everything_that_a_peer_does_goes_on_over_the_new_connection() -> None:
+async def test_all_requests_use_the_new_connection() -> None:
     async with host() as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
         stream = peer.stream("count", b"3")
         await lose(it, peer)
@@ -109,7 +109,7 @@ async def test_everything_that_a_peer_does_goes_on_over_the_new_connection() -> 
         assert pushed == [b"pushed"]
 
 
-async def test_what_is_open_fails_and_says_why() -> None:
+async def test_open_streams_fail_with_the_reason() -> None:
     async with host("rsocket+tcp://127.0.0.1:0") as it, penstock.connect(it.url, reconnect=AT_ONCE) as peer:
         call = asyncio.create_task(peer.call("never"))
         stream = peer.stream("count", b"1000000", credit=4)
@@ -138,14 +138,14 @@ async def test_without_a_policy_the_peer_is_closed() -> None:
             await peer.call("echo")
 
 
-# Calls meanwhile.
+# Calls without a connection.
 
 
-async def test_calls_that_shall_not_wait_fail_at_once_and_say_why() -> None:
+async def test_calls_fail_at_once_with_new_calls_fail() -> None:
     policy = replace(AT_ONCE, new_calls="fail")
     async with host() as it, penstock.connect(it.url, reconnect=policy) as peer:
         await lose(it, peer)
-        with pytest.raises(ConnectError, match=r"no connection at the moment .*another one is being made"):
+        with pytest.raises(ConnectError, match=r"no connection at the moment .*Penstock is reconnecting"):
             await peer.call("echo")
         with pytest.raises(ConnectError):
             async for _ in peer.stream("count", b"1"):
@@ -155,7 +155,7 @@ async def test_calls_that_shall_not_wait_fail_at_once_and_say_why() -> None:
         assert (await peer.call("echo", b"x")).data == b"x"
 
 
-async def test_calls_wait_no_longer_than_they_shall() -> None:
+async def test_calls_wait_up_to_the_timeout() -> None:
     policy = replace(AT_ONCE, wait_timeout=0.01)
     async with host() as it, penstock.connect(it.url, reconnect=policy) as peer:
         await lose(it, peer)
@@ -178,7 +178,7 @@ async def test_a_call_that_waits_can_be_canceled() -> None:
 # The end.
 
 
-async def test_closing_ends_the_tries_and_whoever_waits() -> None:
+async def test_close_stops_retries_and_fails_waiting_calls() -> None:
     async with host() as it:
         peer = await penstock.connect(it.url, reconnect=AT_ONCE)
         await lose(it, peer)
@@ -195,7 +195,7 @@ async def test_closing_ends_the_tries_and_whoever_waits() -> None:
         await alone()
 
 
-async def test_the_last_error_does_not_gather_frames() -> None:
+async def test_last_error_does_not_accumulate_frames() -> None:
     async with host() as it:
         peer = await penstock.connect(it.url, reconnect=AT_ONCE)
         await peer.close()
@@ -207,7 +207,7 @@ async def test_the_last_error_does_not_gather_frames() -> None:
         assert len(set(lengths)) == 1
 
 
-async def test_closing_lets_calls_end_and_takes_no_more() -> None:
+async def test_close_lets_calls_end_and_accepts_no_more() -> None:
     async with host() as it:
         peer = await penstock.connect(it.url, reconnect=AT_ONCE)
         call = asyncio.create_task(peer.call("later", b"x"))
@@ -220,16 +220,16 @@ async def test_closing_lets_calls_end_and_takes_no_more() -> None:
         await closing
 
 
-async def test_letting_go_is_the_end_too() -> None:
+async def test_detach_fails_later_calls() -> None:
     async with host() as it:
         peer = await penstock.connect(it.url, reconnect=AT_ONCE)
         await peer.call("echo")
         peer.detach()
-        with pytest.raises(SessionClosed, match="let go"):
+        with pytest.raises(SessionClosed, match="detached"):
             await peer.call("echo")
 
 
-async def test_tries_are_counted() -> None:
+async def test_failed_attempts_are_counted() -> None:
     tried: list[Exception] = []
 
     def retry(error: Exception) -> bool:
@@ -242,13 +242,13 @@ async def test_tries_are_counted() -> None:
             await peer.call("echo")
             await it.kill()
             await until(lambda: peer.closed)
-            # The connection broke within a second: that is one of the three, and the last one needs no opinion.
+            # The connection broke within a second, which is one of the three. The last one does not call `retry`.
             assert [type(error) for error in tried] == [PeerClosed, ConnectError]
             with pytest.raises(ConnectError, match="nothing in this event loop listens"):
                 await peer.call("echo")
 
 
-async def test_the_hook_decides_what_is_worth_another_try() -> None:
+async def test_retry_function_decides_about_attempts() -> None:
     async with host() as it:
         policy = replace(AT_ONCE, retry=lambda error: not isinstance(error, PeerClosed))
         async with penstock.connect(it.url, reconnect=policy) as peer:
@@ -273,7 +273,7 @@ async def test_a_hook_that_fails_ends_the_tries_and_is_logged(caplog: pytest.Log
 
 
 async def test_a_refused_set_up_ends_the_tries() -> None:
-    # A server that resumes nothing refuses those who ask for it.
+    # A server without resumption rejects clients that request it.
     async with host(settings=Settings(resume_timeout=0)) as it:
         async with penstock.connect(it.url, settings=Settings(resume=True), reconnect=AT_ONCE) as peer:
             await until(lambda: peer.closed)
@@ -284,7 +284,7 @@ async def test_a_refused_set_up_ends_the_tries() -> None:
 # The first connection.
 
 
-async def test_the_first_connection_raises_as_ever() -> None:
+async def test_first_connection_raises_without_initial() -> None:
     with pytest.raises(ConnectError, match="nothing in this event loop"):
         async with penstock.connect(URL, reconnect=AT_ONCE):
             pass
@@ -319,7 +319,7 @@ async def test_connecting_can_be_canceled() -> None:
     await alone()
 
 
-async def test_what_no_try_can_mend_is_raised() -> None:
+async def test_errors_that_retries_cannot_fix_are_raised() -> None:
     with pytest.raises(UrlError, match="unknown option"):
         await penstock.connect(f"{URL}?what=1", reconnect=replace(AT_ONCE, initial=True))
     await alone()
@@ -328,7 +328,7 @@ async def test_what_no_try_can_mend_is_raised() -> None:
 # The hook for connections.
 
 
-async def test_the_hook_is_told_of_each_connection() -> None:
+async def test_on_connect_runs_for_each_connection() -> None:
     found: list[bytes] = []
 
     async def subscribe(peer: penstock.Peer) -> None:

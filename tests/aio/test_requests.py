@@ -25,7 +25,7 @@ def running(build: Build) -> Any:
 
 
 def ask(build: Build, exchanges: Any, kind: str, route: str = "r", credit: int = 0, done: bool = True) -> None:
-    """Bring a request in."""
+    """Dispatch a request."""
     payload = build.module("penstock.payload").Payload(b"request")
     kinds = build.module("penstock.kinds").Kind
     event = build.module("penstock.events").Requested(STREAM, kinds[kind], route, payload, credit, done)
@@ -35,19 +35,19 @@ def ask(build: Build, exchanges: Any, kind: str, route: str = "r", credit: int =
 
 
 def answered(exchanges: Any) -> list[bytes]:
-    """Return the items of answers, each the last one of its stream."""
+    """Return the items of responses, each the last one of its stream."""
     sent = exchanges.session.verbs("send")
     assert all(done for *_, done in sent)
     return [data for *_, items, _ in sent for data in items]
 
 
-# One item for one.
+# Calls.
 
 
 @pytest.mark.parametrize(
     ("result", "data"), [(b"bytes", b"bytes"), ("text", b"text"), (memoryview(b"view"), b"view"), (None, b"")]
 )
-def test_what_a_function_returns_is_the_answer(build: Build, exchanges: Any, result: object, data: bytes) -> None:
+def test_result_of_a_function_is_the_response(build: Build, exchanges: Any, result: object, data: bytes) -> None:
     exchanges.service.call("r")(lambda request: result)
     ask(build, exchanges, "CALL")
     assert answered(exchanges) == [data]
@@ -61,7 +61,7 @@ def test_a_payload_is_the_answer_as_it_is(build: Build, exchanges: Any) -> None:
 
 
 @pytest.mark.parametrize("credit", [0, 1])
-def test_a_call_that_comes_as_a_stream_is_answered_under_credit(build: Build, exchanges: Any, credit: int) -> None:
+def test_call_received_as_stream_respects_credit(build: Build, exchanges: Any, credit: int) -> None:
     exchanges.session.calls_by_streams = True
     exchanges.service.call("r")(lambda request: b"answer")
     ask(build, exchanges, "STREAM", credit=credit)
@@ -69,7 +69,7 @@ def test_a_call_that_comes_as_a_stream_is_answered_under_credit(build: Build, ex
     assert (("complete", STREAM) in exchanges.session.told) is (credit == 1)
 
 
-async def test_a_call_that_comes_as_a_stream_may_take_its_time(build: Build) -> None:
+async def test_call_received_as_stream_may_be_a_coroutine(build: Build) -> None:
     exchanges = running(build)
     exchanges.session.calls_by_streams = True
 
@@ -83,7 +83,7 @@ async def test_a_call_that_comes_as_a_stream_may_take_its_time(build: Build) -> 
     assert exchanges.session.items(STREAM) == [b"later"]
 
 
-async def test_a_call_that_nobody_wants_before_it_began_is_closed(build: Build) -> None:
+async def test_call_canceled_before_it_starts_is_closed(build: Build) -> None:
     exchanges = running(build)
     exchanges.session.calls_by_streams = True
     called: list[Any] = []
@@ -101,11 +101,11 @@ async def test_a_call_that_nobody_wants_before_it_began_is_closed(build: Build) 
     if half is not None:
         half.canceled()
     await until(lambda: not exchanges.tasks)
-    # A coroutine that was never begun would warn, and warnings are errors here.
+    # A coroutine that was never started would warn, and warnings are errors here.
     assert inspect.getcoroutinestate(called[0]) == inspect.CORO_CLOSED
 
 
-async def test_what_a_coroutine_returns_is_the_answer(build: Build) -> None:
+async def test_result_of_a_coroutine_is_the_response(build: Build) -> None:
     exchanges = running(build)
     released = asyncio.Event()
 
@@ -123,17 +123,17 @@ async def test_what_a_coroutine_returns_is_the_answer(build: Build) -> None:
 
 
 @pytest.mark.parametrize("kind", ["CALL", "FIRE", "STREAM", "CHANNEL"])
-def test_nobody_by_that_name_is_a_rejection(build: Build, exchanges: Any, kind: str) -> None:
+def test_unknown_route_rejects_the_request(build: Build, exchanges: Any, kind: str) -> None:
     ask(build, exchanges, kind, "nobody" + "x" * 500)
     ((_, stream_id, error),) = exchanges.session.verbs("fail")
     assert stream_id == STREAM
     assert isinstance(error, build.module("penstock.errors").Rejected)
     assert kind.lower() in str(error) and "'nobodyxxx" in str(error)
-    # What a peer says is not said back at any length.
+    # Only a limited part of the peer's text is repeated.
     assert len(str(error)) < 200
 
 
-def test_a_function_that_fails_fails_its_stream_alone(build: Build, exchanges: Any) -> None:
+def test_failing_function_fails_only_its_stream(build: Build, exchanges: Any) -> None:
     error = KeyError("a secret")
 
     @exchanges.service.call("r")
@@ -145,7 +145,7 @@ def test_a_function_that_fails_fails_its_stream_alone(build: Build, exchanges: A
     assert answered(exchanges) == []
 
 
-async def test_a_coroutine_that_fails_fails_its_stream_alone(build: Build) -> None:
+async def test_failing_coroutine_fails_only_its_stream(build: Build) -> None:
     exchanges = running(build)
     error = KeyError("a secret")
 
@@ -159,7 +159,7 @@ async def test_a_coroutine_that_fails_fails_its_stream_alone(build: Build) -> No
     assert (answered(exchanges), exchanges.tasks) == ([], set())
 
 
-def test_what_ends_the_process_is_not_taken_for_a_failure(build: Build, exchanges: Any) -> None:
+def test_base_exceptions_of_work_are_not_caught(build: Build, exchanges: Any) -> None:
     @exchanges.service.call("r")
     def handler(request: Any) -> bytes:
         raise KeyboardInterrupt
@@ -168,13 +168,13 @@ def test_what_ends_the_process_is_not_taken_for_a_failure(build: Build, exchange
         ask(build, exchanges, "CALL")
 
 
-def test_what_is_no_item_is_a_failure(build: Build, exchanges: Any) -> None:
+def test_invalid_result_fails_the_stream(build: Build, exchanges: Any) -> None:
     exchanges.service.call("r")(lambda request: 5)
     ask(build, exchanges, "CALL")
     assert "int" in str(exchanges.failed[0][0])
 
 
-async def test_what_is_no_item_in_the_end_is_a_failure(build: Build) -> None:
+async def test_invalid_result_of_a_coroutine_fails_the_stream(build: Build) -> None:
     exchanges = running(build)
 
     @exchanges.service.call("r")
@@ -187,7 +187,7 @@ async def test_what_is_no_item_in_the_end_is_a_failure(build: Build) -> None:
 
 
 @pytest.mark.parametrize("stubborn", [False, True])
-async def test_an_answer_that_nobody_wants_is_given_up(build: Build, stubborn: bool) -> None:
+async def test_handler_is_canceled_with_its_stream(build: Build, stubborn: bool) -> None:
     exchanges = running(build)
     seen = []
 
@@ -203,7 +203,7 @@ async def test_an_answer_that_nobody_wants_is_given_up(build: Build, stubborn: b
 
     ask(build, exchanges, "CALL")
     half = exchanges.outbound[STREAM]
-    # It has begun.
+    # It has started.
     await asyncio.sleep(0)
     half.canceled()
     await until(lambda: exchanges.ended == [half])
@@ -224,17 +224,17 @@ async def test_a_handler_that_others_cancel_has_failed(build: Build) -> None:
     assert isinstance(error, asyncio.CancelledError)
 
 
-# No answer.
+# Requests without a response.
 
 
-def test_what_is_fired_is_not_answered(build: Build, exchanges: Any) -> None:
+def test_fired_request_has_no_response(build: Build, exchanges: Any) -> None:
     seen = []
     exchanges.service.fire("r")(lambda request: seen.append(request.data))
     ask(build, exchanges, "FIRE")
     assert (seen, exchanges.session.told) == ([b"request"], [])
 
 
-async def test_handlers_of_what_is_fired_are_counted(build: Build) -> None:
+async def test_fire_handlers_are_counted(build: Build) -> None:
     exchanges = running(build)
     released = asyncio.Event()
 
@@ -245,7 +245,7 @@ async def test_handlers_of_what_is_fired_are_counted(build: Build) -> None:
     for count in (1, 2, 3):
         ask(build, exchanges, "FIRE")
         assert exchanges.flow.fires == count
-    # No stream is open, so nobody can cancel one.
+    # No stream is open, so there is nothing to cancel.
     assert exchanges.outbound == {}
     released.set()
     await until(lambda: exchanges.flow.fires == 0)
@@ -265,7 +265,7 @@ def test_a_stream_is_sent_as_credit_allows(build: Build, exchanges: Any) -> None
     assert exchanges.session.verbs("complete") == [("complete", STREAM)]
 
 
-def test_a_channel_asks_for_a_window_and_sends(build: Build, exchanges: Any) -> None:
+def test_channel_requests_a_window_and_sends(build: Build, exchanges: Any) -> None:
     @exchanges.service.channel("r")
     def handler(request: Any, items: Any) -> Iterator[bytes]:
         yield request.data
@@ -276,7 +276,7 @@ def test_a_channel_asks_for_a_window_and_sends(build: Build, exchanges: Any) -> 
     assert exchanges.inbound[STREAM].window == exchanges.flow.settings.credit
 
 
-def test_a_channel_of_one_item_asks_for_none(build: Build, exchanges: Any) -> None:
+def test_channel_of_one_item_requests_none(build: Build, exchanges: Any) -> None:
     taken = []
 
     @exchanges.service.channel("r")

@@ -25,7 +25,7 @@ async def test_one_service_listens_in_several_places(tmp_path) -> None:
     assert server.connections == 0
 
 
-async def test_no_url_is_wrong_use() -> None:
+async def test_serve_without_url_raises() -> None:
     with pytest.raises(LocalError):
         penstock.serve(Service())
 
@@ -51,7 +51,7 @@ async def test_closing_lets_calls_in_flight_end() -> None:
         await closing
 
 
-async def test_closing_fails_what_outlasts_the_grace() -> None:
+async def test_close_fails_streams_after_the_grace() -> None:
     async with world(server=Settings(close_grace=0.05)) as w:
         call = asyncio.create_task(w.peer.call("never"))
         await w.reached.wait()
@@ -85,7 +85,7 @@ async def test_junk_is_closed_without_an_answer(caplog) -> None:
     assert [record.message for record in caplog.records if "HTTP" in record.message]
 
 
-async def test_a_peer_that_never_says_who_it_is_is_dropped() -> None:
+async def test_link_without_first_message_is_dropped() -> None:
     # THREATS 1
     settings = Settings(first_frame_timeout=0.05)
     async with penstock.serve(Service(), "rsocket+tcp://127.0.0.1:0", settings=settings) as server:
@@ -97,10 +97,10 @@ async def test_a_peer_that_never_says_who_it_is_is_dropped() -> None:
         await writer.wait_closed()
 
 
-async def test_closing_waits_for_no_session_that_has_lost_its_link() -> None:
+async def test_close_does_not_wait_for_sessions_without_link() -> None:
     service = make_service([], asyncio.Event())
     settings = Settings(close_grace=3600)
-    # Whoever waits for the grace is ended by this.
+    # A close that waits for the grace ends by this timeout.
     async with asyncio.timeout(60), penstock.serve(service, "rsocket+memory://left", settings=settings) as server:
         async with penstock.connect(server.urls[0], settings=Settings(resume=True)) as peer:
             await peer.call("echo", b"x")
@@ -110,7 +110,7 @@ async def test_closing_waits_for_no_session_that_has_lost_its_link() -> None:
         assert server.connections == 1
 
 
-async def test_a_server_asks_its_clients() -> None:
+async def test_server_sends_requests_to_its_clients() -> None:
     ours = Service()
 
     @ours.call("who")
@@ -121,7 +121,7 @@ async def test_a_server_asks_its_clients() -> None:
 
     @asynccontextmanager
     async def hook(connection: penstock.Connection) -> AsyncIterator[None]:
-        # Before the hook is entered nothing is read: the answer comes later.
+        # Nothing is read before the hook is entered, so the response arrives later.
         asking = asyncio.ensure_future(connection.peer.call("who"))
         yield
         hooked.append((await asking).data)
@@ -136,7 +136,7 @@ async def test_a_server_asks_its_clients() -> None:
     assert server.peers == []
 
 
-async def test_a_server_that_closes_leaves_its_sessions_to_the_next(tmp_path) -> None:
+async def test_closing_server_keeps_stored_sessions_for_the_next(tmp_path) -> None:
     settings = Settings(resume_store=str(tmp_path / "sessions"), close_grace=0.5)
     url = "rsocket+memory://kept"
     release, reached = asyncio.Event(), asyncio.Event()
@@ -157,7 +157,7 @@ async def test_a_server_that_closes_leaves_its_sessions_to_the_next(tmp_path) ->
         release.set()
         await closing
         async with penstock.serve(service, url, settings=settings) as after:
-            # What is in flight may end, as ever.
+            # Open streams may end.
             assert (await slowly).data == b"done"
             assert (await peer.call("echo", b"x")).data == b"x"
             reached.clear()
@@ -174,7 +174,7 @@ async def test_a_server_that_closes_leaves_its_sessions_to_the_next(tmp_path) ->
     assert [path.name for path in (tmp_path / "sessions").iterdir()] == ["lock"]
 
 
-async def test_who_was_accepted_before_a_restart_is_looked_at_again(tmp_path) -> None:
+async def test_acceptor_checks_clients_again_after_a_restart(tmp_path) -> None:
     settings = Settings(resume_store=str(tmp_path))
     url = "rsocket+memory://again"
     entered: list[bytes] = []
@@ -209,7 +209,7 @@ async def test_who_was_accepted_before_a_restart_is_looked_at_again(tmp_path) ->
     assert list(tmp_path.glob("*.session")) == []
 
 
-async def test_nobody_waits_for_the_disk_but_whose_session_it_keeps(tmp_path, monkeypatch) -> None:
+async def test_only_stored_sessions_wait_for_the_disk(tmp_path, monkeypatch) -> None:
     begun, go_on = threading.Event(), threading.Event()
     sync = os.fsync
 
@@ -236,7 +236,7 @@ async def test_nobody_waits_for_the_disk_but_whose_session_it_keeps(tmp_path, mo
         await until(lambda: not server.connections)
 
 
-async def test_who_sends_much_waits_for_a_disk_that_is_behind(tmp_path, monkeypatch) -> None:
+async def test_fast_sender_waits_for_backlogged_storage(tmp_path, monkeypatch) -> None:
     syncs: list[int] = []
     go_on = threading.Event()
     sync = os.fdatasync
@@ -279,7 +279,7 @@ async def test_two_servers_do_not_share_a_store(tmp_path) -> None:
         pass
 
 
-async def test_sessions_that_nobody_comes_back_for_are_removed(tmp_path) -> None:
+async def test_stored_sessions_expire(tmp_path) -> None:
     left = tmp_path / ("0" * 64 + ".session")
     left.write_bytes(b"")
     settings = Settings(resume_store=str(tmp_path), resume_timeout=0.01)
@@ -302,7 +302,7 @@ async def test_calls_end_at_once_when_a_river_server_closes(url: str) -> None:
     def echo(request: penstock.Payload) -> bytes:
         return request.data
 
-    # Whoever waits for the client's grace is ended by this.
+    # A close that waits for the client's grace ends by this timeout.
     client = Settings(session_grace=3600.0, heartbeat_interval=20.0, handshake_timeout=20.0)
     server = await penstock.serve(service, url, settings=client)
     place = server.urls[0]

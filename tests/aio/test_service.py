@@ -13,19 +13,19 @@ def test_routes_are_listed_by_kind() -> None:
     assert service.routes() == [(Kind.CALL, "a"), (Kind.CALL, "b"), (Kind.FIRE, "a")]
 
 
-def test_a_route_is_taken_once() -> None:
+def test_route_can_be_registered_once() -> None:
     service = Service()
     service.call("a")(lambda request: b"")
-    with pytest.raises(LocalError, match="registered already"):
+    with pytest.raises(LocalError, match="already registered"):
         service.call("a")(lambda request: b"")
     service.upload("u")(lambda request, items: b"")
-    with pytest.raises(LocalError, match="registered already"):
+    with pytest.raises(LocalError, match="already registered"):
         service.channel("u")(lambda request, items: [])
 
 
 def test_wrong_functions_are_refused_when_they_are_registered() -> None:
     service = Service()
-    with pytest.raises(LocalError, match="called with"):
+    with pytest.raises(LocalError, match="must accept"):
         service.call("a")(lambda: b"")
     with pytest.raises(LocalError, match="yields items"):
 
@@ -34,14 +34,14 @@ def test_wrong_functions_are_refused_when_they_are_registered() -> None:
             yield b""
 
 
-def test_an_upload_asks_like_a_channel() -> None:
+def test_upload_handler_answers_channels() -> None:
     service = Service()
     service.upload("u")(lambda request, items: b"")
     assert service.find(Kind.CHANNEL, "u") is not None
     assert service.find(Kind.CHANNEL, "x") is None
 
 
-def test_a_call_asks_like_a_stream_where_the_protocol_has_one_word_for_both() -> None:
+def test_find_uses_call_handlers_for_streams_when_needed() -> None:
     service = Service()
     service.call("c")(lambda request: b"")
     service.call("both")(lambda request: b"")

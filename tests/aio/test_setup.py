@@ -98,6 +98,6 @@ async def test_current_connection_needs_nothing_installed(url: str) -> None:
         assert len(server.urls) == 1
 
 
-async def test_elsewhere_there_is_none() -> None:
+async def test_current_connection_raises_outside_handlers() -> None:
     with pytest.raises(LocalError, match="in a handler"):
         current_connection()

@@ -11,7 +11,7 @@ from penstock.aio.strategies import LeastLoaded, PeakEwma, RoundRobin, strategy_
 
 @dataclass
 class Node:
-    """A candidate that works on what a test says."""
+    """A candidate whose load a test sets."""
 
     outstanding: int = 0
     latency: PeakEwma = field(default_factory=lambda: PeakEwma(10.0))
@@ -26,18 +26,18 @@ class Node:
 # The average.
 
 
-def test_nothing_is_known_at_first() -> None:
+def test_latency_is_zero_at_first() -> None:
     assert PeakEwma(10.0).seconds(1e9) == 0.0
 
 
-def test_a_slower_answer_counts_at_once() -> None:
+def test_slower_response_counts_at_once() -> None:
     latency = PeakEwma(10.0)
     latency.observe(0.001, 0.0)
     latency.observe(2.0, 0.1)
     assert latency.seconds(0.1) == 2.0
 
 
-def test_faster_answers_pull_it_down_by_half_within_the_half_life() -> None:
+def test_average_halves_within_the_half_life() -> None:
     latency = PeakEwma(10.0)
     latency.observe(2.0, 0.0)
     latency.observe(1.0, 10.0)
@@ -47,14 +47,14 @@ def test_faster_answers_pull_it_down_by_half_within_the_half_life() -> None:
     assert latency.seconds(199.0) == pytest.approx(1.0, abs=1e-4)
 
 
-def test_while_nothing_is_asked_it_sinks() -> None:
+def test_average_decays_without_requests() -> None:
     latency = PeakEwma(10.0)
     latency.observe(2.0, 0.0)
     assert latency.seconds(20.0) == pytest.approx(0.5)
     assert latency.seconds(1e9) == 0.0
 
 
-def test_what_was_given_up_can_only_raise_it() -> None:
+def test_canceled_response_raises_the_latency() -> None:
     latency = PeakEwma(10.0)
     latency.observe(1.0, 0.0)
     latency.exceed(0.1, 0.0)
@@ -106,7 +106,7 @@ def test_least_loaded_lets_equals_take_turns() -> None:
     assert [strategy.pick(nodes, 0.0) for _ in range(4)] == [0, 1, 0, 1]
 
 
-def test_a_stranger_is_asked_once_and_not_again_before_it_answers() -> None:
+def test_unmeasured_node_gets_one_request() -> None:
     strategy, nodes = LeastLoaded(), [Node.that_takes(0.1, outstanding=5), Node()]
     assert strategy.pick(nodes, 0.0) == 1
     nodes[1].outstanding = 1
@@ -125,5 +125,5 @@ def test_a_slow_node_gets_another_chance() -> None:
 def test_strategies_have_names() -> None:
     assert isinstance(strategy_named("round-robin"), RoundRobin)
     assert isinstance(strategy_named("least-loaded"), LeastLoaded)
-    with pytest.raises(LocalError, match="'fastest'; known are round-robin, least-loaded"):
+    with pytest.raises(LocalError, match="'fastest'; use one of round-robin, least-loaded"):
         strategy_named("fastest")

@@ -18,13 +18,13 @@ async def test_the_producer_is_never_ahead_of_credit() -> None:
         taken = 0
         async for _ in items:
             taken += 1
-            # One item is made ahead of credit, so that a stream of just as many items ends at once.
+            # One item is taken ahead of credit, so that a stream of exactly as many items ends at once.
             assert len(w.seen) <= taken + 10 + 1
             if taken == 100:
                 break
 
 
-async def test_leaving_the_block_cancels_the_handler() -> None:
+async def test_exiting_the_block_cancels_the_handler() -> None:
     async with world() as w:
         async with w.peer.stream("acount", b"1000000", credit=4) as items:
             async for _ in items:
@@ -33,7 +33,7 @@ async def test_leaving_the_block_cancels_the_handler() -> None:
         assert w.seen[-1] == "closed"
 
 
-async def test_manual_credit_waits_for_grant() -> None:
+async def test_manual_stream_waits_for_grant() -> None:
     async with world() as w, w.peer.stream("count", b"100", credit=5, manual=True) as items:
         found = 0
         async for _ in items:
@@ -44,13 +44,13 @@ async def test_manual_credit_waits_for_grant() -> None:
         assert found == 100
 
 
-async def test_no_credit_at_all_is_refused() -> None:
+async def test_credit_of_zero_is_rejected() -> None:
     async with world() as w:
         with pytest.raises(LocalError, match="at least 1"):
             w.peer.stream("count", b"1", credit=0)
 
 
-async def test_a_failing_stream_gives_its_items_first() -> None:
+async def test_failing_stream_yields_its_items_first() -> None:
     async with world() as w:
         with pytest.raises(Exception, match="handler failed"):
             async with w.peer.stream("count", b"no number") as items:
@@ -59,7 +59,7 @@ async def test_a_failing_stream_gives_its_items_first() -> None:
 
 
 class Late(Connector):
-    """Knows its driver only when it is asked for it."""
+    """A connector that has no driver before it is awaited."""
 
     def __init__(self, peer: penstock.Peer, *errors: Exception) -> None:
         super().__init__(Settings())
@@ -74,7 +74,7 @@ class Late(Connector):
         return self.peer._driver
 
 
-async def test_a_stream_asks_its_connector_when_it_is_opened() -> None:
+async def test_stream_gets_its_driver_when_it_is_opened() -> None:
     async with world() as w:
         connector = Late(w.peer)
         stream = Stream(connector, StreamRequest(Kind.STREAM, "count", Payload(b"3")))
@@ -101,7 +101,7 @@ def test_a_stream_checks_its_credit_at_once() -> None:
 
 
 def old_service(told: list[object], reached: asyncio.Event) -> penstock.Service:
-    """What only peers of 2015 and 2016 have."""
+    """Features of ReactiveSocket 0.0 and 0.2 only."""
     service = penstock.Service()
 
     @service.stream("pushes")
@@ -138,7 +138,7 @@ def old_service(told: list[object], reached: asyncio.Event) -> penstock.Service:
 
 @pytest.mark.parametrize("route", ["pushes", "apushes"])
 @pytest.mark.parametrize("credit", [1, 2, 100])
-async def test_pushed_metadata_is_handed_out_in_its_place(route: str, credit: int) -> None:
+async def test_pushed_metadata_is_delivered_in_order(route: str, credit: int) -> None:
     place = "reactivesocket-0.0+memory://old"
     async with penstock.serve(old_service([], asyncio.Event()), place), penstock.connect(place) as peer:
         seen: list[bytes] = []
@@ -149,7 +149,7 @@ async def test_pushed_metadata_is_handed_out_in_its_place(route: str, credit: in
         async for item in peer.stream(route, credit=credit, on_push=pushed):
             seen += [item.data]
         assert seen == [b"1", b"+one", b"+two", b"2", b"3", b"+last"]
-        # Nobody who wants to hear of it: it is dropped.
+        # Without on_push it is dropped.
         assert [item.data async for item in peer.stream(route, endless=True)] == [b"1", b"2", b"3"]
 
 
@@ -163,7 +163,7 @@ async def test_batches_end_where_metadata_was_pushed() -> None:
         assert seen == [b"1", b"one", b"two", b"2", b"3", b"last"]
 
 
-async def test_a_stream_takes_pushed_metadata_where_the_protocol_has_it() -> None:
+async def test_stream_receives_pushed_metadata_when_supported() -> None:
     told: list[object] = []
     reached = asyncio.Event()
     place = "reactivesocket-0.0+memory://old"
@@ -181,7 +181,7 @@ async def test_a_stream_takes_pushed_metadata_where_the_protocol_has_it() -> Non
 
 
 @pytest.mark.parametrize("protocol", ["reactivesocket-0.0", "reactivesocket-0.2"])
-async def test_a_cancel_says_why_where_the_protocol_has_room(protocol: str) -> None:
+async def test_cancel_carries_metadata_when_supported(protocol: str) -> None:
     told: list[object] = []
     reached = asyncio.Event()
     place = f"{protocol}+memory://old"

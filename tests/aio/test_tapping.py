@@ -14,7 +14,7 @@ from tests.aio.taps import Notes
 
 
 class Scripted:
-    """A session that takes every verb and says what a test put there."""
+    """A session that accepts every verb and returns what a test has set."""
 
     def __init__(self) -> None:
         self.events: list[Any] = []
@@ -64,7 +64,7 @@ def test_every_method_of_a_session_is_there() -> None:
 
 
 @pytest.mark.parametrize("what", ["opened", "stream_ended", "received", "items_sent", "items_received"])
-def test_no_books_are_kept_for_methods_that_no_tap_defines(what: str) -> None:
+def test_nothing_is_recorded_for_undefined_tap_methods(what: str) -> None:
     told: list[str] = []
     one = type("One", (Tap,), {what: lambda self, *arguments: told.append(what)})()
     inner, observed = Scripted(), {name for name, methods in OBSERVED.items() if what in methods}
@@ -106,7 +106,7 @@ def test_a_set_up_that_is_refused_opens_nothing() -> None:
     assert notes.told == [("refused", "place", "too much")]
 
 
-def test_bytes_and_items_are_told_in_batches() -> None:
+def test_bytes_and_items_are_reported_in_batches() -> None:
     inner, session, notes = tapped()
     stream_id = session.open(Kind.CHANNEL, "r", Payload())
     for _ in range(3):
@@ -145,7 +145,7 @@ def test_streams_of_ours_end_as_they_do() -> None:
     assert len(notes.of("stream_opened")) == len(outcomes) == len(notes.of("stream_ended"))
 
 
-def test_what_is_fired_is_over_at_once() -> None:
+def test_fired_stream_ends_at_once() -> None:
     inner, session, notes = tapped()
     session.open(Kind.FIRE, "r", Payload())
     happen(inner, session, asked(2, Kind.FIRE))
@@ -160,7 +160,7 @@ def test_a_channel_is_over_when_both_halves_are() -> None:
     assert notes.of("stream_ended") == []
     happen(inner, session, ItemReceived(1, Payload(), True))
     assert len(notes.of("stream_ended")) == 1
-    # The answer is whole; that nobody sends the rest is no failure.
+    # The response is complete, so the missing rest of the request is not a failure.
     session.open(Kind.UPLOAD, "r", Payload(), 1)
     happen(inner, session, ItemReceived(1, Payload(), True))
     session.fail(1, Canceled())
@@ -206,13 +206,13 @@ def test_the_end_comes_once_and_after_all_items() -> None:
     assert notes.bytes["sent"] == b"last words"
 
 
-def test_letting_go_is_an_end() -> None:
+def test_detach_is_reported_as_closed() -> None:
     _, session, notes = tapped()
     session.detached()
     assert notes.told == [("opened",), ("closed", None)]
 
 
-def test_a_tap_that_raises_is_heard_no_more(caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_tap_is_disabled(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Tap):
         calls = 0
 
@@ -229,8 +229,8 @@ def test_a_tap_that_raises_is_heard_no_more(caplog: pytest.LogCaptureFixture) ->
     assert len(caplog.records) == 1
 
 
-def test_a_part_of_a_message_is_no_bytes_to_a_tap() -> None:
-    # A WebSocket hands on whole messages, and tells of those that are under way.
+def test_empty_read_is_not_reported_to_taps() -> None:
+    # A WebSocket passes on whole messages, and reports parts of them as empty reads.
     class Sizes(Tap):
         def received(self, connection: Connection, data: bytes) -> None:
             sizes.append(len(data))

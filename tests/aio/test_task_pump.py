@@ -20,7 +20,7 @@ async def test_async_items_go_as_credit_allows(build: Build) -> None:
     half = begin(build, exchanges, source)
     for end in (3, 5, 10):
         grant(exchanges, half, end - len(sent(exchanges)))
-        # One item waits for credit, as long as there is one.
+        # One item is taken ahead of credit.
         await until(lambda end=end: (source.taken, len(sent(exchanges))) == (min(end + 1, 10), end))
     await until(lambda: not exchanges.tasks)
     assert sent(exchanges) == numbers(0, 10)
@@ -34,7 +34,7 @@ async def test_async_items_wait_for_the_link_and_for_their_credit(build: Build) 
     exchanges.flow.paused = True
     half = begin(build, exchanges, source, 2)
     await until(lambda: half.waiter is not None)
-    # More credit does not make room, and room is no credit.
+    # Credit and a writable link are both needed.
     grant(exchanges, half, 1)
     await turns(5)
     assert sent(exchanges) == []
@@ -44,7 +44,7 @@ async def test_async_items_wait_for_the_link_and_for_their_credit(build: Build) 
     assert sent(exchanges) == numbers(0, 3)
 
 
-async def test_many_async_items_at_once_are_cut_by_credit(build: Build) -> None:
+async def test_async_batches_are_split_by_credit(build: Build) -> None:
     payload = build.module("penstock.payload")
     exchanges = fake_exchanges(build, asyncio.get_running_loop())
     run = payload.PayloadRun.of([payload.Payload(data) for data in numbers(1, 6)])
@@ -56,7 +56,7 @@ async def test_many_async_items_at_once_are_cut_by_credit(build: Build) -> None:
     assert sent(exchanges) == numbers(0, 7)
 
 
-async def test_a_source_that_never_waits_leaves_turns_to_others(build: Build) -> None:
+async def test_source_that_never_waits_yields_to_others(build: Build) -> None:
     exchanges = fake_exchanges(build, asyncio.get_running_loop())
     width, count = 1_000, 1_000
     source = Source(count, width)
@@ -75,7 +75,7 @@ async def test_a_source_that_never_waits_leaves_turns_to_others(build: Build) ->
     assert waits >= 10
 
 
-async def test_an_async_source_that_fails_fails_the_stream_after_its_items(build: Build) -> None:
+async def test_failing_async_source_fails_stream_after_its_items(build: Build) -> None:
     exchanges = fake_exchanges(build, asyncio.get_running_loop())
     error = ValueError("broken")
     source = AsyncSource(b"0", error)
@@ -86,7 +86,7 @@ async def test_an_async_source_that_fails_fails_the_stream_after_its_items(build
     assert not completed(exchanges)
 
 
-async def test_canceling_closes_an_async_source_and_tells_nobody(build: Build) -> None:
+async def test_cancel_closes_an_async_source_without_an_error(build: Build) -> None:
     exchanges = fake_exchanges(build, asyncio.get_running_loop())
     source = AsyncSource(*numbers(0, 10))
     half = begin(build, exchanges, source, 2)
@@ -96,7 +96,7 @@ async def test_canceling_closes_an_async_source_and_tells_nobody(build: Build) -
     assert (source.closed, exchanges.failed, completed(exchanges)) == (1, [], False)
 
 
-async def test_an_async_source_that_is_canceled_by_others_fails_the_stream(build: Build) -> None:
+async def test_async_source_canceled_elsewhere_fails_the_stream(build: Build) -> None:
     exchanges = fake_exchanges(build, asyncio.get_running_loop())
     half = begin(build, exchanges, AsyncSource(*numbers(0, 10)), 2)
     await until(lambda: half.waiter is not None)
@@ -117,7 +117,7 @@ async def test_an_async_stream_that_is_over_stops_without_an_error(build: Build)
     assert (source.closed, exchanges.failed) == (1, [])
 
 
-# What must be awaited first.
+# Awaitable sources.
 
 
 @pytest.mark.parametrize("kind", ["plain", "async"])
@@ -130,7 +130,7 @@ async def test_a_coroutine_may_return_the_items(build: Build, kind: str) -> None
 
     begin(build, exchanges, source(), 2)
     await until(lambda: len(sent(exchanges)) == 2)
-    # Whoever sends by now is told of what is granted.
+    # The current half receives the grant.
     grant(exchanges, exchanges.outbound[STREAM], 1)
     await until(lambda: completed(exchanges))
     await until(lambda: not exchanges.tasks)
@@ -157,11 +157,11 @@ async def test_a_coroutine_that_returns_no_items_fails_the_stream(build: Build) 
     half = begin(build, exchanges, source(), 2)
     await until(lambda: exchanges.ended == [half])
     ((error, _),) = exchanges.failed
-    assert "not from NoneType" in str(error)
+    assert "not NoneType" in str(error)
 
 
 async def test_a_coroutine_that_is_canceled_before_it_began_is_closed(build: Build) -> None:
-    # Else Python warns that it was never awaited, and warnings are errors here.
+    # Otherwise Python warns that it was never awaited, and warnings are errors here.
     exchanges = fake_exchanges(build, asyncio.get_running_loop())
 
     async def source() -> list[bytes]:

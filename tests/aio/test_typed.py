@@ -139,7 +139,7 @@ async def test_calls_are_answered_by_values(route: str) -> None:
         assert (await peer.call(route, ACME)).data == QUOTE
 
 
-async def test_msgpack_is_what_the_connection_says() -> None:
+async def test_connection_mime_selects_msgpack() -> None:
     for mime in ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack"):
         async with asking(make_service([]), mime) as peer:
             answer = await peer.call("latest", msgspec.msgpack.encode(Symbol("ACME")))
@@ -180,7 +180,7 @@ async def test_data_that_does_not_fit_is_invalid() -> None:
             await peer.upload("load", ACME, [QUOTE, b'{"name":"x","price":"y"}'])
 
 
-def test_river_has_its_own_words_for_it() -> None:
+def test_river_reports_invalid_requests_with_its_code() -> None:
     service = bound(make_service([]), Connection("river", "", False, data_mime="application/json"))
     handler = service.find(Kind.CALL, "plain")
     assert handler is not None
@@ -200,14 +200,14 @@ async def test_typed_errors_travel_with_their_name() -> None:
         assert json.loads(error.value.data) == body
 
 
-async def test_what_is_encoded_already_goes_as_it_is() -> None:
+async def test_payloads_are_sent_unchanged() -> None:
     async with asking(make_service([])) as peer:
         assert await peer.call("encoded", ACME) == Payload(b"as it is", b"m")
         async with peer.stream("run", ACME) as items:
             assert [item.data async for item in items] == [b"1", b"2", b"3"]
 
 
-async def test_a_value_that_cannot_travel_is_our_fault(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unencodable_value_raises_local_error(caplog: pytest.LogCaptureFixture) -> None:
     async with asking(make_service([])) as peer:
         with pytest.raises(ApplicationError, match="the handler failed"):
             await peer.call("bug", ACME)
@@ -218,7 +218,7 @@ async def test_a_value_that_cannot_travel_is_our_fault(caplog: pytest.LogCapture
 
 
 @pytest.mark.parametrize("route", ["live", "listed"])
-async def test_streams_are_closed_when_they_are_left(route: str) -> None:
+async def test_streams_are_closed_on_exit(route: str) -> None:
     seen: list[object] = []
     async with asking(make_service(seen)) as peer:
         async with peer.stream(route, ACME) as items:
@@ -243,7 +243,7 @@ async def test_items_are_values_too() -> None:
             assert [item.data async for item in items] == [b"3.0", b"3.0"]
 
 
-async def test_what_is_fired_is_decoded() -> None:
+async def test_fired_request_is_decoded() -> None:
     seen: list[object] = []
     async with asking(make_service(seen)) as peer:
         await peer.fire("log", b"no json")
@@ -284,16 +284,16 @@ async def test_a_canceled_call_leaves_nothing_behind() -> None:
         await until(lambda: peer.outstanding == 0)
 
 
-async def test_a_client_is_asked_by_values_too() -> None:
+async def test_server_sends_typed_requests_to_its_client() -> None:
     service = bound(make_service([]), Connection("rsocket", "", True, data_mime="application/json"))
     handler = service.find(Kind.CALL, "plain")
     assert handler is not None
     assert handler.function(Payload(ACME, Metadata("plain").encode())).data == QUOTE
-    with pytest.raises(Invalid, match="no composite metadata"):
+    with pytest.raises(Invalid, match="not valid composite metadata"):
         handler.function(Payload(ACME, b"\x01"))
 
 
-def test_untyped_handlers_are_the_same_as_ever() -> None:
+def test_untyped_handlers_are_not_converted() -> None:
     service = Service()
     service.call("raw")(lambda request: b"")
     connection = Connection("rsocket", "", False)
@@ -323,14 +323,14 @@ def test_types_that_cannot_be_decoded_are_refused_when_they_are_registered() -> 
     with pytest.raises(LocalError, match="the call handler 'x'"):
         service.call("x", init=list[int] | set[int])(lambda request: b"")
     service.serving = True
-    with pytest.raises(LocalError, match="served already"):
+    with pytest.raises(LocalError, match="already in use"):
         service.call("y", init=int)(lambda request: b"")
 
 
 def test_a_handler_without_a_connection_is_not_called() -> None:
     handler = make_service([]).find(Kind.CALL, "plain")
     assert handler is not None
-    with pytest.raises(LocalError, match="bind it first"):
+    with pytest.raises(LocalError, match="before it was bound"):
         handler.function(Payload())
 
 

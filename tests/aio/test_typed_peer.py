@@ -39,7 +39,7 @@ async def asking(seen: list[object] | None = None, mime: str = "application/json
 
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
-async def test_river_needs_no_word_on_how_data_is_encoded(codec: str) -> None:
+async def test_river_codec_selects_the_format(codec: str) -> None:
     url = f"river+memory://typed-peer?codec={codec}"
     async with penstock.serve(interop.service, url), penstock.connect(url) as peer:
         asked, three = typed(peer), interop.Number(3)
@@ -83,7 +83,7 @@ async def test_every_kind_takes_and_gives_values(mime: str) -> None:
         assert repr(asked).startswith("<TypedPeer of <Peer")
 
 
-async def test_without_a_type_values_are_what_json_has() -> None:
+async def test_untyped_values_are_those_of_json() -> None:
     async with asking() as peer:
         asked = typed(peer)
         assert await asked.call("latest", {"name": "x"}) == {"name": "x", "price": 1.5}
@@ -91,7 +91,7 @@ async def test_without_a_type_values_are_what_json_has() -> None:
         assert await asked.call("latest", Payload(b'{"name":"x"}'), returns=Quote) == Quote("x")
 
 
-async def test_a_stream_may_be_left() -> None:
+async def test_stream_can_be_exited_early() -> None:
     seen: list[object] = []
     async with asking(seen) as peer:
         async with typed(peer).stream("live", ACME, returns=Quote, credit=2) as items:
@@ -152,7 +152,7 @@ async def test_an_answer_of_another_type_is_a_mismatch() -> None:
                 [item async for item in items]
 
 
-async def test_metadata_has_its_way() -> None:
+async def test_metadata_mime_overrides_the_format() -> None:
     async with asking(mime="application/octet-stream") as peer:
         asked = typed(peer, "application/json")
         metadata = Metadata(mime="application/msgpack")
@@ -161,7 +161,7 @@ async def test_metadata_has_its_way() -> None:
             await asked.call("latest", ACME, metadata=Metadata(mime="text/plain"))
 
 
-async def test_every_peer_says_how_its_data_is_encoded() -> None:
+async def test_every_peer_has_a_data_mime() -> None:
     async def through(request: Any, after: Any) -> Any:
         return await after(request)
 
@@ -174,14 +174,14 @@ async def test_every_peer_says_how_its_data_is_encoded() -> None:
             assert await typed(balanced).call("latest", ACME, returns=Quote) == Quote("ACME")
 
 
-async def test_wrong_use_is_told_before_anything_is_sent() -> None:
+async def test_wrong_values_raise_before_anything_is_sent() -> None:
     async with asking(mime="application/octet-stream") as peer:
         with pytest.raises(LocalError, match="connect with Settings"):
             typed(peer)
         asked = typed(peer, "application/json")
         with pytest.raises(LocalError, match="cannot be written"):
             await asked.call("latest", object())
-        with pytest.raises(LocalError, match="not from str"):
+        with pytest.raises(LocalError, match="not str"):
             await asked.upload("load", ACME, "text")
         with pytest.raises(LocalError, match="not a type"):
             await asked.call("latest", ACME, returns=list[int] | set[int])

@@ -189,4 +189,4 @@ async def test_giving_up_at_any_moment_ends_no_session(
                 assert not peer.closed, seed
                 await until(lambda peer=peer: peer.outstanding == 0)
         assert crowd.failures == [], seed
-    assert [record.getMessage() for record in caplog.records if "nobody owns" in record.getMessage()] == []
+    assert [record.getMessage() for record in caplog.records if "without an owner" in record.getMessage()] == []

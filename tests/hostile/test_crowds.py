@@ -119,7 +119,9 @@ async def test_links_that_say_nothing_have_a_limit_of_their_own(scheme: str) -> 
             stack.push_async_callback(writer.wait_closed)
             stack.callback(writer.close)
         await until(lambda: len(server._arrivals) == 2)
-        with pytest.raises(ConnectError, match=r"max_connections_per_address \(2\) links have not said yet"):
+        with pytest.raises(
+            ConnectError, match=r"max_connections_per_address \(2\) links have not sent their first message"
+        ):
             await penstock.connect(server.urls[0], settings=CLIENT, reconnect=False)
         assert notes.of("refused")
 

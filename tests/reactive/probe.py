@@ -1,4 +1,4 @@
-"""A subscriber that notes what it is told."""
+"""A subscriber that records its signals."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from penstock.reactive import Publisher, Subscription
 from tests.waiting import turns, until
 
 IDLE_TURNS = 20
-"""Turns of the loop after which whatever was to come is there."""
+"""Turns of the loop after which all signals have arrived."""
 
 
 class Probe:
-    """Notes signals, and requests what it is told to.
+    """Records signals, and requests items as its test sets.
 
     Args:
-        first: What it requests when it is subscribed.
-        each: What it requests from within each item.
+        first: Items to request in `on_subscribe`.
+        each: Items to request in each `on_next`.
 
     """
 
@@ -60,11 +60,11 @@ class Probe:
 
 
 class Scripted:
-    """A publisher that sends what its test says, whatever was requested.
+    """A publisher that sends what its test sets, regardless of demand.
 
     Attributes:
-        requested: What was.
-        canceled: How often it was.
+        requested: The counts of all requests.
+        canceled: The number of cancellations.
 
     """
 

@@ -60,7 +60,7 @@ async def test_the_publisher_is_asked_for_a_window_ahead(window: int) -> None:
                 publisher.subscriber.on_next(b"%d" % sent)
                 sent += 1
                 await turns(IDLE_TURNS)
-            # Those that the wire asked for, one that waits for its next request, and the window.
+            # The items requested on the wire, one that waits for more demand, and the window.
             assert publisher.requested[0] == window
             assert 3 < sent <= 3 + 1 + window
             taken = aiter(items)
@@ -80,7 +80,7 @@ async def test_a_coroutine_may_return_the_publisher() -> None:
         assert [item.data async for item in peer.stream("later", b"3")] == [b"0", b"1", b"2"]
 
 
-async def test_a_channel_may_answer_by_a_publisher_of_what_comes() -> None:
+async def test_channel_can_return_a_publisher_of_its_items() -> None:
     service = Service()
 
     @service.channel("back")
@@ -93,7 +93,7 @@ async def test_a_channel_may_answer_by_a_publisher_of_what_comes() -> None:
         assert [item.data async for item in answers] == [b"1", b"2"]
 
 
-async def test_what_is_no_publisher_fails_the_stream() -> None:
+async def test_handler_without_publisher_fails_the_stream() -> None:
     service = Service()
     service.stream("wrong")(publishing(lambda request: [b"1"]))
     async with serving(service) as url, penstock.connect(url) as peer:
@@ -103,7 +103,7 @@ async def test_what_is_no_publisher_fails_the_stream() -> None:
 
 def test_wrong_handlers_and_windows_are_refused_at_once() -> None:
     service = Service()
-    with pytest.raises(LocalError, match="is called with"):
+    with pytest.raises(LocalError, match="must accept"):
         service.stream("none")(publishing(lambda: from_aiter([])))
     with pytest.raises(LocalError, match="the window is 0"):
         publishing(window=0)(numbers)

@@ -8,7 +8,7 @@ from penstock.reactive.interfaces import Starting
 from tests.reactive.probe import Probe, Scripted
 
 
-def test_whatever_has_the_methods_is_one() -> None:
+def test_any_object_with_the_methods_is_accepted() -> None:
     subscriber: Subscriber[bytes] = Probe()
     publisher: Publisher[bytes] = Scripted()
     starting: Starting[bytes] = Starting(lambda _: None)

@@ -14,7 +14,7 @@ from tests.waiting import turns, until
 
 
 class Source:
-    """An async generator that notes how far it came."""
+    """An async generator that records how far it got."""
 
     def __init__(self) -> None:
         self.made = 0
@@ -29,7 +29,7 @@ class Source:
             self.closed = True
 
 
-async def test_an_async_iterable_is_asked_for_one_item_ahead() -> None:
+async def test_async_iterable_is_read_one_item_ahead() -> None:
     source = Source()
     probe = subscribed(from_aiter(source), first=3)
     await turns(IDLE_TURNS)
@@ -60,7 +60,7 @@ async def test_the_end_needs_no_demand() -> None:
     assert await subscribed(from_aiter([])).ended() == "complete"
 
 
-async def test_what_fails_is_told() -> None:
+async def test_failing_work_passes_its_error() -> None:
     async def failing() -> AsyncIterator[int]:
         yield 1
         raise KeyError("lost")
@@ -77,25 +77,25 @@ async def test_each_subscriber_has_its_own_items_and_demand() -> None:
     assert (first.items, second.items) == ([1], [1, 2, 3])
 
 
-async def test_a_long_iterable_leaves_turns_to_others() -> None:
+async def test_long_iterable_yields_to_other_tasks() -> None:
     probe = subscribed(from_aiter(iter(int, 1)), first=1 << 40)
     await turns(IDLE_TURNS)
     assert len(probe.items) > 100
     probe.subscription.cancel()
 
 
-async def test_what_is_no_iterable_and_no_subscriber_is_refused() -> None:
+async def test_wrong_iterables_and_subscribers_raise() -> None:
     with pytest.raises(LocalError, match="not int"):
         from_aiter(5)  # type: ignore[arg-type]
     with pytest.raises(LocalError, match="NoneType"):
         from_aiter([]).subscribe(None)  # type: ignore[arg-type]
 
 
-async def test_there_and_back() -> None:
+async def test_publisher_and_iterator_convert_both_ways() -> None:
     assert [item async for item in to_aiter(from_aiter(range(1000)), window=7)] == list(range(1000))
 
 
-async def test_it_subscribes_when_it_is_asked_and_requests_half_windows() -> None:
+async def test_to_aiter_subscribes_lazily_and_requests_half_windows() -> None:
     publisher = Scripted()
     async with aclosing(to_aiter(publisher, window=4)) as items:
         assert publisher.subscriber is None
@@ -126,7 +126,7 @@ async def test_an_error_comes_after_the_items() -> None:
         await anext(items)
 
 
-async def test_more_than_was_requested_is_refused() -> None:
+async def test_unrequested_item_is_rejected() -> None:
     publisher = Scripted()
     items = to_aiter(publisher, window=2)
     task = ensure_future(anext(items))

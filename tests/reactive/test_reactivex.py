@@ -19,7 +19,7 @@ from tests.waiting import turns, until
 
 
 class Hot:
-    """An observable that sends what its test says; it looks to the adapter like one of reactivex."""
+    """An observable that sends what its test sets, with the interface of one of reactivex."""
 
     def __init__(self) -> None:
         self.disposed = 0
@@ -32,7 +32,7 @@ class Hot:
         self.disposed += 1
 
 
-async def test_a_buffer_keeps_what_was_not_requested() -> None:
+async def test_buffer_keeps_unrequested_items() -> None:
     hot = Hot()
     probe = subscribed(from_observable(hot, bound=3), first=1)  # type: ignore[arg-type]
     for number in range(4):
@@ -61,7 +61,7 @@ async def test_a_full_buffer_fails_after_what_it_holds() -> None:
     assert (probe.items, hot.disposed) == ([0, 1], 1)
 
 
-async def test_drop_forgets_what_was_not_requested() -> None:
+async def test_drop_discards_unrequested_items() -> None:
     hot = Hot()
     probe = subscribed(from_observable(hot, "drop"), first=2)  # type: ignore[arg-type]
     for number in range(5):
@@ -85,7 +85,7 @@ async def test_latest_keeps_the_newest() -> None:
     assert probe.items == [0, 4]
 
 
-async def test_error_fails_at_the_first_that_was_not_requested() -> None:
+async def test_error_fails_at_the_first_unrequested_item() -> None:
     hot = Hot()
     probe = subscribed(from_observable(hot, "error"), first=2)  # type: ignore[arg-type]
     for number in range(3):
@@ -94,7 +94,7 @@ async def test_error_fails_at_the_first_that_was_not_requested() -> None:
     assert probe.items == [0, 1]
 
 
-async def test_what_the_observable_fails_with_is_told() -> None:
+async def test_observable_error_is_passed_on() -> None:
     hot = Hot()
     probe = subscribed(from_observable(hot), first=UNBOUNDED)  # type: ignore[arg-type]
     hot.on_next(1)
@@ -164,7 +164,7 @@ except LocalError as error:
     assert (result.stderr, "pip install 'penstock[reactive]'" in result.stdout) == ("", True)
 
 
-# With reactivex itself.
+# With the package reactivex.
 
 
 async def test_an_observable_of_the_package_and_back() -> None:
@@ -196,7 +196,7 @@ async def test_an_observer_sets_the_pace_by_a_window() -> None:
     assert found == [0, 1]
 
 
-async def test_more_than_the_window_is_an_error_of_the_publisher() -> None:
+async def test_item_beyond_the_window_fails_the_publisher() -> None:
     pytest.importorskip("reactivex")
     publisher = Scripted()
     errors: list[Exception] = []
@@ -230,7 +230,7 @@ async def test_it_may_be_subscribed_and_disposed_in_another_thread() -> None:
     thread.join()
 
 
-async def test_observables_travel() -> None:
+async def test_observables_can_be_served_and_received() -> None:
     rx = pytest.importorskip("reactivex")
     service = penstock.Service()
 

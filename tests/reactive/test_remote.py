@@ -52,7 +52,7 @@ async def test_the_demand_on_the_wire_is_that_of_the_subscriber(protocol: str) -
             await until(lambda: publisher.canceled)
 
 
-async def test_more_demand_than_a_wire_carries_is_said_bit_by_bit() -> None:
+async def test_large_demand_is_sent_in_parts() -> None:
     async with RawPublisher("rsocket+memory://reactive", PATIENCE) as publisher:
         async with penstock.connect(publisher.url) as peer:
             probe = subscribed(publisher_of(peer, "tests.numbers"), first=UNBOUNDED)
@@ -63,7 +63,7 @@ async def test_more_demand_than_a_wire_carries_is_said_bit_by_bit() -> None:
             probe.subscription.cancel()
 
 
-async def test_items_and_the_end_come() -> None:
+async def test_items_and_completion_arrive() -> None:
     async with world() as w:
         probe = subscribed(publisher_of(w.peer, "count", b"5"), first=2, each=1)
         assert await probe.ended() == "complete"
@@ -79,7 +79,7 @@ async def test_each_subscription_is_a_stream_of_its_own() -> None:
             assert len(probe.items) == 3
 
 
-async def test_demand_goes_through_interceptors_and_lasting_peers() -> None:
+async def test_demand_passes_interceptors_and_reconnecting_peers() -> None:
     async def plain(request: Request, next: Next) -> object:
         return await next(request)
 
@@ -89,13 +89,13 @@ async def test_demand_goes_through_interceptors_and_lasting_peers() -> None:
             probe = subscribed(publisher_of(peer, "count", b"9"), first=2)
             await until(lambda: len(probe.items) == 2)
             await turns(IDLE_TURNS)
-            # Of those that the handler made, one waits for demand.
+            # One of the handler's items waits for demand.
             assert (len(probe.items), len(w.seen)) == (2, 3)
             probe.subscription.request(7)
             assert await probe.ended() == "complete"
 
 
-async def test_an_error_is_told() -> None:
+async def test_error_is_passed_to_the_subscriber() -> None:
     async with world() as w:
         probe = subscribed(publisher_of(w.peer, "nobody"), first=1)
         assert isinstance(await probe.ended(), ApplicationError)

@@ -80,7 +80,7 @@ async def test_cancel_from_within_on_subscribe_starts_nothing() -> None:
     assert (probe.items, probe.ends) == ([], [])
 
 
-async def test_demand_has_a_bound_that_does_not_matter() -> None:
+async def test_demand_is_capped_at_unbounded() -> None:
     probe = subscribed(from_aiter(range(10)), first=UNBOUNDED)
     probe.subscription.request(UNBOUNDED)
     assert isinstance(probe.subscription, TaskSubscription)
@@ -113,7 +113,7 @@ async def test_a_subscriber_that_raises_at_the_end_is_logged(caplog: pytest.LogC
     assert probe.ends == ["complete"]
 
 
-async def test_a_subscription_that_nobody_holds_outlives_the_garbage_collector() -> None:
+async def test_unreferenced_subscription_is_not_collected() -> None:
     from_aiter([1]).subscribe(Probe())
     await turns(IDLE_TURNS)
     gc.collect()
@@ -123,7 +123,7 @@ async def test_a_subscription_that_nobody_holds_outlives_the_garbage_collector()
     await asyncio.wait((task,))
 
 
-async def test_a_canceled_subscriber_is_let_go() -> None:
+async def test_canceled_subscriber_is_released() -> None:
     probe = subscribed(from_aiter(range(5)), first=1)
     assert isinstance(probe.subscription, TaskSubscription)
     probe.subscription.cancel()

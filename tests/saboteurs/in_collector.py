@@ -52,7 +52,7 @@ def told_before_durable() -> Sabotage:
     def checkpoint(self: Peer, stream: Stream, count: int) -> bytes | None:
         found = real(self, stream, count)
         self._driver.session.commit()
-        self._driver.flow.wake()
+        self._driver.flow.schedule_write()
         return found
 
     return replaced((Peer, "checkpoint", checkpoint), (Peer, "commit", lambda self: None))

@@ -1,1 +1,1 @@
-"""The asyncio peer: client, server, streams, handlers. May import the top files, `protocols` and `transports`."""
+"""The asyncio layer: clients, servers, streams, handlers. May import the top files, `protocols` and `transports`."""

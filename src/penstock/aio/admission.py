@@ -1,4 +1,4 @@
-"""Admission: nothing of a connection is served until its acceptor, and its hook, agree."""
+"""Holds the events of a connection until its acceptor and its connection hook admit it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["Admission", "ended"]
 
 logger = logging.getLogger("penstock.aio")
 
-LEAVE_TIMEOUT: Final = 1.0
-"""Seconds that a hook has to exit while somebody waits for it."""
+EXIT_TIMEOUT: Final = 1.0
+"""Seconds that a hook has to exit while a caller waits for it."""
 
-# Nothing is accepted: a set-up is awaited; the acceptor runs; the hook is being entered; everything is handed on; no
-# new request is served.
+# SHUT: waiting for a set-up. ASKING: the acceptor runs. ENTERING: the hook is being entered. OPEN: events are passed
+# on. REFUSED: no new request is served.
 SHUT: Final = 0
 ASKING: Final = 1
 ENTERING: Final = 2
@@ -38,18 +38,18 @@ REFUSED: Final = 4
 class Admission:
     """The sink in front of dispatch that holds events while a connection is not admitted.
 
-    A server's connection begins SHUT. Its set-up goes to the acceptor (ASKING), then the hook is entered, once
-    (ENTERING), and what was held is handed on (OPEN). A set-up that comes later is shown to the acceptor again. A
-    client's connection only has a hook. Until that is entered no request is answered, and a server takes in no more
-    than one read. A hook that raises refuses the connection (REFUSED). One that takes longer than the keepalive's
-    lifetime loses it.
+    A server's connection begins in SHUT. The acceptor checks its set-up (ASKING), then the hook is entered, once
+    (ENTERING), and the held events are passed on (OPEN). The acceptor also checks each later set-up. A client's
+    connection only has a hook. Until the hook is entered, no request is answered, and a server processes at most one
+    read. If the hook raises, the connection is refused (REFUSED). If it takes longer than the keepalive lifetime, the
+    connection is lost.
 
-    `tasks` holds the task that enters and exits the hook while it runs.
+    `tasks` contains the task that enters and exits the hook while it runs.
     """
 
     __slots__ = (
-        "_acceptor", "_asking", "_asks_again", "_certificate", "_closed", "_driver", "_entered", "_held",
-        "_hook", "_hooked", "_refusal", "_tasks", "_waiting", "asked", "state"
+        "_acceptor", "_acceptor_task", "_certificate", "_checks_again", "_closed", "_driver", "_entered", "_held",
+        "_hook", "_hook_task", "_refusal", "_tasks", "_waiting", "checked", "state"
     )  # fmt: skip
 
     def __init__(
@@ -61,18 +61,18 @@ class Admission:
     ) -> None:
         self._driver = driver
         self._acceptor = acceptor or accept
-        self._asks_again = acceptor is not None
+        self._checks_again = acceptor is not None
         self._hook = hook
         self._tasks = tasks
-        # What waits for the acceptor, and what waits for the hook.
+        # Events that wait for the acceptor, and for the hook.
         self._held: list[Event] = []
         self._waiting: list[Event] = []
         self._certificate: bytes | None = None
-        # The set-up that the acceptor was asked about last.
-        self.asked: Established | None = None
-        # The tasks that ask the acceptor, and that enter and exit the hook.
-        self._asking: asyncio.Task[None] | None = None
-        self._hooked: asyncio.Task[None] | None = None
+        # The set-up that the acceptor checked last.
+        self.checked: Established | None = None
+        # The tasks that await the acceptor, and that enter and exit the hook.
+        self._acceptor_task: asyncio.Task[None] | None = None
+        self._hook_task: asyncio.Task[None] | None = None
         self._refusal: Exception | None = None
         self._entered: asyncio.Future[None] = driver.loop.create_future()
         self._closed: asyncio.Future[None] = driver.loop.create_future()
@@ -82,32 +82,32 @@ class Admission:
             if hook is None:
                 self._entered.set_result(None)
             else:
-                # Nobody knows yet whether this peer is welcome: what it sends may wait in the network.
+                # This peer is not admitted yet, so its data waits in the network.
                 driver.flow.stop_reading(HOOK)
 
     # For the driver.
 
     @property
     def withholds(self) -> bool:
-        """Whether events may be held back."""
+        """True if events may be held back."""
         return self.state != OPEN
 
     def attached(self, link: Link) -> None:
         """Prepare for `link`, which is about to carry the session.
 
-        A client that comes back may say again who it is: nothing is written before that is accepted.
+        A reconnecting client may send another set-up: nothing is written before that is accepted.
         """
         self._certificate = certificate_of(link)
         if self._driver.connection.is_client:
             self._enter()
-        elif self._asks_again and self.state >= ENTERING:
+        elif self._checks_again and self.state >= ENTERING:
             self.take(self._driver.session.take_events())
 
     def take(self, happened: list[Event]) -> None:
-        """Hand on what is accepted, and hold the rest."""
+        """Pass on accepted events, and hold the rest."""
         if self.state >= ENTERING:
             for place, event in enumerate(happened):
-                if isinstance(event, Established) and self._asks_again and event is not self.asked:
+                if isinstance(event, Established) and self._checks_again and event is not self.checked:
                     self._accepted(happened[:place])
                     self._shut()
                     self._hold(happened[place:])
@@ -117,13 +117,13 @@ class Admission:
             self._hold(happened)
 
     def abandon(self) -> None:
-        """Stop waiting for the acceptor, because this side ends the connection; nothing that is held is served."""
+        """Stop waiting for the acceptor, because this side ends the connection; discard the held requests."""
         if self.state < ENTERING and not self._end():
             rest, self._held = without_requests(self._held), []
             self._accepted(rest)
 
     async def entered(self) -> None:
-        """Wait until the hook is entered. Raises what it raised; then the connection is closed."""
+        """Wait until the hook is entered. If it raised, close the connection and raise its error."""
         try:
             if not self._entered.done():
                 await self._entered
@@ -135,16 +135,16 @@ class Admission:
             raise self._refusal
 
     def closed(self) -> None:
-        """Exit the hook: the session is over."""
+        """Exit the hook, because the session has ended."""
         if not self._closed.done():
             self._closed.set_result(None)
-        if self._hooked is not None and not self._entered.done():
-            self._hooked.cancel()
+        if self._hook_task is not None and not self._entered.done():
+            self._hook_task.cancel()
 
-    async def left(self) -> None:
+    async def exited(self) -> None:
         """Wait until the hook has exited."""
-        if self._hooked is not None and self._hooked is not asyncio.current_task():
-            await ended({self._hooked})
+        if self._hook_task is not None and self._hook_task is not asyncio.current_task():
+            await ended({self._hook_task})
 
     # The acceptor.
 
@@ -154,51 +154,51 @@ class Admission:
         self._driver.flow.withheld = True
 
     def _hold(self, happened: list[Event]) -> None:
-        """Hold events, and ask the acceptor about a new set-up among them.
+        """Hold events, and call the acceptor for a new set-up among them.
 
-        A client may send all its requests and close the connection in one read: the requests wait for the acceptor all
-        the same, and so does the end. Where it has asked for nothing, the end passes, and the acceptor is canceled.
+        A client may send all its requests and close the connection in one read: the requests, and then the end, wait
+        for the acceptor. If there are no requests, the end is passed on at once and the acceptor is canceled.
         """
         driver = self._driver
         for event in happened:
             if not isinstance(event, Unlinked):
                 self._held.append(event)
             elif driver.link is not None:
-                # It concerns this link, and not the one that may have come when the rest is handed on.
+                # It concerns this link. There may be another one when the held events are passed on.
                 driver.link.abort()
-        if self._asking is not None:
-            # The client may have come by another link meanwhile: that is not read either.
+        if self._acceptor_task is not None:
+            # The client may have opened another link meanwhile, which must not be read either.
             driver.flow.stop_reading(ADMISSION)
         else:
             newest = self._newest()
-            if newest is not None and self._ask(newest):
+            if newest is not None and self._call_acceptor(newest):
                 return
         requested = any(isinstance(event, Requested | MetadataPushed) for event in self._held)
-        if self._asking is None or not requested:
+        if self._acceptor_task is None or not requested:
             self._end()
 
     def _end(self) -> bool:
-        """Hand on the end of the connection and of its streams; return False if it has not come."""
+        """Pass on the end of the connection and of its streams; return False if it has not ended."""
         if not any(isinstance(event, Closed) for event in self._held):
             return False
-        if self._asking is not None:
-            self._asking.cancel()
+        if self._acceptor_task is not None:
+            self._acceptor_task.cancel()
         rest, self._held = without_requests(self._held), []
         self._unlock()
         self._accepted(rest)
         return True
 
     def _newest(self) -> Established | None:
-        """Return the newest set-up, if the acceptor was not asked about it."""
+        """Return the newest held set-up; None if the acceptor has already been called for it."""
         for event in reversed(self._held):
             if isinstance(event, Established):
-                return None if event is self.asked else event
+                return None if event is self.checked else event
         return None
 
-    def _ask(self, event: Established) -> bool:
-        """Ask the acceptor about a set-up; return whether it is accepted already."""
+    def _call_acceptor(self, event: Established) -> bool:
+        """Call the acceptor for a set-up; return True if it has accepted, False if it rejected or still runs."""
         driver = self._driver
-        self.asked = event
+        self.checked = event
         setup = Setup(
             payload=event.payload,
             metadata_mime=event.metadata_mime,
@@ -218,7 +218,7 @@ class Admission:
         if inspect.isawaitable(answer):
             self.state = ASKING
             driver.flow.stop_reading(ADMISSION)
-            self._asking = driver.loop.create_task(self._await(answer))
+            self._acceptor_task = driver.loop.create_task(self._await(answer))
             return False
         return self._accept(answer)
 
@@ -230,28 +230,28 @@ class Admission:
             async with timeout:
                 verdict = await answer
         except Exception as error:
-            self._asking = None
+            self._acceptor_task = None
             if isinstance(error, TimeoutError) and timeout.expired():
-                # No rejection: a client that comes again may be luckier.
+                # Not a rejection: the client may retry successfully.
                 self._give_up(LimitExceeded(f"the acceptor took longer than acceptor_timeout ({limit:g} s)"))
             else:
                 self._reject(error)
-            # The link's own goodbye is to be read.
+            # The transport's closing handshake must be read.
             driver.flow.resume_reading(ADMISSION)
             self._end()
         else:
-            self._asking = None
+            self._acceptor_task = None
             self._accept(verdict)
         driver.flush()
 
     def _accept(self, verdict: Verdict) -> bool:
-        """Hand on what is held, unless the client has sent another set-up meanwhile; return whether it was."""
+        """Pass on the held events, unless there is a newer set-up to check; return True if they are passed on."""
         newest = self._newest()
         if newest is not None:
-            if self.asked is None or newest.payload != self.asked.payload:
-                return self._ask(newest)
-            # A client that came again because this took long: it would take as long once more.
-            self.asked = newest
+            if self.checked is None or newest.payload != self.checked.payload:
+                return self._call_acceptor(newest)
+            # The client reconnected because this took long. Calling the acceptor again would take as long.
+            self.checked = newest
         driver = self._driver
         if isinstance(verdict, Admitted):
             driver.connection.identity = verdict.identity
@@ -260,18 +260,18 @@ class Admission:
             driver.serve(bound(verdict, driver.connection))
         held, self._held = self._held, []
         self._unlock()
-        self._accepted([event for event in held if event is self.asked or not isinstance(event, Established)])
+        self._accepted([event for event in held if event is self.checked or not isinstance(event, Established)])
         return True
 
     def _unlock(self) -> None:
-        """Hold nothing any more for the acceptor's sake."""
+        """Stop holding events and output for the acceptor."""
         flow = self._driver.flow
         flow.withheld = False
         flow.resume_reading(ADMISSION)
         self._settle()
 
     def _reject(self, error: Exception) -> None:
-        """End the session; the client learns why as far as that is meant for it."""
+        """Reject the client; only the text of a SetupRejected reaches it."""
         if not isinstance(error, PenstockError):
             logger.error("the acceptor failed", exc_info=error)
         self._give_up(rejection(error))
@@ -279,7 +279,7 @@ class Admission:
     def _give_up(self, error: Exception) -> None:
         self._held = without_requests(self._held)
         driver = self._driver
-        # The output of the session, a sign of life above all, would be taken for acceptance.
+        # The client would take pending output, such as a keepalive, for acceptance.
         driver.session.take_output()
         logger.warning("%s refused: %s", driver.flow.name or "a peer", error)
         driver.session.close(driver.loop.time(), error)
@@ -287,10 +287,10 @@ class Admission:
     # The hook.
 
     def _accepted(self, happened: list[Event]) -> None:
-        """Hand on what the acceptor let pass, as far as the hook does."""
+        """Pass on events that the acceptor has accepted, or hold them until the hook is entered."""
         dispatch = self._driver.dispatch
         if self._refusal is not None:
-            # No handler begins any more; what the hook itself has opened ends.
+            # No more handlers start; streams that the hook has opened end.
             dispatch.take(without_requests(happened))
         elif self._entered.done():
             dispatch.take(happened)
@@ -306,12 +306,12 @@ class Admission:
                 self._driver.flow.stop_reading(HOOK)
 
     def _enter(self) -> None:
-        if self._hook is not None and self._hooked is None:
+        if self._hook is not None and self._hook_task is None:
             context = copy_context()
             context.run(CURRENT.set, self._driver.connection)
-            self._hooked = self._driver.loop.create_task(self._run(self._hook), context=context)
-            self._tasks.add(self._hooked)
-            self._hooked.add_done_callback(self._tasks.discard)
+            self._hook_task = self._driver.loop.create_task(self._run(self._hook), context=context)
+            self._tasks.add(self._hook_task)
+            self._hook_task.add_done_callback(self._tasks.discard)
 
     async def _run(self, hook: ConnectionHook) -> None:
         connection = self._driver.connection
@@ -325,10 +325,10 @@ class Admission:
                 self._admit()
                 await self._closed
         except Exception:
-            logger.exception("%r: its hook failed when it was left", connection)
+            logger.exception("%r: on_connection failed when it exited", connection)
 
     def _admit(self) -> None:
-        """Hand on what waited for the hook."""
+        """Pass on the events that waited for the hook."""
         driver = self._driver
         self._entered.set_result(None)
         if self.state == ENTERING:
@@ -342,21 +342,21 @@ class Admission:
             driver.flush()
 
     def _settle(self) -> None:
-        """Take the state that follows acceptance, and step aside where there is nothing more to decide."""
+        """Enter the state that follows acceptance; remove this sink from the driver if it is no longer needed."""
         driver = self._driver
         self.state = REFUSED if self._refusal is not None else OPEN if self._entered.done() else ENTERING
-        if self.state == OPEN and not self._asks_again:
+        if self.state == OPEN and not self._checks_again:
             driver.sink = driver.dispatch
             if self._hook is None:
                 driver.admission = None
 
     def _refuse(self, error: BaseException) -> None:
-        """Close the connection because its hook raised. Only errors of this package tell the peer their text."""
+        """Close the connection because its hook raised. Only the texts of Penstock's errors reach the peer."""
         driver = self._driver
         if isinstance(error, Exception):
             self._refusal = error
         else:
-            self._refusal = driver.error or SessionClosed("the connection was closed while its hook was being entered")
+            self._refusal = driver.error or SessionClosed("the connection was closed before on_connection was entered")
         if self.state == ENTERING:
             self._settle()
         waiting, self._waiting = self._waiting, []
@@ -369,17 +369,17 @@ class Admission:
         elif isinstance(error, SessionError) and not isinstance(error, LocalError):
             reason = error
         else:
-            # A client's own error is raised where it connects.
+            # On a client, connect() raises the error.
             if not driver.connection.is_client:
-                logger.error("%r: its hook failed", driver.connection, exc_info=error)
+                logger.error("%r: on_connection failed", driver.connection, exc_info=error)
             reason = SessionError("this side refused the connection")
         driver.session.close(driver.loop.time(), reason)
         driver.flush()
 
 
 async def ended(tasks: set[asyncio.Task[None]]) -> None:
-    """Wait for hooks that exit, but not longer than `LEAVE_TIMEOUT`."""
-    _, stubborn = await asyncio.wait(tasks, timeout=LEAVE_TIMEOUT)
+    """Wait up to `EXIT_TIMEOUT` for hooks to exit, then cancel them."""
+    _, stubborn = await asyncio.wait(tasks, timeout=EXIT_TIMEOUT)
     for task in stubborn:
-        logger.warning("a hook takes longer than %g s to be left, and is canceled", LEAVE_TIMEOUT)
+        logger.warning("on_connection took longer than %g s to exit, and is canceled", EXIT_TIMEOUT)
         task.cancel()

@@ -1,4 +1,4 @@
-"""What a handler's annotations say of its data."""
+"""Reads the types of a handler's data from its annotations."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ..payload import Payload
 __all__ = ["UNTYPED", "Types", "takes_payload", "types_of"]
 
 RAW: Final = (inspect.Parameter.empty, Payload, Any, object, "Payload", "penstock.Payload", "Any", "object")
-"""Annotations of a request that is taken as it is; as strings where only type checkers can read them."""
+"""Annotations of a request that is not decoded; strings if the names exist only for type checkers."""
 UNKNOWN: Final = (inspect.Parameter.empty, Payload, Any, object, None, type(None))
-"""Annotations of an answer that say nothing of its data."""
+"""Annotations of a response that do not name the type of its data."""
 
 
 class Types(NamedTuple):
-    """Types or JSON Schemas of a handler's data; None: nothing is known, or it is taken as it is.
+    """Types or JSON Schemas of a handler's data; None if unknown, or if the data is not converted.
 
     Attributes:
-        init: Of the request.
-        request: Of the items that follow the request.
-        response: Of the answer, or of each of its items.
-        errors: What the handler may raise.
-        description: What it does.
+        init: The type of the request.
+        request: The type of the items that follow the request.
+        response: The type of the response, or of each of its items.
+        errors: The errors that the handler may raise.
+        description: The handler's docstring.
 
     """
 
@@ -39,7 +39,7 @@ class Types(NamedTuple):
 
     @property
     def typed(self) -> bool:
-        """Whether anything is converted."""
+        """True if any data is converted."""
         return any(wanted is not None for wanted in self[:3])
 
 
@@ -47,10 +47,10 @@ UNTYPED: Final = Types()
 
 
 def types_of(function: Callable[..., Any], kind: Kind, given: Types) -> Types:
-    """Return the types of a handler: those that were given with its route, else those of its annotations.
+    """Return the types of a handler: those given with its route, otherwise those of its annotations.
 
     Raises:
-        LocalError: The request's annotation, or that of a typed handler's answer, cannot be read at run time.
+        LocalError: The annotation of the request, or of a typed handler's response, cannot be resolved at run time.
 
     """
     signature = inspect.signature(function)
@@ -58,7 +58,7 @@ def types_of(function: Callable[..., Any], kind: Kind, given: Types) -> Types:
     what = f"the {kind.name.lower()} handler {getattr(function, '__name__', function)!r}"
     init = given.init
     if init is None and arguments[0] not in RAW:
-        init = _taken(arguments[0], what, "request")
+        init = _decodable(arguments[0], what, "request")
     request = given.request
     if request is None and kind.sends_items and len(arguments) > 1:
         request = _items_type(arguments[1], what)
@@ -70,16 +70,16 @@ def types_of(function: Callable[..., Any], kind: Kind, given: Types) -> Types:
 
 
 def takes_payload(function: Callable[..., Any]) -> bool:
-    """Return whether a handler says that it wants its request as it came."""
+    """Return True if a handler annotates its request as a Payload."""
     first = next(iter(inspect.signature(function).parameters.values()))
     return _read(function, first.annotation) in (Payload, "Payload", "penstock.Payload")
 
 
 def _read(function: Callable[..., Any], annotation: Any) -> Any:
-    """Return what an annotation names; the string itself where only type checkers can read it."""
+    """Return the object that an annotation names; the string itself if the name exists only for type checkers."""
     if not isinstance(annotation, str):
         return annotation
-    # Callable objects and partial functions have no globals of their own.
+    # Callable objects and partial functions do not have `__globals__`.
     inner = inspect.unwrap(getattr(function, "func", function))
     try:
         return eval(annotation, getattr(inner, "__globals__", {}))
@@ -90,34 +90,34 @@ def _read(function: Callable[..., Any], annotation: Any) -> Any:
 def _readable(annotation: Any, what: str, part: str) -> Any:
     if isinstance(annotation, str):
         raise LocalError(
-            f"{what} annotates its {part} as {annotation!r}, which cannot be found at run time; define or import "
-            "it at the top of the module, or take a Payload"
+            f"{what} annotates its {part} as {annotation!r}, which cannot be resolved at run time; define or import "
+            "it at the top of the module, or use Payload"
         )
     return annotation
 
 
-def _taken(annotation: Any, what: str, part: str) -> Any:
-    """Return the type that a handler takes."""
+def _decodable(annotation: Any, what: str, part: str) -> Any:
+    """Return the type of an argument, which is not bytes."""
     if annotation is bytes:
-        # It would mean text in base64 as JSON has it, which is hardly what was meant.
-        raise LocalError(f"{what} annotates its {part} as bytes; take a Payload, whose data they are")
+        # msgspec would decode base64 text from JSON, which is hardly intended.
+        raise LocalError(f"{what} annotates its {part} as bytes; use Payload, and read its data")
     return _readable(annotation, what, part)
 
 
 def _items_type(annotation: Any, what: str) -> Any:
-    """Return the type of each item that a handler takes; None where it takes them as they are."""
+    """Return the type of each received item; None if items are not decoded."""
     element = _element(_readable(annotation, what, "items") if annotation not in ("Items", "penstock.Items") else None)
-    return None if element in UNKNOWN else _taken(element, what, "items")
+    return None if element in UNKNOWN else _decodable(element, what, "items")
 
 
 def _response_type(annotation: Any, kind: Kind, typed: bool, what: str) -> Any:
-    """Return the type of a handler's answer, or of each item; None where it is not known.
+    """Return the type of a handler's response, or of each item; None if it is unknown.
 
-    What an untyped handler returns is its own matter, unless it is a structure that cannot travel as it is.
+    The response of an untyped handler is not converted, unless its type is a structure, which must be encoded.
     """
     if isinstance(annotation, str) and not typed:
         return None
-    annotation = _readable(annotation, what, "answer")
+    annotation = _readable(annotation, what, "response")
     if isinstance(get_origin(annotation), type) and issubclass(get_origin(annotation), Awaitable):
         annotation = get_args(annotation)[-1]
     if kind.answers_items:
@@ -128,7 +128,7 @@ def _response_type(annotation: Any, kind: Kind, typed: bool, what: str) -> Any:
 
 
 def _element(annotation: Any) -> Any:
-    """Return the type of what an annotated iterable yields; None where that does not say."""
+    """Return the type of the items of an annotated iterable; None if it is not annotated."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if not isinstance(origin, type) or issubclass(origin, Mapping) or not arguments:
         return None
@@ -136,7 +136,7 @@ def _element(annotation: Any) -> Any:
 
 
 def _is_structure(annotation: Any) -> bool:
-    """Whether a type, or a part of it, has fields."""
+    """Return True if a type, or one of its arguments, has fields."""
     if isinstance(annotation, type) and (
         is_dataclass(annotation) or is_typeddict(annotation) or hasattr(annotation, "__struct_fields__")
     ):
@@ -145,6 +145,6 @@ def _is_structure(annotation: Any) -> bool:
 
 
 def _description(function: Callable[..., Any]) -> str:
-    """Return what a function's own docstring says."""
+    """Return the docstring of a function; empty for other callables, which inherit that of their class."""
     text = getattr(function, "__doc__", None) if inspect.isroutine(function) else None
     return inspect.cleandoc(text) if text else ""

@@ -1,4 +1,4 @@
-"""Work that waits for the disk, in threads: the event loop goes on meanwhile."""
+"""Runs blocking disk work in threads, so that the event loop is not blocked."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Final
 __all__ = ["Background"]
 
 THREADS: Final = 4
-"""Logs that are synced at the same time: a file system writes several down at about the price of one."""
+"""Logs that are synced concurrently: a file system commits several at about the cost of one."""
 
 
 class Background:
-    """Runs work in a few threads. Make it, and use it, in the event loop that shall hear of the ends.
+    """Runs work in a few threads. Create and use it in the event loop that calls `done`.
 
-    Its method :meth:`run` is a `penstock.session.Run`. Await :meth:`ended` when no more is to come.
+    Its method :meth:`run` is a `penstock.session.Run`. Await :meth:`ended` after the last call of it.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Background:
         self._pending: set[asyncio.Future[None]] = set()
 
     def run(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
-        """Call `work` in a thread, then `done` in the event loop, with what `work` raised, or None."""
+        """Call `work` in a thread, then `done` in the event loop with the error that `work` raised, or None."""
         future = self._loop.run_in_executor(self._threads, work)
         self._pending.add(future)
         future.add_done_callback(partial(self._done, done))
@@ -39,7 +39,7 @@ class Background:
         done(error)
 
     async def ended(self) -> None:
-        """Wait until all work is done and told of, then end the threads."""
+        """Wait until all work is done and each `done` was called, then end the threads."""
         while self._pending:
             await asyncio.wait(self._pending)
         self._threads.shutdown()

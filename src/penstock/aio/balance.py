@@ -1,4 +1,4 @@
-"""One client of several servers that offer the same: each request goes to one of them."""
+"""Balances requests among several servers that offer the same service."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from .strategies import PeakEwma, Strategy, strategy_named
 
 __all__ = ["Balancer", "balance"]
 
-# Members of an enumeration cost a look-up each time.
+# A global is faster to read than a member of an enumeration.
 _CALL = Kind.CALL
 
 HALF_LIFE: Final = 5.0
-"""Seconds: long enough for many answers of a quiet service, short enough to see that a node is well again."""
+"""Seconds: long enough for many responses of a quiet service, short enough to notice that a node has recovered."""
 REJECTIONS: Final = 5
-"""Refusals in a row: one or two may be the requests' own fault."""
+"""Consecutive rejections: one or two may be caused by the requests."""
 
 
 def balance(
@@ -52,30 +52,30 @@ def balance(
     ssl: tls.SSLContext | None = None,
     clock: Callable[[], float] = monotonic,
 ) -> Balancer:
-    """Connect to several servers that offer the same: ``async with balance([url, url]) as balancer``.
+    """Connect to several servers that offer the same service: ``async with balance([url, url]) as balancer``.
 
     Args:
-        urls: The servers, as :func:`penstock.connect` takes them; each of them is a node.
-        strategy: "round-robin": each node in turn. "least-loaded": the node with the least latency times
-            requests under way. Or an object with a method `pick`.
-        reconnect: How each node is connected to anew, and what is done with what is asked while all of them are
-            gone. With `Reconnect.initial`, entering waits until one can be reached; else it raises when the first
-            try has failed at all of them.
-        retry_rejected: Ask another node when one rejects a call, as long as there is one that has not.
-        rejections: How many calls in a row a node rejects before it is spared for a while.
-        half_life: Seconds after which the latency of an answer counts half.
-        service: What the servers may ask of us.
+        urls: The URLs of the servers, as for :func:`penstock.connect`. Each server is a node.
+        strategy: "round-robin" selects each node in turn. "least-loaded" selects the node with the smallest product
+            of latency and outstanding requests. An object with a method `pick` is used directly.
+        reconnect: How to reconnect each node, and whether requests wait while no node is connected. With
+            `Reconnect.initial`, entering the block waits until a node is connected; otherwise it raises when the
+            first attempt has failed for all nodes.
+        retry_rejected: Whether to retry a rejected call on the nodes that have not rejected it.
+        rejections: Consecutive rejected calls after which a node gets no requests for a while.
+        half_life: Seconds after which the weight of a measured latency has halved.
+        service: Handlers for requests from the servers.
         settings: Limits and timeouts of each connection.
-        setup: What to tell the servers about us; or a function that returns it.
-        ssl: For TLS.
-        clock: Tells the seconds, for latencies alone.
+        setup: The set-up payload, or a function that returns it for each session.
+        ssl: The TLS context.
+        clock: Returns the time in seconds; it is used for latencies only.
 
     Returns:
-        What connects when it is entered or awaited. Leaving the block closes all connections.
+        A balancer that connects when it is entered or awaited. Exiting the block closes all connections.
 
     Raises:
-        LocalError: There is no URL, or one twice, or no such strategy, or a number makes no sense.
-        ConnectError: Entered or awaited: none of the nodes can be reached; the error says why of each.
+        LocalError: `urls` is empty or has duplicates, the strategy is unknown, or a number is out of range.
+        ConnectError: When entered or awaited: no node is reachable; the message gives the reason for each.
 
     """
     if not urls:
@@ -102,11 +102,11 @@ def balance(
 
 
 class Balancer(Peer):
-    """Asks one of several servers for things; :func:`penstock.balance` makes one.
+    """A :class:`~penstock.Peer` that sends each request to one of several servers; see :func:`penstock.balance`.
 
-    It is asked as a :class:`~penstock.Peer` is: a node is chosen for each request, for a stream when that is opened. A
-    request whose node fails is not sent to another one, because nobody knows how far it has come; only a call that
-    was rejected is, with `retry_rejected`. While no node can be reached, requests wait or fail as the policy has it.
+    A node is selected for each request, and for a stream when it is opened. If a node fails, its requests are not
+    retried on another one, because it may have processed them. Only rejected calls are retried, with `retry_rejected`.
+    While no node is connected, requests wait or fail, depending on `Reconnect.new_calls`.
     """
 
     def __init__(self, balanced: Balanced, retry_rejected: bool) -> None:
@@ -134,30 +134,30 @@ class Balancer(Peer):
 
     @property
     def nodes(self) -> list[NodeStatus]:
-        """How each node fares."""
+        """The status of each node."""
         now = self._balanced.clock()
         return [node.status(now) for node in self._balanced.nodes.values()]
 
     def add(self, url: str) -> None:
-        """Add a node, which gets requests as soon as it can be reached.
+        """Add a node. It gets requests as soon as it is connected.
 
         Args:
-            url: Where it is, as for :func:`balance`.
+            url: The URL of the server, as for :func:`penstock.balance`.
 
         Raises:
-            LocalError: It is there already, or the balancer is not open.
+            LocalError: The URL is already a node, or the balancer is not open.
             SessionClosed: The balancer is closed.
-            UrlError: The URL names nothing that we know.
+            UrlError: The URL has an unknown protocol, transport or address.
 
         """
         self._balanced.add(parse_url(url))
 
     async def remove(self, url: str, grace: float | None = None) -> None:
-        """Remove a node: it gets no more requests, and returns when its connection is closed.
+        """Remove a node: stop sending requests to it, and wait until its connection is closed.
 
         Args:
-            url: Which one.
-            grace: Seconds within which what is open may end; else `Settings.close_grace`.
+            url: The URL of the node.
+            grace: Seconds that open streams have to end; `Settings.close_grace` by default.
 
         Raises:
             LocalError: There is no such node.
@@ -165,13 +165,13 @@ class Balancer(Peer):
         """
         await self._balanced.remove(str(parse_url(url)), grace)
 
-    async def _ask(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
+    async def _send(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
         if kind is not _CALL:
-            return await super()._ask(kind, route, payload, routed, outgoing)
+            return await super()._send(kind, route, payload, routed, outgoing)
         refused: list[Node] = []
         while True:
             node = await self._balanced.pick(refused)
-            answer = node.connector.peer._ask(kind, route, payload, routed, outgoing)
+            answer = node.connector.peer._send(kind, route, payload, routed, outgoing)
             try:
                 return await self._timed(node, answer)
             except Rejected:
@@ -180,13 +180,13 @@ class Balancer(Peer):
                     raise
 
     async def _timed(self, node: Node, answer: Awaitable[Payload]) -> Payload:
-        """Await a node's answer to a call, and record how the node fares."""
+        """Await a node's response to a call, and record its outcome and latency."""
         clock = self._balanced.clock
         began = clock()
         try:
             payload = await answer
         except Rejected:
-            # That it rejects fast does not make it a fast node.
+            # The latency of a rejection is not recorded: fast rejections would attract more requests.
             node.rejected()
             raise
         except ApplicationError:
@@ -201,9 +201,9 @@ class Balancer(Peer):
 
 
 class Balanced(Connector):
-    """The connector of several servers that offer the same.
+    """The connector of several servers that offer the same service.
 
-    `make` makes a node of a URL, and `policy` says what is done while no node can be reached.
+    `make` creates a node from a URL. `policy` decides what requests do while no node is connected.
     """
 
     def __init__(
@@ -215,8 +215,8 @@ class Balanced(Connector):
         settings: Settings,
         clock: Callable[[], float],
     ) -> None:
-        self._wanted = [parse_url(url) for url in urls]
-        super().__init__(fitting(self._wanted[0].protocol, settings, self._wanted[0].options))
+        self._urls = [parse_url(url) for url in urls]
+        super().__init__(fitting(self._urls[0].protocol, settings, self._urls[0].options))
         self.clock = clock
         self.nodes: dict[str, Node] = {}
         self._make = make
@@ -224,36 +224,36 @@ class Balanced(Connector):
         self._policy = policy
         self._opened = self._closed = False
         # Set when a node has changed.
-        self._news = asyncio.Event()
-        # The nodes that get requests, until one changes.
-        self._known: list[Node] | None = None
-        twice = {str(url) for url in self._wanted if self._wanted.count(url) > 1}
+        self._node_changed = asyncio.Event()
+        # The cached result of `fit`, until a node changes.
+        self._usable: list[Node] | None = None
+        twice = {str(url) for url in self._urls if self._urls.count(url) > 1}
         if twice:
-            raise LocalError(f"balance() is given {', '.join(sorted(twice))} more than once; name each node once")
+            raise LocalError(f"balance() got {', '.join(sorted(twice))} more than once; list each node once")
 
     @property
     def closed(self) -> bool:
-        """Whether this side has closed it."""
+        """True if this side has closed it."""
         return self._closed
 
     @property
     def outstanding(self) -> int:
-        """How many requests all nodes work on."""
+        """The number of requests in progress on all nodes."""
         return sum(node.outstanding for node in self.nodes.values())
 
     async def driver(self) -> Driver:
-        """Return the driver of the node for the next request."""
+        """Select a node for the next request, and return its driver."""
         node = await self.pick()
         return await node.connector.driver()
 
     async def push(self, metadata: bytes) -> None:
-        """Send metadata to every node that can be reached: it belongs to connections, not to requests.
+        """Send metadata to every connected node, because it concerns the connection, not a request.
 
-        A node that comes later does not get it; `Reconnect.on_connect` reaches each one that comes.
+        Nodes that connect later do not get it; use `Reconnect.on_connect` for them.
         """
         await self.pick()
         for node in [node for node in self.nodes.values() if node.connector.connected]:
-            # It may go while another one is told.
+            # A node may disconnect while another one is sent to.
             with suppress(ConnectError):
                 await node.connector.push(metadata)
 
@@ -263,8 +263,8 @@ class Balanced(Connector):
         await asyncio.gather(*(node.close(grace) for node in self.nodes.values()))
 
     def detach(self) -> None:
-        """Raise a LocalError: the nodes' sessions are not one."""
-        raise LocalError("a balancer has no session of its own, which could be detached; connect() to one node")
+        """Raise a LocalError: a balancer has several sessions."""
+        raise LocalError("a balancer has no session of its own to detach; use connect() for one node")
 
     def reset_budget(self) -> None:
         """Allow all nodes to be connected again."""
@@ -277,13 +277,13 @@ class Balanced(Connector):
             return
         self._opened = True
         try:
-            for url in self._wanted:
+            for url in self._urls:
                 self._start(url)
             while not self.fit():
                 peers = [node.connector for node in self.nodes.values()]
-                if all(peer.closed or (peer.trouble is not None and not self._policy.initial) for peer in peers):
+                if all(peer.closed or (peer.last_error is not None and not self._policy.initial) for peer in peers):
                     raise self._unreachable()
-                await self._change()
+                await self._wait_for_change()
         except BaseException:
             await self.close(0)
             raise
@@ -294,14 +294,14 @@ class Balanced(Connector):
         """Add a node. See :meth:`Balancer.add`."""
         self._check_open()
         if str(url) in self.nodes:
-            raise LocalError(f"{url} is a node already; remove it first")
+            raise LocalError(f"{url} is already a node; remove it first")
         self._start(url)
 
     async def remove(self, name: str, grace: float | None) -> None:
         """Remove a node. See :meth:`Balancer.remove`."""
         node = self.nodes.get(name)
         if node is None:
-            raise LocalError(f"{name} is no node; there are {', '.join(self.nodes) or 'none'}")
+            raise LocalError(f"{name} is not a node; the nodes are: {', '.join(self.nodes) or 'none'}")
         try:
             await node.close(grace)
         finally:
@@ -312,10 +312,10 @@ class Balanced(Connector):
         """Return the node for the next request, which may be sent at once.
 
         Args:
-            refused: Nodes that shall not have it.
+            refused: Nodes to exclude.
 
         Raises:
-            ConnectError: No node can be reached.
+            ConnectError: No node is connected.
 
         """
         self._check_open()
@@ -327,50 +327,50 @@ class Balanced(Connector):
             node = fit[self._strategy.pick(fit, self.clock())]
             if node.connector.free:
                 return node
-            # Its link is full, or gone while its session is being resumed, which is not announced.
-            self._known = None
+            # Its link is full, or lost while its session is being resumed, which is not reported.
+            self._usable = None
             if node.connector.connected:
-                # Nothing was sent yet: should it go meanwhile, another one takes its place.
+                # Nothing was sent yet. If the node disconnects meanwhile, another one is selected.
                 with suppress(PenstockError):
                     await node.connector.driver()
                     return node
 
     def fit(self, refused: Collection[Node] = ()) -> list[Node]:
-        """Return the nodes that may get a request. Those that rest are better than none."""
-        if self._known is not None and not refused:
-            return self._known
+        """Return the nodes that may get a request: those that do not rest, if there are any."""
+        if self._usable is not None and not refused:
+            return self._usable
         ready = [node for node in self.nodes.values() if node.connector.connected and node not in refused]
         fit = [node for node in ready if not node.resting] or ready
         if not refused:
-            self._known = fit
+            self._usable = fit
         return fit
 
     def _changed(self) -> None:
-        """Look at the nodes again: one of them has changed."""
-        self._known = None
-        self._news.set()
+        """Discard the cached nodes, and wake requests that wait for one."""
+        self._usable = None
+        self._node_changed.set()
 
     async def _wait_for_node(self, refused: Collection[Node] = ()) -> None:
-        """Wait until a node can be reached, where the policy says so."""
+        """Wait until a node is connected, or raise if the policy says so."""
         try:
             async with asyncio.timeout(self._policy.wait_timeout):
                 while not self.fit(refused):
                     self._check_open()
                     if self._policy.new_calls == "fail" or all(node.connector.closed for node in self.nodes.values()):
                         raise self._unreachable()
-                    await self._change()
+                    await self._wait_for_change()
         except TimeoutError:
             raise self._unreachable() from None
 
-    async def _change(self) -> None:
-        self._news.clear()
-        await self._news.wait()
+    async def _wait_for_change(self) -> None:
+        self._node_changed.clear()
+        await self._node_changed.wait()
 
     def _unreachable(self) -> ConnectError:
-        """Return the error of a request for which there is no node."""
+        """Return the error for a request without a connected node."""
         if not self.nodes:
-            return ConnectError("there is no node; add() one")
-        why = "; ".join(f"{node.url}: {node.connector.trouble or 'not reached yet'}" for node in self.nodes.values())
+            return ConnectError("the balancer has no nodes; add one with add()")
+        why = "; ".join(f"{node.url}: {node.connector.last_error or 'not connected'}" for node in self.nodes.values())
         return ConnectError(f"none of {len(self.nodes)} nodes can be reached: {why}")
 
     def _check_open(self) -> None:

@@ -1,4 +1,4 @@
-"""Connecting: ``async with connect(url) as peer``."""
+"""The client: ``async with connect(url) as peer``."""
 
 from __future__ import annotations
 
@@ -42,40 +42,41 @@ def connect(
     """Connect to a server: ``async with connect(url) as peer``, or ``peer = await connect(url)``.
 
     Args:
-        url: Where to, and how: ``rsocket+tcp://127.0.0.1:7878``.
-        service: What the server may ask of us, where the protocol lets it.
-        settings: Limits and timeouts. With `Settings.resume`, the session goes on over a new connection when
-            one breaks, and nobody notices but by the delay.
-        setup: What to tell the server about us; or a function that returns it, such as a token that expires, which is
-            called for every session, and over River for every handshake.
-        ssl: For TLS; else the system's certificate authorities are trusted.
-        checkpoint: What :meth:`Peer.checkpoint` returned in another process: its session is resumed.
-        secret: What :attr:`Peer.secret` was there.
-        confirm: Wait until the server has accepted the set-up: one round trip, after which a refusal is known.
-            Else a refusal fails what is asked for first.
-        interceptors: What stands around everything that the peer is asked for, the first being the outermost:
-            each an ``async def interceptor(request, next)``; see :class:`~penstock.Request`.
-        taps: Told what happens; see :class:`~penstock.Tap`.
-        on_connection: Called with the :class:`~penstock.Connection`; returns an async context manager that is
-            entered before this is, and left when the connection is closed.
-        reconnect: How to go on with a new session when the connection breaks and cannot be resumed: what is open
-            fails, and what is asked for later goes over the new one. False: the peer is closed then. None is what
-            the protocol has: River goes on as its retry budget allows, the others close. That budget is the one of
-            River's reference: five tries in a row, about 3 s together, and one is given back for each 200 ms that a
-            connection holds. After a longer outage everything fails with a :exc:`ConnectError` until
-            :meth:`Peer.reset_budget` is called; a service that shall wait for its server needs a
-            :class:`Reconnect`. A session that may still be alive gets another link within a second of the
-            network's return, by whatever policy but that budget.
+        url: The protocol, transport and address: ``rsocket+tcp://127.0.0.1:7878``.
+        service: Handlers for requests from the server, if the protocol supports them.
+        settings: Limits and timeouts. With `Settings.resume`, the session continues over a new link when one breaks;
+            the only effect is a delay.
+        setup: The set-up payload, or a function that returns it. A function, for example for a token that expires, is
+            called for each session, and over River for each handshake.
+        ssl: The TLS context. By default the system's certificate authorities are trusted.
+        checkpoint: The result of :meth:`Peer.checkpoint` in another process, whose session is resumed.
+        secret: The value of :attr:`Peer.secret` in that process.
+        confirm: Whether to wait until the server has accepted the set-up, which takes one round trip. Without it, a
+            rejection fails the first requests.
+        interceptors: Functions around all requests of the peer, the outermost first: each is an
+            ``async def interceptor(request, next)``; see :class:`~penstock.Request`.
+        taps: Observers of events; see :class:`~penstock.Tap`.
+        on_connection: Called with the :class:`~penstock.Connection`. The async context manager that it returns is
+            entered before the connection is used, and exited when it is closed.
+        reconnect: How to reconnect with a new session if the connection breaks and cannot be resumed. Open streams
+            fail, and later requests use the new session. False closes the peer instead. None selects the default of
+            the protocol: River reconnects within a retry budget, the others close. The budget is that of River's
+            reference implementation: five consecutive attempts, about 3 s in total; each 200 ms of a live connection
+            restore one. After a longer outage all requests fail with :exc:`~penstock.ConnectError` until
+            :meth:`Peer.reset_budget` is called, so a service that must wait for its server needs a
+            :class:`~penstock.Reconnect`. A session that can still be resumed gets another link within a second after
+            the network is back, unless a retry budget delays it.
 
     Returns:
-        What connects when it is awaited or entered. Leaving the block closes the connection; after an await,
-        call :meth:`Peer.close`.
+        An object that connects when it is awaited or entered, and gives a :class:`~penstock.Peer`. Exiting the block
+        closes the connection. After an await, call :meth:`Peer.close`.
 
     Raises:
-        UrlError: The URL names nothing that we know.
-        ConnectError: Awaited or entered: no connection could be made.
-        SetupRejected: With `confirm`: the server refuses the set-up.
-        UnsupportedKind: With `confirm`: the protocol has no way to ask.
+        UrlError: The URL has an unknown protocol, transport or address.
+        LocalError: An interceptor does not take `request` and `next`.
+        ConnectError: When awaited or entered: no connection could be made.
+        SetupRejected: With `confirm`: the server rejected the set-up.
+        UnsupportedKind: With `confirm`: the protocol does not confirm set-ups.
 
     """
     around = list(interceptors)
@@ -101,7 +102,7 @@ def connect(
 def _policy(
     protocol: str, reconnect: Reconnect | Literal[False] | None
 ) -> tuple[Reconnect | None, Callable[[], Backoff]]:
-    """Return how new sessions are made, None for not at all, and what makes the delays between links of one session."""
+    """Return the policy for new sessions, None for none, and a factory of the delays between links of one session."""
     if reconnect:
         return reconnect, reconnect.resuming
     if reconnect is False or not spec_of(protocol).reconnects:
@@ -111,7 +112,7 @@ def _policy(
 
 
 class Connecting:
-    """A connection that is about to be made; see :func:`connect`."""
+    """The result of :func:`connect`, which connects when it is awaited or entered."""
 
     def __init__(self, dialer: Dialer, reconnect: Reconnect | None, interceptors: list[Interceptor]) -> None:
         self._dialer = dialer
@@ -129,7 +130,7 @@ class Connecting:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._peer is not None:
-            # An exception, above all a cancellation, is no time to wait for what is open.
+            # After an exception, usually a cancellation, open streams are not waited for.
             await self._peer.close(None if error is None else 0)
 
     async def _open(self) -> Peer:

@@ -1,4 +1,4 @@
-"""Connectors find the driver for what a peer is asked for."""
+"""Connectors: they find a driver for each request of a peer."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["Connector", "Direct"]
 
 
 class Connector:
-    """Finds the driver over which the next request goes.
+    """Finds the driver for the next request.
 
     Attributes:
-        current: The driver to use now, unless its flow is paused; None: ask :meth:`driver`.
-        latest: The driver whose session is the peer's own; None where there are several.
+        current: The driver to use now, unless its flow is paused; None: await :meth:`driver`.
+        latest: The driver of the peer's session; None if there are several.
 
     """
 
@@ -28,29 +28,29 @@ class Connector:
 
     @property
     def closed(self) -> bool:
-        """Whether there will be no connection any more."""
+        """True if no connection is left, and none will be made."""
         return self.latest is not None and self.latest.closed
 
     @property
     def outstanding(self) -> int:
-        """How many streams are open, calls included, of both sides."""
+        """The number of open streams of both sides, including calls."""
         return 0 if self.latest is None else self.latest.session.open_streams
 
     @abstractmethod
     async def driver(self) -> Driver:
-        """Wait for a driver that takes output, and return it; to be used at once.
+        """Wait for a driver that accepts output, and return it; use it without awaiting anything else first.
 
         Raises:
-            ConnectError: There is none, and none came in time.
-            SessionError: There will be none any more.
+            ConnectError: There is no connection, and none was made in time.
+            SessionError: The peer is closed.
 
         """
 
     async def push(self, metadata: bytes) -> None:
-        """Send metadata that belongs to the connection as a whole. See :meth:`Peer.push`."""
+        """Send metadata that concerns the whole connection. See :meth:`Peer.push`."""
         driver = await self.driver()
         driver.session.push(metadata)
-        driver.flow.wake()
+        driver.flow.schedule_write()
 
     async def close(self, grace: float | None = None) -> None:
         """Close all connections. See :meth:`Peer.close`."""
@@ -63,11 +63,11 @@ class Connector:
             self.latest.detach()
 
     def reset_budget(self) -> None:
-        """Allow connecting again where a retry budget is used up. See :meth:`Peer.reset_budget`."""
+        """Refill the retry budget, if there is one. See :meth:`Peer.reset_budget`."""
 
 
 class Direct(Connector):
-    """The connector of one connection, which is not replaced when it breaks."""
+    """The connector of one connection, which is not replaced if it breaks."""
 
     __slots__ = ()
 
@@ -76,7 +76,7 @@ class Direct(Connector):
         self.current = self.latest = driver
 
     async def driver(self) -> Driver:
-        """Return the driver once its link takes output."""
+        """Wait until the link accepts output, and return the driver."""
         driver = self.latest
         assert driver is not None
         if driver.flow.paused:

@@ -1,4 +1,4 @@
-"""Sessions with one server, and links for them: the first one, and others where a session outlives its link."""
+"""Creates sessions with one server, and opens their links."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ __all__ = ["Dialer", "SetupData", "payload_of"]
 
 logger = logging.getLogger("penstock.aio")
 
-HELD: Final = 1.0
-"""Seconds after which a link was a good one: the next one that is lost is replaced as soon as the first one was."""
+STABLE_SECONDS: Final = 1.0
+"""Seconds after which a link counts as stable, which resets the delays before the next one."""
 TOKEN_BYTES: Final = 16
-"""RSocket 1.0, Identification Token Handling: nobody may guess it. These are 128 bits."""
+"""RSocket 1.0, Identification Token Handling: the token must not be guessable. These are 128 bits."""
 
 
 SetupData: TypeAlias = "bytes | str | Payload"
 
 
 def payload_of(data: SetupData) -> Payload:
-    """Return the payload of a set-up."""
+    """Return set-up data as a payload."""
     return data if isinstance(data, Payload) else Payload(data)
 
 
 class Dialer:
-    """Knows a server, and all that its sessions begin with.
+    """Creates the sessions with one server, and opens their links.
 
-    `backoff` makes the waiting times between tries to get a link for a session that has lost its own. For the others
-    see :func:`penstock.connect`.
+    `backoff` creates the delays between attempts to restore the link of a session. The other arguments are those of
+    :func:`penstock.connect`.
 
     Attributes:
-        connection: What is known of the newest one.
+        connection: The newest connection.
 
     """
 
@@ -79,12 +79,12 @@ class Dialer:
 
     def _new_connection(self) -> Connection:
         url, settings = self.url, self.settings
-        # One who asks for it only learns it when there is a session to begin.
+        # A function is called only when there is a session to begin.
         setup = (None if callable(self._setup) else payload_of(self._setup)) or Payload()
         return Connection(url.protocol, url.place, True, setup, settings.metadata_mime, settings.data_mime)
 
     def driver(self) -> Driver:
-        """Return the driver of a new session; it has no link yet."""
+        """Return the driver of a new session, which has no link yet."""
         setup = self._setup() if callable(self._setup) else self._setup
         session = client_session(
             self.url.protocol,
@@ -102,16 +102,16 @@ class Dialer:
         driver = self._observers.driver(session, self.settings, self._service, connection, restorer.unlinked)
         restorer.driver = driver
         if self._checkpoint is not None:
-            # The link may bring items as soon as it is open, before whoever waits for it runs again.
+            # Items may arrive as soon as the link is open, before the task that waits for it runs again.
             driver.restore()
         return driver
 
     async def open(self, driver: Driver) -> None:
-        """Open the first link for `driver`, and do all that is due before it is used.
+        """Open the first link of `driver`, enter the connection hook, and confirm the set-up if requested.
 
         Raises:
             ConnectError: No connection could be made.
-            SetupRejected: The server was asked to confirm the set-up, and has refused it.
+            SetupRejected: With `confirm`: the server rejected the set-up.
 
         """
         await self.link(driver)
@@ -121,7 +121,7 @@ class Dialer:
             await self._confirmed(driver)
 
     async def _confirmed(self, driver: Driver) -> None:
-        """Wait until the server has accepted the set-up, and leave nothing behind if it has not."""
+        """Wait until the server has accepted the set-up; close the driver if it does not."""
         limit = self.settings.connect_timeout
         try:
             async with asyncio.timeout(limit):
@@ -129,7 +129,7 @@ class Dialer:
         except BaseException as error:
             await driver.close(0)
             if isinstance(error, TimeoutError):
-                raise ConnectError(f"{self.url.place} has not accepted the set-up within {limit:g} s") from None
+                raise ConnectError(f"{self.url.place} did not accept the set-up within {limit:g} s") from None
             raise
 
     async def link(self, driver: Driver) -> None:
@@ -142,7 +142,7 @@ class Dialer:
         try:
             await transports.connect(self.url, driver, self.settings, self._ssl)
         except BaseException:
-            # A cancellation may come when the link is there already.
+            # A cancellation may arrive when the link is already open.
             if driver.link is not None:
                 driver.link.abort()
             raise
@@ -150,7 +150,7 @@ class Dialer:
 
 
 class _LinkRestorer:
-    """Takes care of a session that has lost its link and wants another."""
+    """Opens another link for a session that has lost its own."""
 
     def __init__(self, dialer: Dialer) -> None:
         self.driver: Driver | None = None
@@ -160,16 +160,16 @@ class _LinkRestorer:
         self._task: asyncio.Task[None] | None = None
 
     def unlinked(self) -> None:
-        """Look for another link."""
+        """Start to open another link."""
         if self.driver is not None and (self._task is None or self._task.done()):
             self._task = self.driver.loop.create_task(self._resume(self.driver))
             self.driver.over.add_done_callback(self._stop)
 
     async def _resume(self, driver: Driver) -> None:
-        """Try until there is a link, or the session gives up: its own timer ends it."""
+        """Try until there is a link, or a timer of the session has ended it."""
         backoff, loop = self._backoff, driver.loop
         backoff.linked(driver.session.linked_at)
-        if loop.time() - self._linked_at >= HELD:
+        if loop.time() - self._linked_at >= STABLE_SECONDS:
             backoff.reset()
         if driver.session.excused:
             backoff.excuse()

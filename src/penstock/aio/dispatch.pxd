@@ -12,11 +12,11 @@ cdef class Dispatch:
     cdef public Flow flow
     cdef public Exchanges exchanges
     cdef public object service
-    cdef object _tell
+    cdef object _on_session_event
 
     @cython.locals(event=Event)
     cpdef take(self, list happened)
-    cdef _other(self, Event event)
+    cdef _handle(self, Event event)
     cdef _run(self, RunReceived event)
     cdef _item(self, ItemReceived event)
     cdef _end(self, event)

@@ -1,4 +1,4 @@
-"""Hands events to the owners of streams, and requests to handlers."""
+"""Passes events to the owners of streams, and requests to handlers."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ __all__ = ["Dispatch", "without_requests"]
 logger = logging.getLogger("penstock.aio")
 
 ROUTE_CHARACTERS: Final = 100
-"""How much of an unknown route an error repeats."""
+"""Characters of an unknown route that an error repeats."""
 
-_enter, _leave = CURRENT.set, CURRENT.reset
+_set_current, _reset_current = CURRENT.set, CURRENT.reset
 # Plain integers are compared faster than members of an enumeration.
 _CALL = int(Kind.CALL)
 _FIRE = int(Kind.FIRE)
@@ -47,23 +47,23 @@ _UPLOAD = int(Kind.UPLOAD)
 
 
 class Dispatch:
-    """The sink that hands each event to the owner of its stream, and begins a handler for each request.
+    """The sink that passes each event to the owner of its stream, and starts a handler for each request.
 
-    `tell` is called with each event that belongs to no stream.
+    `on_session_event` is called with each event that concerns the whole session.
     """
 
-    __slots__ = ("_tell", "exchanges", "flow", "service")
+    __slots__ = ("_on_session_event", "exchanges", "flow", "service")
 
-    def __init__(self, exchanges: Exchanges, service: Service, tell: Callable[[Event], None]) -> None:
+    def __init__(self, exchanges: Exchanges, service: Service, on_session_event: Callable[[Event], None]) -> None:
         self.flow = exchanges.flow
         self.exchanges = exchanges
         self.service = service
-        self._tell = tell
+        self._on_session_event = on_session_event
 
     # Events.
 
     def take(self, happened: list[Event]) -> None:
-        """Handle the events of one batch, in order; handlers that run meanwhile know their connection."""
+        """Handle the events of one batch in order, with the current connection set for handlers."""
         token = None
         try:
             for event in happened:
@@ -75,20 +75,20 @@ class Dispatch:
                 else:
                     # Items wake their consumers only in the next turn of the loop; everything else may run handlers.
                     if token is None:
-                        token = _enter(self.flow.connection)
+                        token = _set_current(self.flow.connection)
                     if kind is Requested:
                         self._begin(event)  # type: ignore[arg-type]
                     else:
-                        self._other(event)
+                        self._handle(event)
         finally:
             if token is not None:
-                _leave(token)
+                _reset_current(token)
 
-    def _other(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         kind = type(event)
         if kind is CreditGranted:
             half = self.exchanges.outbound.get(event.stream_id)
-            # A half that has ended by itself may see a late grant.
+            # A grant may arrive after the half has ended.
             if half is not None:
                 half.granted()
         elif kind is MetadataPushed:
@@ -96,7 +96,7 @@ class Dispatch:
         elif event.stream_id:
             self._end(event)
         else:
-            self._tell(event)
+            self._on_session_event(event)
 
     def _run(self, event: RunReceived) -> None:
         inbound = self.exchanges.inbound.get(event.stream_id)
@@ -110,7 +110,7 @@ class Dispatch:
         stream_id = event.stream_id
         future = exchanges.calls.get(stream_id)
         if future is not None:
-            # An upload's answer may come before its end, which needs an owner as well.
+            # The response to an upload may arrive before its end, which needs an owner as well.
             if event.done:
                 del exchanges.calls[stream_id]
             # A canceled call is abandoned in the next turn of the loop.
@@ -130,8 +130,8 @@ class Dispatch:
         exchanges = self.exchanges
         if event.stream_id in exchanges.inbound:
             exchanges.inbound[event.stream_id].push(event.metadata)
-        elif event.stream_id not in exchanges.left:
-            # A responder has no place for it among items.
+        elif event.stream_id not in exchanges.abandoned:
+            # A responder does not receive pushed metadata in order with items.
             try:
                 self.service.pushed(event.metadata)
             except Exception:
@@ -145,7 +145,7 @@ class Dispatch:
             if not exchanges.end_inbound(stream_id, None):
                 exchanges.unowned(event)
         elif isinstance(event, events.Canceled):
-            # A half that has ended by itself may see this late, too.
+            # This, too, may arrive after the half has ended.
             exchanges.end_outbound(stream_id, event.metadata)
             if event.done:
                 why = Canceled(message="the peer canceled the stream", metadata=event.metadata)
@@ -153,14 +153,14 @@ class Dispatch:
         elif isinstance(event, Failed):
             sending = exchanges.end_outbound(stream_id)
             receiving = exchanges.end_inbound(stream_id, event.error)
-            # A stream of the peer's may have had only a sending half, which has ended by itself.
+            # A stream that the peer opened may have had only a sending half, which has ended already.
             if not (sending or receiving) and self.flow.session.is_ours(stream_id):
                 exchanges.unowned(event)
 
     # Requests.
 
     def _begin(self, event: Requested) -> None:
-        """Run the handler of a request. What it raises fails the stream, and nothing else."""
+        """Run the handler of a request. An exception fails only its stream."""
         if event.kind == _STREAM:
             handler = self.service.find(event.kind, event.route, self.flow.session.calls_by_streams)
         else:
@@ -182,13 +182,13 @@ class Dispatch:
 
     def _reject(self, event: Requested) -> None:
         kind = event.kind.name.lower()
-        # What came with the request has no owner.
-        self.exchanges.left.add(event.stream_id)
+        # Items that follow the request have no owner.
+        self.exchanges.abandoned.add(event.stream_id)
         error = Rejected(message=f"no {kind} handler is named {event.route[:ROUTE_CHARACTERS]!r}")
         self.flow.session.fail(event.stream_id, error)
 
     def _begin_channel(self, event: Requested, handler: Handler) -> None:
-        """Run a handler that takes items, of an upload or a channel."""
+        """Run the handler of an upload or a channel, which receives items."""
         exchanges = self.exchanges
         settings = self.flow.settings
         stream_id = event.stream_id
@@ -206,7 +206,7 @@ class Dispatch:
             pump(exchanges, stream_id, event.credit, result, handler.name)
 
     def _answer(self, stream_id: int, result: Any, handler: Handler) -> None:
-        """Send the one item that a handler returned, or will return."""
+        """Send the single item that a handler returned, or will return."""
         if type(result) is Payload:
             _reply(self.exchanges, stream_id, result, handler)
         elif type(result) is not bytes and isawaitable(result):
@@ -216,9 +216,9 @@ class Dispatch:
 
 
 def without_requests(happened: list[Event]) -> list[Event]:
-    """Return the events that have an owner although nobody is admitted: those of streams that are open already.
+    """Return the events of streams that are already open, for a connection that is not admitted.
 
-    No handler begins any more, and what came on the streams of requests has no owner.
+    Requests are removed because no handler may start, and so are events on their streams, which have no owner.
     """
     refused = {event.stream_id for event in happened if isinstance(event, Requested)}
     return [
@@ -229,7 +229,7 @@ def without_requests(happened: list[Event]) -> list[Event]:
 
 
 def _single(result: Any) -> Source:
-    """Return the one item that a call's handler returned, or will return, as a stream."""
+    """Return the single item that a call's handler returned, or will return, as a source of items."""
     if type(result) is not bytes and type(result) is not Payload and isawaitable(result):
         return SingleItem(result)
     return (_payload(result),)
@@ -242,7 +242,7 @@ def _payload(result: Any) -> Payload:
 
 
 def _reply(exchanges: Exchanges, stream_id: int, payload: Payload, handler: Handler) -> None:
-    """Send the one item of an answer, unless the peer has canceled."""
+    """Send the single item of a response, unless the peer has canceled."""
     if handler.kind == _FIRE:
         return
     try:
@@ -250,17 +250,17 @@ def _reply(exchanges: Exchanges, stream_id: int, payload: Payload, handler: Hand
     except StreamClosed:
         pass
     else:
-        exchanges.flow.wake()
+        exchanges.flow.schedule_write()
     if handler.kind == _UPLOAD:
         exchanges.release(stream_id)
 
 
 class SingleItem:
-    """The future result of a call's handler, to be awaited as a stream of one item."""
+    """The future result of a call's handler, awaited as a source of one item."""
 
     def __init__(self, result: Awaitable[Any]) -> None:
         self._result = result
-        # To be called if a coroutine is never awaited.
+        # Called if a coroutine is never awaited.
         self.close: Callable[[], None] = getattr(result, "close", lambda: None)
 
     def __await__(self) -> Generator[Any, Any, tuple[Payload]]:
@@ -269,9 +269,9 @@ class SingleItem:
 
 
 class TaskAnswer:
-    """A handler that runs in a task, and answers with one item or none.
+    """A handler that runs in a task, and responds with one item or none.
 
-    It is in the table of sending halves, so that the peer can cancel it.
+    The table of sending halves contains it, so that the peer can cancel it.
     """
 
     __slots__ = ("exchanges", "handler", "over", "stream_id", "task")
@@ -284,7 +284,7 @@ class TaskAnswer:
         self.task: asyncio.Future[Any] | None = None
 
     def start(self, work: Any) -> None:
-        """Run `work`, which returns the answer."""
+        """Run `work`, which returns the response."""
         if self.handler.kind == _FIRE:
             self.exchanges.flow.fire_started()
         else:
@@ -292,19 +292,19 @@ class TaskAnswer:
         self.task = self.exchanges.start(work, self._finished)
 
     def granted(self) -> None:
-        """Do nothing: the one item was requested with the request."""
+        """Do nothing: the request included the demand for the item."""
 
     def resumed(self) -> None:
-        """Do nothing: the one item is sent when it is there."""
+        """Do nothing: the item is sent when the handler returns it."""
 
     def canceled(self, metadata: bytes | None = None) -> None:
-        """Stop: nobody wants the answer. The half is no longer in the table."""
+        """Cancel the handler. The half is no longer in the table."""
         self.over = True
         if self.task is not None:
             self.task.cancel(metadata)
 
     def _finished(self, task: asyncio.Future[Any]) -> None:
-        """Send the answer."""
+        """Send the response, or fail the stream."""
         exchanges = self.exchanges
         handler = self.handler
         stream_id = self.stream_id
@@ -313,7 +313,7 @@ class TaskAnswer:
             exchanges.flow.fire_ended()
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is not None:
-            # Canceled by the peer: there is nobody to tell.
+            # If the peer has canceled, it needs no error.
             if not (self.over and task.cancelled()):
                 exchanges.fail(stream_id, error, handler.name)
         elif not self.over:
@@ -322,4 +322,4 @@ class TaskAnswer:
             except Exception as wrong:
                 exchanges.fail(stream_id, wrong, handler.name)
         exchanges.half_ended(self, stream_id, handler.name)
-        exchanges.flow.wake()
+        exchanges.flow.schedule_write()

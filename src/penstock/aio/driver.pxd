@@ -23,7 +23,7 @@ cdef class Driver:
     cdef public object on_change
     cdef object _unlinked
     cdef public object _durable
-    cdef list _signs
+    cdef list _setup_waiters
     cdef object _timer
     cdef double _timer_due
 

@@ -26,8 +26,8 @@ __all__ = ["CLOSED", "DRAINING", "NEW", "USABLE", "Driver"]
 
 logger = logging.getLogger("penstock.aio")
 
-# What a driver is good for: its session has had no link yet; streams may be opened; those that are open may still end;
-# the session is over.
+# NEW: the session has not had a link. USABLE: streams may be opened. DRAINING: open streams may still end.
+# CLOSED: the session has ended.
 NEW: Final = 0
 USABLE: Final = 1
 DRAINING: Final = 2
@@ -40,30 +40,30 @@ CLOSE_TIMEOUT: Final = 1.0
 class Driver:
     """Drives one session, over one link after another.
 
-    It is the receiver of its link. Each read is one batch: the session takes the bytes, its events go to the sink, and
-    what all of them have to say is written once. Outside a batch, one flush a turn of the loop does the same.
+    It is the receiver of its link. Each read is one batch: the session receives the bytes, its events go to the sink,
+    and all their output is written once. Outside a batch, one flush per turn of the loop does the same.
 
     Args:
         session: The session.
         settings: Limits and timeouts.
-        service: What answers the peer's requests.
-        connection: What is known of the connection.
-        unlinked: Called when the link is gone and the session wants another one.
+        service: The handlers of the peer's requests.
+        connection: The connection that users see.
+        unlinked: Called when the link is lost and the session needs another one.
 
     Attributes:
-        sink: What events go to: `dispatch`, or what stands in front of it.
-        admission: What admits the connection, as long as it may have to; None: nothing does.
-        taps: The session, where taps are installed.
+        sink: Receives the events: `dispatch`, or the admission before it.
+        admission: Admits the connection; None when it is no longer needed.
+        taps: The session, if taps are installed.
         state: NEW, USABLE, DRAINING or CLOSED.
-        error: Why the session is over, unless this side closed it.
-        on_change: Called when the session takes no new streams any more, when it is over, which may be long before a
-            dead network lets go of its link, and when it has another link.
-        over: Done when the session is over and its link is gone.
+        error: The error that ended the session; None if this side closed it.
+        on_change: Called when the session accepts no more new streams, when it has ended (on a dead network this may
+            be long before its link is gone), and when it has another link.
+        over: Done when the session has ended and its link is gone.
 
     """
 
     __slots__ = (
-        "__weakref__", "_durable", "_signs", "_timer", "_timer_due", "_unlinked", "admission", "connection",
+        "__weakref__", "_durable", "_setup_waiters", "_timer", "_timer_due", "_unlinked", "admission", "connection",
         "dispatch", "error", "exchanges", "flow", "loop", "on_change", "over", "session", "settings", "sink",
         "state", "taps"
     )  # fmt: skip
@@ -91,8 +91,8 @@ class Driver:
         self.on_change: Callable[[Driver], None] | None = None
         self.over: asyncio.Future[None] = self.loop.create_future()
         self._unlinked = unlinked
-        # Those who wait for the session to be established, or closed.
-        self._signs: list[asyncio.Future[Exception | None]] = []
+        # Futures of tasks that wait until the session is established or closed.
+        self._setup_waiters: list[asyncio.Future[Exception | None]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = inf
         session.ask_kinds(service.kind_of)
@@ -114,19 +114,19 @@ class Driver:
 
     @property
     def closed(self) -> bool:
-        """Whether the session is over."""
+        """True if the session has ended."""
         return self.state == CLOSED
 
     def serve(self, service: Service) -> None:
-        """Answer the peer's requests by `service` from now on."""
+        """Use the handlers of `service` for further requests."""
         self.dispatch.service = service
         self.session.ask_kinds(service.kind_of)
 
     def restore(self) -> None:
         """Own the streams of a session that was restored from a checkpoint. Call it before the first link opens.
 
-        What arrives before `Peer.adopt` waits in their receiving halves, which request nothing by themselves: the
-        credit of the earlier process bounds them.
+        Items that arrive before `Peer.adopt` wait in their receive buffers, which request no more items: the credit
+        of the earlier process bounds them.
         """
         exchanges = self.exchanges
         for stream_id in self.session.streams():
@@ -137,7 +137,7 @@ class Driver:
     # For the link; see penstock.transports.base.Receiver.
 
     def link_made(self, link: Link) -> None:
-        """Tell the session of its link, and use it."""
+        """Report the link to the session, and attach it."""
         self.session.link_up(self.loop.time())
         again = self.state == USABLE
         self.attach(link)
@@ -145,7 +145,7 @@ class Driver:
             self.on_change(self)
 
     def attach(self, link: Link) -> None:
-        """Continue over `link`, which the session knows already. A link that was there before is dropped."""
+        """Continue over `link`, which was reported to the session. An earlier link is dropped."""
         if self.state == NEW:
             self.state = USABLE
         self.connection.certificate = link.get_extra_info("peercert") or None
@@ -157,7 +157,7 @@ class Driver:
         self.flush()
 
     def received(self, data: bytes) -> None:
-        """Take one read."""
+        """Process the data of one read."""
         self.flow.batching = True
         self.session.receive(data, self.loop.time())
         self.flush()
@@ -171,7 +171,7 @@ class Driver:
         self.flow.writing_resumed()
 
     def link_lost(self, error: Exception | None) -> None:
-        """Tell the session, which may continue over another link."""
+        """Report the loss to the session, which may continue over another link."""
         self.flow.link = None
         self.flow.paused = True
         self.session.link_down(self.loop.time(), error)
@@ -184,28 +184,28 @@ class Driver:
     # Batches.
 
     def flush(self) -> None:
-        """Hand out the session's events, write its output, and see to its timer and link."""
+        """Pass on the session's events, write its output, set its timer, and close the link if it is not needed."""
         session, flow = self.session, self.flow
-        # While it is set, nobody schedules a flush: this one takes care of their output.
+        # While it is set, no flush is scheduled: this one writes all output.
         flow.batching = True
         happened = session.take_events()
         while happened:
-            # Most sinks are the dispatch itself, which is called faster.
+            # The sink is usually the dispatch; a typed call to it is faster.
             if self.sink is self.dispatch:
                 self.dispatch.take(happened)
             else:
                 self.sink.take(happened)
             happened = session.take_events()
-        if self.exchanges.left and not (self.admission is not None and self.admission.withholds):
+        if self.exchanges.abandoned and not (self.admission is not None and self.admission.withholds):
             if self._durable is None:
-                self.exchanges.left.clear()
+                self.exchanges.abandoned.clear()
             else:
-                self.exchanges.forget_left(self._durable)
+                self.exchanges.forget_abandoned(self._durable)
         link = flow.link
         if link is None or flow.paused or flow.withheld:
             flow.write()
         else:
-            # What `Flow.write` would do: each batch comes here, and is spared the call.
+            # The same as `Flow.write`, inlined because each batch runs it.
             flow.unsent = 0
             for chunk in session.take_output():
                 link.write(chunk)
@@ -224,29 +224,29 @@ class Driver:
             self._timer = self.loop.call_at(due, self._timer_fired)
 
     async def writable(self) -> None:
-        """Wait until the link takes more output; the other tasks get a turn."""
+        """Let other tasks run, then wait until the link accepts more output or the session ends."""
         flow = self.flow
         flow.write()
         await asyncio.sleep(0)
         while flow.paused and self.state != CLOSED:
-            await flow.room()
+            await flow.writable()
 
     def _timer_fired(self) -> None:
-        # It may be early, because a timer that moves on is not set again: the session knows what is due.
+        # It may be early, because a timer that is postponed is not set again. The session checks what is due.
         self._timer = None
         self._timer_due = inf
-        self.flow.look()
+        self.flow.check_progress()
         self.session.handle_timer(self.loop.time())
         self.flush()
 
     # The session.
 
     def _session_event(self, event: Event) -> None:
-        """Handle an event that belongs to no stream."""
+        """Handle an event that concerns the whole session."""
         if isinstance(event, Closed):
             self._session_closed(event.error)
         elif isinstance(event, Draining):
-            self._end_use(DRAINING)
+            self._set_state(DRAINING)
         elif isinstance(event, Unlinked):
             if self.flow.link is not None:
                 self.flow.link.abort()
@@ -257,7 +257,7 @@ class Driver:
             if not connection.is_client:
                 connection.setup = event.payload
                 connection.metadata_mime, connection.data_mime = event.metadata_mime, event.data_mime
-            self._give_signs(None)
+            self._wake_setup_waiters(None)
 
     def _session_closed(self, error: Exception | None) -> None:
         self.error = self.connection.error = error
@@ -265,14 +265,14 @@ class Driver:
             logger.error("%s: %s", self.flow.name, error)
         self.exchanges.leases.closed()
         self._stop_timer()
-        self._end_use(CLOSED)
-        self._give_signs(error)
+        self._set_state(CLOSED)
+        self._wake_setup_waiters(error)
         if self.flow.link is None:
             self._end_link()
         if self.admission is not None:
             self.admission.closed()
 
-    def _end_use(self, state: int) -> None:
+    def _set_state(self, state: int) -> None:
         self.state = state
         if self.on_change is not None:
             self.on_change(self)
@@ -283,42 +283,42 @@ class Driver:
         Raises:
             SetupRejected: The server has rejected it.
             SessionError: The session ended before the server answered.
-            UnsupportedKind: The protocol has no way to ask.
+            UnsupportedKind: The protocol does not confirm set-ups.
 
         """
         self.session.confirm()
-        error = await self._sign()
+        error = await self._wait_for_setup()
         if error is not None:
             raise error
 
     async def _renew(self) -> None:
-        """Ask the client who it is, and wait until its answer is accepted. See :func:`penstock.rehandshake`."""
+        """Request a handshake from the client, and wait until it is accepted. See :func:`penstock.rehandshake`."""
         if self.state != CLOSED:
             self.session.rehandshake(self.loop.time())
-            await self._sign()
+            await self._wait_for_setup()
         if self.state == CLOSED:
-            raise SessionClosed("the session has ended, and with it the rehandshake") from self.error
+            raise SessionClosed("the session ended before the rehandshake was accepted") from self.error
 
-    async def _sign(self) -> Exception | None:
+    async def _wait_for_setup(self) -> Exception | None:
         """Wait until the session is established or closed; return the error that closed it."""
-        sign: asyncio.Future[Exception | None] = self.loop.create_future()
-        self._signs.append(sign)
-        self.flow.wake()
-        return await sign
+        waiter: asyncio.Future[Exception | None] = self.loop.create_future()
+        self._setup_waiters.append(waiter)
+        self.flow.schedule_write()
+        return await waiter
 
-    def _give_signs(self, error: Exception | None) -> None:
-        signs, self._signs = self._signs, []
-        for sign in signs:
-            if not sign.done():
-                sign.set_result(error)
+    def _wake_setup_waiters(self, error: Exception | None) -> None:
+        waiters, self._setup_waiters = self._setup_waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(error)
 
     # Ends.
 
     async def close(self, grace: float | None = None) -> None:
-        """End the session: streams that are open may end within `grace` seconds, then they fail.
+        """End the session, and wait for its link and its tasks.
 
         Args:
-            grace: Else `Settings.close_grace`; 0 ends them at once.
+            grace: Seconds after which open streams fail; `Settings.close_grace` by default; 0 fails them at once.
 
         """
         if grace is None:
@@ -328,7 +328,7 @@ class Driver:
             self.flush()
             if not await self._over_within(grace):
                 if self.state != CLOSED:
-                    error = SessionError(f"this side closed the connection; what was open {grace:g} s later was ended")
+                    error = SessionError(f"this side closed the connection; streams open after {grace:g} s failed")
                     if self.admission is not None:
                         self.admission.abandon()
                     self.session.close(self.loop.time(), error)
@@ -340,10 +340,10 @@ class Driver:
         await self.over
         await self._cancel_tasks()
         if self.admission is not None:
-            await self.admission.left()
+            await self.admission.exited()
 
     def detach(self) -> None:
-        """Give up the session without telling the peer, which keeps it for the process that resumes it."""
+        """Release the session without closing it: the peer keeps it for the process that resumes it."""
         self.state = CLOSED
         self._stop_timer()
         if self.taps is not None:

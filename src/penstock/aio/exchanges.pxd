@@ -7,7 +7,7 @@ cdef class Exchanges:
     cdef public dict calls
     cdef public dict inbound
     cdef public dict outbound
-    cdef public set left
+    cdef public set abandoned
     cdef public list restored
     cdef public set tasks
     cdef public object leases

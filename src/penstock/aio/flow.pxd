@@ -19,10 +19,10 @@ cdef class Flow:
     cdef public Py_ssize_t unsent
     cdef public int holds
     cdef Py_ssize_t _fires
-    cdef bint _waited
-    cdef long long _taken
+    cdef bint _backlogged
+    cdef long long _taken_bytes
 
-    cpdef wake(self)
+    cpdef schedule_write(self)
     cpdef write(self)
     cpdef stop_reading(self, int why)
     cpdef resume_reading(self, int why)

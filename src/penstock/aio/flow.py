@@ -1,4 +1,4 @@
-"""How much moves over a connection: when senders wait, and when nothing is read."""
+"""Flow control of one session's link: when senders wait, and when reading pauses."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = ["ADMISSION", "FULL", "HOOK", "READ_STOP", "Flow"]
 logger = logging.getLogger("penstock.aio")
 
 FLUSH_AFTER: Final = 32
-"""A batch that says so much is written before its end: or two peers with many calls would take turns, and one of two
-processors would always wait."""
+"""Calls to `schedule_write` after which a batch is written before its end. Otherwise two peers with many calls would
+take turns, and one of two processors would always wait."""
 
 READ_STOP: Final = 4
-"""At how many times `output_high_bytes` nothing more is read. Well above the mark at which producers pause: two
-peers that are both full must go on reading, or neither would ever get rid of anything."""
+"""The multiple of `output_high_bytes` at which reading stops. It is well above the mark at which producers pause: two
+peers that are both full must continue reading, or both would wait for ever."""
 
 BACKLOG_BYTES: Final = 4_096
-"""With more than this waiting, no sign of life can be expected from the peer before it has left. A heartbeat has some
-150 bytes."""
+"""With more unsent output than this, progress of the link proves that the peer is alive. A heartbeat has about 150
+bytes."""
 
-# Why nothing is read from the link.
+# Reasons not to read from the link; see `Flow.holds`.
 BACKLOG: Final = 1
 FIRES: Final = 2
 ADMISSION: Final = 4
@@ -40,25 +40,24 @@ FULL: Final = 16
 
 
 class Flow:
-    """The link of one session, with bounds on what waits on either side.
+    """Flow control of one session's link.
 
     Attributes:
-        flush: Ends a batch: hands out the session's events and writes its output.
-        name: How logs name the peer.
+        flush: Ends a batch: passes on the session's events, and writes its output.
+        name: The peer's name in logs.
         link: The link, while there is one.
-        paused: The link has no room, or storage is behind: senders wait.
+        paused: Senders wait, because the link is full or missing, or storage is backlogged.
         withheld: Output stays in the session until the set-up is accepted.
         batching: A batch is open; its end writes the output.
-        holds: All the reasons why nothing is read.
+        holds: A bit set of the reasons not to read.
         senders: The sending half of each stream.
-        unsent: How often output was made since the last write.
+        unsent: Calls to `schedule_write` since the last write.
 
     """
 
     __slots__ = (
-        "_fires", "_link_full", "_storage_full", "_taken", "_waited", "_waiters",
-        "batching", "connection", "flush", "holds", "link", "loop", "name", "paused", "senders", "session", "settings",
-        "unsent", "withheld"
+        "_backlogged", "_fires", "_link_full", "_storage_full", "_taken_bytes", "_waiters", "batching", "connection",
+        "flush", "holds", "link", "loop", "name", "paused", "senders", "session", "settings", "unsent", "withheld"
     )  # fmt: skip
 
     def __init__(
@@ -86,49 +85,49 @@ class Flow:
         self.unsent = 0
         self.holds = 0
         self._fires = 0
-        # Whether much waited in the link at the last look, and the number that told how much had left it.
-        self._waited = False
-        self._taken = 0
+        # At the last call of `check_progress`: whether the link had a backlog, and the bytes that it had passed on.
+        self._backlogged = False
+        self._taken_bytes = 0
 
     # The link.
 
     def attach(self, link: Link) -> None:
-        """Continue over `link`. A link that was there before is dropped."""
+        """Continue over `link`. An earlier link is dropped."""
         self.drop_link()
         self.link = link
-        self._waited = False
-        # The other reasons were those of the old link.
+        self._backlogged = False
+        # The other reasons concerned the old link.
         self.holds &= ADMISSION | HOOK
         if self.holds:
             link.pause_reading()
         self.writing_resumed()
 
     def drop_link(self) -> None:
-        """Abort the link, if there is one; nothing that it still brings is read."""
+        """Abort the link, if there is one, and discard further data from it."""
         link = self.link
         if link is not None:
             self.link = None
             link.receiver = Discard()
             link.abort()
 
-    def look(self) -> None:
-        """Tell the session if output that had waited has left the link since the last look.
+    def check_progress(self) -> None:
+        """Report progress to the session if the link had a backlog, and has passed on some of it since the last call.
 
-        Where little waits it is a heartbeat or two, which the system of a peer that hangs takes as well.
+        A small backlog is not evidence: the system of a peer that hangs still accepts a heartbeat or two.
         """
         link = self.link
         if link is None:
             return
         waiting, taken = link.progress()
-        if self._waited and taken > self._taken:
+        if self._backlogged and taken > self._taken_bytes:
             self.session.progressed(self.loop.time())
-        self._waited = waiting > BACKLOG_BYTES
-        self._taken = taken
+        self._backlogged = waiting > BACKLOG_BYTES
+        self._taken_bytes = taken
 
     # Writing.
 
-    def wake(self) -> None:
-        """Schedule the output that was just made: for the end of the batch, or of this turn of the loop."""
+    def schedule_write(self) -> None:
+        """Schedule a write of new output: at the end of the batch, or of this turn of the loop."""
         self.unsent += 1
         if self.unsent >= FLUSH_AFTER:
             self.write()
@@ -137,7 +136,7 @@ class Flow:
             self.loop.call_soon(self.flush)
 
     def write(self) -> None:
-        """Write the session's output. Without a link, or before the set-up is accepted, it stays where it is."""
+        """Write the session's output. Without a link, or before the set-up is accepted, it stays in the session."""
         self.unsent = 0
         link = self.link
         if link is not None and not self.withheld:
@@ -149,10 +148,10 @@ class Flow:
     def writing_paused(self) -> None:
         """Make senders wait for the link."""
         self._link_full = self.paused = True
-        self.look()
+        self.check_progress()
 
     def writing_resumed(self) -> None:
-        """Let senders continue, unless they wait for storage as well."""
+        """Let senders continue, unless they also wait for storage."""
         self._link_full = False
         if not self._storage_full:
             self._resume_senders()
@@ -180,7 +179,7 @@ class Flow:
         self.wake_writers()
 
     def _check_backlog(self, link: Link) -> bool:
-        """Read no more from a peer that does not read, and finally end its session (THREATS 40, 41).
+        """Stop reading from a peer that does not read, and eventually end its session (THREATS 40, 41).
 
         Returns:
             True if the link can still be written to.
@@ -194,21 +193,21 @@ class Flow:
             logger.warning("%s", error)
             self.session.close(self.loop.time(), error)
             link.abort()
-            # Nobody will read it, the last words included.
+            # The peer will not read it, nor the error that ends the session.
             self.session.take_output()
             return False
         if backlog > READ_STOP * settings.output_high_bytes:
             self.stop_reading(BACKLOG)
         return True
 
-    def room(self) -> asyncio.Future[None]:
-        """Return a future that is done when there is room in the link, or when there will be none any more."""
+    def writable(self) -> asyncio.Future[None]:
+        """Return a future that is done when the link accepts output, or when the session has ended."""
         waiter: asyncio.Future[None] = self.loop.create_future()
         self._waiters.append(waiter)
         return waiter
 
     def wake_writers(self) -> None:
-        """Let all who wait for room look again."""
+        """Complete the futures that `writable` returned."""
         waiters = self._waiters
         self._waiters = []
         for waiter in waiters:
@@ -218,24 +217,24 @@ class Flow:
     # Reading.
 
     def fire_started(self) -> None:
-        """Count a handler of a fired item. No stream bounds how many there are, so reading stops at a limit."""
+        """Count a running handler of FIRE. No stream limit bounds their number, so reading stops at a limit."""
         self._fires += 1
         if self._fires >= self.settings.max_streams:
             self.stop_reading(FIRES)
 
     def fire_ended(self) -> None:
-        """Count a handler that has ended."""
+        """Uncount a handler of FIRE that has ended."""
         self._fires -= 1
         self.resume_reading(FIRES)
 
     def stop_reading(self, why: int) -> None:
-        """Read nothing until `why`, and every other reason, is gone."""
+        """Stop reading until `resume_reading` has removed `why` and all other reasons."""
         if not self.holds and self.link is not None:
             self.link.pause_reading()
         self.holds |= why
 
     def resume_reading(self, why: int) -> None:
-        """Read again unless there is another reason than `why` not to."""
+        """Remove `why`, and resume reading if no other reason is left."""
         if self.holds:
             self.holds &= ~why
             if not self.holds and self.link is not None:

@@ -1,4 +1,4 @@
-"""Handlers, requests as interceptors see them, interceptors, and the end of the items that they yield."""
+"""Handlers, interceptors, and the requests that interceptors receive."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Handler", "Interceptor", "Next", "Request", "chain", "check_intercep
 
 
 class Handler:
-    """A function that answers requests of one kind on one route; for UPLOAD and CHANNEL it also takes items."""
+    """A function that answers requests of one kind on one route. For UPLOAD and CHANNEL it also receives items."""
 
     __slots__ = ("function", "kind", "name", "types")
 
@@ -33,18 +33,18 @@ class Handler:
 
 
 class Request:
-    """What was asked, as interceptors see it on either side.
+    """A request as interceptors see it, on a client or on a server.
 
-    Its payload and items may be replaced before `next` is called, on a client also `route` and `routed`.
+    An interceptor may replace `payload` and `items` before it calls `next`; on a client also `route` and `routed`.
 
     Attributes:
-        kind: What travels each way.
-        route: The handler that is asked for.
-        payload: The request: its data and its metadata.
-        routed: The metadata is all that travels, with the route in it, as always on a server. Else, on a client,
-            the route is put beside it when the request is sent.
-        items: What follows the request in an UPLOAD or CHANNEL: on a server the :class:`~penstock.Items`
-            that the handler gets, on a client what it sends. None for the other kinds.
+        kind: The kind of interaction.
+        route: The name of the handler.
+        payload: The data and metadata of the request.
+        routed: True if the metadata already contains the route, as always on a server. If false, which is possible on
+            a client only, the route is added to the metadata when the request is sent.
+        items: The items that follow the request of an UPLOAD or CHANNEL: on a server the :class:`~penstock.Items`
+            that the handler receives, on a client the source of the items to send. None for the other kinds.
         connection: The connection.
 
     """
@@ -61,7 +61,7 @@ class Request:
 
     @property
     def route_beside(self) -> str:
-        """The route that is to be put beside the metadata; empty where that names it."""
+        """The route to add to the metadata; empty if it already contains the route."""
         return "" if self.routed else self.route
 
     def __repr__(self) -> str:
@@ -69,29 +69,29 @@ class Request:
 
 
 Next: TypeAlias = Callable[[Request], Awaitable[Any]]
-"""Goes on: to the next interceptor, and behind the last one to the handler, or to the other side."""
+"""Calls the next interceptor. After the last one, it calls the handler, or sends the request to the peer."""
 
 Interceptor: TypeAlias = Callable[[Request, Next], Awaitable[Any]]
-"""``async def interceptor(request, next)``: returns what ``await next(request)`` does, or something in its place.
+"""``async def interceptor(request, next)``: returns the result of ``await next(request)``, or a replacement.
 
-That is a :class:`~penstock.Payload` for CALL and UPLOAD, None for FIRE, and for STREAM and CHANNEL an async
-iterable of the items, which may be wrapped. What it raises fails the request, as if the handler had raised it.
+The result is a :class:`~penstock.Payload` for CALL and UPLOAD, None for FIRE, and for STREAM and CHANNEL an async
+iterable of items, which may be wrapped. An exception fails the request as if the handler had raised it.
 """
 
 
 def chain(interceptors: Iterable[Interceptor], last: Next) -> Next:
-    """Return what goes through `interceptors`, the first being the outermost, and then calls `last`."""
+    """Return a function that calls `interceptors`, the first one being the outermost, around `last`."""
     for interceptor in reversed(list(interceptors)):
-        last = partial(_through, interceptor, last)
+        last = partial(_call_interceptor, interceptor, last)
     return last
 
 
-def _through(interceptor: Interceptor, after: Next, request: Request) -> Awaitable[Any]:
+def _call_interceptor(interceptor: Interceptor, after: Next, request: Request) -> Awaitable[Any]:
     return interceptor(request, after)
 
 
 def check_interceptor(interceptor: Interceptor) -> None:
-    """Refuse what cannot be called as an interceptor is.
+    """Check that a function can be called as an interceptor.
 
     Raises:
         LocalError: It takes other arguments.
@@ -100,11 +100,11 @@ def check_interceptor(interceptor: Interceptor) -> None:
     try:
         inspect.signature(interceptor).bind("request", "next")
     except TypeError as error:
-        raise LocalError(f"the interceptor {interceptor!r} is called with (request, next): {error}") from None
+        raise LocalError(f"the interceptor {interceptor!r} must accept (request, next): {error}") from None
 
 
 async def close_items(items: object) -> None:
-    """Close what yields items, if it is an async iterator that can be closed."""
+    """Close a source of items if it has `aclose`."""
     close = getattr(items, "aclose", None)
     if close is not None:
         await close()

@@ -1,4 +1,4 @@
-"""Handshakes: what clients say of themselves, held against a schema and shown to a validator."""
+"""Acceptors that decode and validate the metadata of clients' set-ups."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from .setup import Acceptor, Admitted, Setup
 __all__ = ["Validator", "handshake", "rehandshake"]
 
 Validator: TypeAlias = Callable[[Any, Setup], "Any | Awaitable[Any]"]
-"""``validate(metadata, setup)``, a function or a coroutine function: returns what handlers see of the client."""
+"""``validate(metadata, setup)``, a function or coroutine function that returns the client's identity for handlers."""
 
 
 def handshake(metadata: Any, validate: Validator | None = None) -> Acceptor:
-    """Return an acceptor that reads what a client says of itself: ``serve(service, url, acceptor=handshake(Token))``.
+    """Return an acceptor that decodes a client's set-up data: ``serve(service, url, acceptor=handshake(Token))``.
 
-    Handlers find what came of it as ``penstock.current_connection().identity``.
+    Handlers read the result as ``penstock.current_connection().identity``.
 
     Args:
-        metadata: What a client has to say: any type that msgspec decodes, or a JSON Schema. Other clients are refused,
-            with MALFORMED_HANDSHAKE_META over River.
-        validate: Called with the value and the :class:`~penstock.Setup`; returns what handlers see, or awaits it. It
-            refuses the client by raising :exc:`~penstock.SetupRejected`, to which River knows the codes
-            REJECTED_BY_CUSTOM_HANDLER, which is the default, and REJECTED_UNSUPPORTED_CLIENT. Of any other error the
-            client learns nothing. None: handlers see the value.
+        metadata: The type of the set-up data: any type that msgspec decodes, or a JSON Schema. Clients with other
+            data are rejected, over River with the code MALFORMED_HANDSHAKE_META.
+        validate: A function or coroutine function, called with the value and the :class:`~penstock.Setup`. It returns
+            the identity for handlers; without it, that is the value. To reject the client, it raises
+            :exc:`~penstock.SetupRejected`; River's codes for it are REJECTED_BY_CUSTOM_HANDLER, the default, and
+            REJECTED_UNSUPPORTED_CLIENT. The text of any other error is not sent to the client.
 
     Raises:
-        LocalError: `metadata` is nothing that can be decoded.
+        LocalError: `metadata` is not a type that can be decoded.
 
     """
     converter = Converter(metadata)
@@ -53,40 +53,40 @@ async def _later(found: Awaitable[Any]) -> Admitted:
 
 
 def _read(converter: Converter, setup: Setup) -> Any:
-    """Return the value that a client says.
+    """Decode the set-up data of a client.
 
     Raises:
-        SetupRejected: It says none of this type.
+        SetupRejected: The data is not of the expected type.
 
     """
     code = spec_of(setup.protocol).malformed_code
     form = format_of(setup.data_mime)
     if form is None:
-        raise SetupRejected(f"a set-up of type {setup.data_mime!r} is not understood; use {KNOWN}", code)
+        raise SetupRejected(f"the data MIME type {setup.data_mime!r} of the set-up is unknown; use {KNOWN}", code)
     try:
         return converter.decode(form, setup.payload.data)
     except Mismatch as error:
-        raise SetupRejected(f"the handshake's metadata does not match its schema: {error}", code) from None
+        raise SetupRejected(f"the handshake metadata does not match its schema: {error}", code) from None
 
 
 async def rehandshake(connection: Connection) -> Any:
-    """Ask a client for its metadata anew, such as a token that has been refreshed; over River alone.
+    """Request new handshake metadata from a client, for example a refreshed token. Only River supports it.
 
-    The acceptor looks at it as it did at the first. Until it has, no request is answered. A client that is refused,
-    or does not answer within `Settings.handshake_timeout`, loses its session.
+    The acceptor checks the new metadata. Until it accepts, no request is answered. The session ends if it rejects the
+    client, or if the client does not answer within `Settings.handshake_timeout`.
 
     Args:
-        connection: A server's, as :func:`~penstock.current_connection` or a connection hook gives it.
+        connection: A connection of a server, from :func:`penstock.current_connection` or a connection hook.
 
     Returns:
-        What the acceptor made of it: `connection.identity`.
+        The new `connection.identity`.
 
     Raises:
-        UnsupportedKind: The protocol knows no such thing, or the connection is a client's.
+        UnsupportedKind: The protocol does not support it, or this side is the client.
         SessionClosed: The session has ended.
 
     """
     if connection.is_client or connection.renew is None:
-        raise UnsupportedKind("only a server asks its clients again who they are, where the protocol lets it")
+        raise UnsupportedKind("rehandshake() needs a server's connection, and a protocol that supports it")
     await connection.renew()
     return connection.identity

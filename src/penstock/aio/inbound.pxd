@@ -13,7 +13,7 @@ cdef class ReceiveBuffer:
     cdef public Py_ssize_t min_window
     cdef public Py_ssize_t max_window
     cdef public Py_ssize_t received_bytes
-    cdef public double asked
+    cdef public double requested_at
     cdef public Py_ssize_t threshold
     cdef public Py_ssize_t consumed
     cdef public object ready
@@ -33,12 +33,12 @@ cdef class ReceiveBuffer:
     @cython.locals(count=Py_ssize_t)
     cpdef run(self, PayloadRun run)
     cdef bint has_room(self, builder, Py_ssize_t count) except *
-    cpdef wake(self)
+    cpdef wake_consumer(self)
     cpdef consume(self, Py_ssize_t count)
     @cython.locals(count=Py_ssize_t)
-    cpdef top_up(self)
+    cpdef request_more(self)
     @cython.locals(now=double, quick=bint, limit=Py_ssize_t, before=Py_ssize_t)
-    cdef Py_ssize_t _change(self) except? -1
+    cdef Py_ssize_t _resize_window(self) except? -1
     @cython.locals(count=Py_ssize_t, room=Py_ssize_t, taken=Py_ssize_t, start=Py_ssize_t, stop=Py_ssize_t, items=list)
     cpdef bint prepare(self) except *
     @cython.locals(items=list, used=Py_ssize_t)

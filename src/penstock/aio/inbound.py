@@ -1,4 +1,4 @@
-"""The receiving half of a stream: what has arrived and was not consumed yet, and the credit for more."""
+"""The receiving half of a stream: items that have arrived and were not consumed, and the credit for more."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ if TYPE_CHECKING:
 __all__ = ["NEVER", "ReceiveBuffer"]
 
 NEVER: Final = 1 << 62
-"""More than there can be."""
+"""A threshold that is never reached."""
 GROW_SECONDS: Final = 0.1
-"""A window of which half is consumed sooner than this may grow: it shall hold 0.2 s of what is consumed, and so
-covers the round trip to any place on earth."""
+"""A window may grow if half of it is consumed within this time. It then holds the items of 0.2 s, which covers any
+round trip on earth."""
 PUSH_OVERHEAD: Final = 64
-"""What pushed metadata costs to hold beyond its bytes."""
+"""Bytes of memory for pushed metadata beyond its content."""
 
 
 class ReceiveBuffer:
-    """Holds at most a window of items between dispatch, which brings them, and one consumer.
+    """Buffers at most a window of items between dispatch and one consumer.
 
-    The peer may send `window` items; as many as the consumer takes are requested again, half a window at a
-    time, so that the peer need not stop and no item costs a frame of its own. A consumer that takes them
-    fast gets a larger window, as long as it holds few bytes.
+    The peer may send `window` items. Consumed items are requested again, half a window at a time, so that the peer
+    does not have to stop and no item costs a frame of its own. The window grows while the consumer is fast and the
+    window holds few bytes.
 
     Attributes:
-        window: Items that the peer may have under way.
-        min_window: The window at first: what was requested when the stream was opened.
-        max_window: Items to which the window may grow.
-        threshold: So many consumed items are requested again; NEVER where the consumer requests more by itself.
+        window: Items that the peer may send before more are requested.
+        min_window: The initial window: the demand with which the stream was opened.
+        max_window: The maximum window.
+        threshold: Consumed items after which more are requested; NEVER if the consumer requests items itself.
         consumed: Items that were consumed and not requested again yet.
-        received_bytes: Bytes that arrived since more items were requested.
-        asked: When that was.
-        ready: The items that come next, each an object of its own. An iterator: it keeps its place.
-        ready_count: How many it had.
-        pending: What arrived after them, in order.
-        offset: Items of the first pending run that are ready.
-        builder: Where whatever arrives goes at once, and is consumed, while the consumer waits for rows: the
-            processor has it in its cache, and once it is copied the next read may have its memory.
-        on_push: Gets metadata that was pushed between the items, when its turn comes; None: nobody does.
-        pushed: Bytes that such metadata takes while it waits.
-        over: No more items come.
-        error: Why, unless they were all.
+        received_bytes: Bytes that have arrived since the last request for more items.
+        requested_at: The time of that request.
+        ready: An iterator over the next items as single objects, which keeps its position.
+        ready_count: The number of items that `ready` started with.
+        pending: Later items, in order of arrival.
+        offset: Items of the first pending run that are in `ready`.
+        builder: While the consumer waits for rows, items are appended to it on arrival and count as consumed. They
+            are then still in the processor's cache, and the next read can reuse their memory.
+        on_push: Called with metadata that was pushed between the items, in order; None ignores it.
+        pushed: Bytes of such metadata that waits.
+        over: No more items will arrive.
+        error: The error that ended the stream; None if it completed.
 
     """
 
     __slots__ = (
-        "asked", "builder", "consumed", "error", "exchanges", "flow", "max_bytes", "max_rows", "max_window",
-        "min_window", "offset", "on_push", "over", "pending", "pushed", "ready", "ready_count",
-        "received_bytes", "stream_id", "threshold", "waiter", "window"
+        "builder", "consumed", "error", "exchanges", "flow", "max_bytes", "max_rows", "max_window", "min_window",
+        "offset", "on_push", "over", "pending", "pushed", "ready", "ready_count", "received_bytes", "requested_at",
+        "stream_id", "threshold", "waiter", "window"
     )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges, stream_id: int, window: int, max_window: int, manual: bool) -> None:
@@ -68,7 +68,7 @@ class ReceiveBuffer:
         self.threshold = NEVER if manual else (window + 1) // 2
         self.consumed = 0
         self.received_bytes = 0
-        self.asked: float = self.flow.loop.time()
+        self.requested_at: float = self.flow.loop.time()
         self.ready: Iterator[Payload] = iter(())
         self.ready_count = 0
         self.offset = 0
@@ -85,7 +85,7 @@ class ReceiveBuffer:
     # For dispatch.
 
     def item(self, payload: Payload) -> None:
-        """Take an item."""
+        """Receive an item."""
         self.received_bytes += len(payload.data)
         builder = self.builder
         if builder is not None and not self.pending and self.has_room(builder, 1):
@@ -94,10 +94,10 @@ class ReceiveBuffer:
         else:
             self.pending.append(payload)
         if self.waiter is not None:
-            self.wake()
+            self.wake_consumer()
 
     def run(self, run: PayloadRun) -> None:
-        """Take a run of items."""
+        """Receive a run of items."""
         self.received_bytes += run.size
         builder = self.builder
         count = len(run)
@@ -107,31 +107,31 @@ class ReceiveBuffer:
         else:
             self.pending.append(run)
         if self.waiter is not None:
-            self.wake()
+            self.wake_consumer()
 
     def push(self, metadata: bytes) -> None:
-        """Take metadata that was pushed, in order with the items."""
+        """Receive pushed metadata, in order with the items."""
         if self.on_push is None or self.over:
             return
-        # No credit bounds what is pushed: what waits has the limit of one item's.
+        # Credit does not apply to pushed metadata, so all that waits shares the limit for the metadata of one item.
         self.pushed += len(metadata) + PUSH_OVERHEAD
         limit = self.flow.settings.max_metadata_bytes
         if self.pushed > limit:
-            why = f"stream {self.stream_id}: pushed metadata of more than max_metadata_bytes ({limit}) waits"
-            self.ended(LimitExceeded(f"{why}; take items faster"))
+            why = f"stream {self.stream_id}: waiting pushed metadata exceeds max_metadata_bytes ({limit})"
+            self.ended(LimitExceeded(f"{why}; consume items faster"))
             self.exchanges.cancel_stream(self.stream_id)
             return
         self.pending.append(MetadataPush(metadata))
-        self.wake()
+        self.wake_consumer()
 
     def ended(self, error: Exception | None) -> None:
         """Mark the stream as finished."""
         if not self.over:
             self.over = True
             self.error = error
-            self.wake()
+            self.wake_consumer()
 
-    def wake(self) -> None:
+    def wake_consumer(self) -> None:
         """Wake the consumer."""
         waiter = self.waiter
         if waiter is not None:
@@ -140,52 +140,52 @@ class ReceiveBuffer:
                 waiter.set_result(None)
 
     def has_room(self, builder: ColumnBuilder, count: int) -> bool:
-        """Whether `builder` may take `count` more rows."""
+        """Return True if `builder` may get `count` more rows."""
         return len(builder) + count <= self.max_rows and builder.size < self.max_bytes
 
     # For the consumer.
 
     def arrival(self) -> Future[None]:
-        """Return a future that is done when there is something to look at."""
+        """Return a future that is done when something has arrived, or the stream has ended."""
         self.waiter = waiter = self.flow.loop.create_future()
         return waiter
 
     def consume(self, count: int) -> None:
-        """Count `count` items as consumed, and request as many once half a window is used."""
+        """Count `count` items as consumed; request as many once half a window is consumed."""
         self.consumed += count
         if self.consumed >= self.threshold:
-            self.top_up()
+            self.request_more()
 
-    def top_up(self) -> None:
-        """Request what was consumed, and more or less when the window is to change."""
+    def request_more(self) -> None:
+        """Request as many items as were consumed, adjusted by the change of the window."""
         if not self.over:
             count = self.consumed
             if self.max_window > self.min_window:
-                count += self._change()
+                count += self._resize_window()
             if count > 0:
                 self.exchanges.request(self.stream_id, count)
         self.consumed = 0
 
-    def _change(self) -> int:
-        """Let the window grow or shrink; return by how many items."""
+    def _resize_window(self) -> int:
+        """Let the window grow or shrink; return the difference in items."""
         now = self.flow.loop.time()
-        quick = now - self.asked < GROW_SECONDS
+        quick = now - self.requested_at < GROW_SECONDS
         limit = self.flow.settings.max_credit_bytes
         before = self.window
-        # What arrived in about half a window tells what a whole one holds, and one of twice the size.
+        # The bytes of about half a window predict those of a whole one, and of one twice as large.
         if 2 * self.received_bytes > limit:
             self.window = max(self.min_window, before // 2)
         elif quick and 4 * self.received_bytes <= limit:
             self.window = min(2 * before, self.max_window)
         self.threshold = (self.window + 1) // 2
-        self.asked = now
+        self.requested_at = now
         self.received_bytes = 0
         return self.window - before
 
     def prepare(self) -> bool:
-        """Count what was ready as consumed, and make ready what comes next; return whether there is any.
+        """Count the items in `ready` as consumed, and move the next ones to it; return False if there are none.
 
-        No more is made ready than may be consumed before more must be requested.
+        It gets at most as many items as may be consumed before more must be requested.
         """
         if self.ready_count:
             count = self.ready_count
@@ -209,7 +209,7 @@ class ReceiveBuffer:
                 items.append(entry)
                 room -= 1
             elif items:
-                # Its turn comes when these are consumed.
+                # It is delivered after these items are consumed.
                 break
             else:
                 self._pushed(entry)  # type: ignore[arg-type]
@@ -226,7 +226,7 @@ class ReceiveBuffer:
             self.on_push(entry.metadata)
 
     def _put_back(self) -> None:
-        """Put what is ready and was not consumed back to what is pending."""
+        """Move the items in `ready` that were not consumed back to `pending`."""
         items: list[Payload | PayloadRun | MetadataPush] = list(self.ready)
         used = self.ready_count - len(items)
         self.ready_count = 0
@@ -239,13 +239,13 @@ class ReceiveBuffer:
             self.consume(used)
 
     def gather(self, builder: ColumnBuilder | None, max_rows: int, max_bytes: int) -> None:
-        """Have what arrives appended to `builder`, all that came before being there; None: no more."""
+        """Append items to `builder` on arrival; None stops. All earlier items must be in it already."""
         self.builder = builder
         self.max_rows = max_rows
         self.max_bytes = max_bytes
 
     def fill(self, builder: ColumnBuilder, max_rows: int, max_bytes: int) -> bool:
-        """Move what is pending to `builder`; return whether that is full, or would be by the next entry."""
+        """Move pending items to `builder`; return True if it is full or the next entry would overfill it."""
         if self.ready_count or self.offset:
             self._put_back()
         rows = before = len(builder)
@@ -270,7 +270,7 @@ class ReceiveBuffer:
                 builder.append_payload(entry)
                 rows += 1
             elif rows:
-                # Its turn comes when these are consumed.
+                # It is delivered after these items are consumed.
                 full = True
                 break
             else:

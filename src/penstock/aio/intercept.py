@@ -1,4 +1,4 @@
-"""A service as one connection uses it: with its interceptors, and the types of its handlers."""
+"""Binds a service to one connection, with its interceptors and the types of its handlers."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .service import Service
 __all__ = ["bound"]
 
 ROUTE_CHARACTERS = 100
-"""How much of a route that nobody knows is said back."""
+"""Characters of an unknown route that an error repeats."""
 
 
 def bound(service: Service, connection: Connection) -> Service:
-    """Return `service` as one connection asks for it: with its interceptors and the types of its handlers.
+    """Return `service` for the requests of one connection, with its interceptors and the types of its handlers.
 
-    A service that has neither is returned itself.
+    A service without interceptors and typed handlers is returned unchanged.
     """
     return _Bound(service, connection) if service.typed or service.interceptors else service
 
 
 class _Bound(Service):
-    """A service whose typed handlers know the connection, and are called through the interceptors."""
+    """A service whose handlers are bound to a connection, and called through the interceptors."""
 
     def __init__(self, service: Service, connection: Connection) -> None:
         super().__init__()
@@ -39,9 +39,9 @@ class _Bound(Service):
         self._connection = connection
 
     def find(self, kind: int, route: str, calls_by_streams: bool = False) -> Handler | None:
-        """Return what calls the handler of a request. Each handler is made for this connection once.
+        """Return the handler of a request. Each handler is bound to the connection once.
 
-        With interceptors there always is one: they also see requests for which there is no handler.
+        With interceptors, the result is never None, because they also see requests that have no handler.
         """
         handler = self._handlers[kind].get(route)
         if handler is None:
@@ -51,39 +51,39 @@ class _Bound(Service):
         return self._around(handler, kind, route) if self.interceptors else handler
 
     def pushed(self, metadata: bytes) -> None:
-        """Hand pushed metadata to the push handler."""
+        """Pass pushed metadata to the push handler."""
         self._service.pushed(metadata)
 
     def routes(self) -> list[tuple[Kind, str]]:
-        """Return what is offered, sorted."""
+        """Return the kind and route of each handler, sorted."""
         return self._service.routes()
 
     def _around(self, handler: Handler | None, kind: int, route: str) -> Handler:
         if handler is None:
-            handler = Handler(_nobody, Kind(kind), route[:ROUTE_CHARACTERS])
-        begin = self._open if handler.kind in (Kind.STREAM, Kind.CHANNEL) else self._ask
+            handler = Handler(_missing, Kind(kind), route[:ROUTE_CHARACTERS])
+        begin = self._respond_many if handler.kind in (Kind.STREAM, Kind.CHANNEL) else self._respond_once
         around = Handler(partial(begin, handler, route), handler.kind, "")
         around.name = handler.name
         return around
 
-    def _ask(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Awaitable[Any]:
-        """Begin to answer with one item, or none."""
+    def _respond_once(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Awaitable[Any]:
+        """Begin a response of one item or none."""
         request = Request(handler.kind, route, payload, self._connection, items)
         return chain(self.interceptors, partial(_answer, handler))(request)
 
-    async def _open(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Any:
-        """Return what yields the items of an answer."""
+    async def _respond_many(self, handler: Handler, route: str, payload: Payload, items: Any = None) -> Any:
+        """Return the source of the items of a response."""
         request = Request(handler.kind, route, payload, self._connection, items)
         opened: list[Answer] = []
         result = await chain(self.interceptors, partial(_source, handler, opened))(request)
         if isinstance(result, Answer):
-            # No interceptor wants to see the items: they go the way that is fastest for them.
+            # No interceptor wraps the items, so they use the fastest path.
             return result.source
-        return _until_left(result, opened, handler)
+        return _closing(result, opened, handler)
 
 
 async def _answer(handler: Handler, request: Request) -> Payload | None:
-    """Call a handler that answers with one item, or none."""
+    """Call a handler that responds with one item or none."""
     result = _called(handler, request)
     if isawaitable(result):
         result = await result
@@ -95,7 +95,7 @@ async def _answer(handler: Handler, request: Request) -> Payload | None:
 
 
 async def _source(handler: Handler, opened: list[Answer], request: Request) -> Answer:
-    """Call a handler that answers with many items."""
+    """Call a handler that responds with many items."""
     result = _called(handler, request)
     if isawaitable(result) and not isinstance(result, AsyncIterable):
         result = await result
@@ -105,7 +105,7 @@ async def _source(handler: Handler, opened: list[Answer], request: Request) -> A
 
 
 def _called(handler: Handler, request: Request) -> Any:
-    if handler.function is _nobody:
+    if handler.function is _missing:
         kind = request.kind.name.lower()
         raise Rejected(message=f"no {kind} handler is named {request.route[:ROUTE_CHARACTERS]!r}")
     if handler.kind.sends_items:
@@ -113,21 +113,21 @@ def _called(handler: Handler, request: Request) -> Any:
     return handler.function(request.payload)
 
 
-def _nobody() -> None:
-    """Stand for the handler that there is none of."""
+def _missing() -> None:
+    """Stand for a handler that does not exist."""
 
 
 class Answer(AsyncIterable[Any]):
-    """The items that a handler yields, as its interceptors may iterate over them.
+    """The items that a handler yields, as an async iterable for interceptors.
 
     Attributes:
-        source: What the handler returned.
+        source: The handler's result.
 
     """
 
     def __init__(self, source: Any) -> None:
         self.source = source
-        self._items = _each(source)
+        self._items = _iterate(source)
 
     def __aiter__(self) -> AsyncGenerator[Any, None]:
         return self._items
@@ -136,12 +136,12 @@ class Answer(AsyncIterable[Any]):
         return self._items.__anext__()
 
     async def aclose(self) -> None:
-        """Want no more items."""
+        """Stop the iteration, and close the source."""
         await self._items.aclose()
         await _close(self.source)
 
 
-async def _each(source: Any) -> AsyncGenerator[Any, None]:
+async def _iterate(source: Any) -> AsyncGenerator[Any, None]:
     if isinstance(source, AsyncIterable):
         async for item in source:
             yield item
@@ -149,15 +149,15 @@ async def _each(source: Any) -> AsyncGenerator[Any, None]:
         for item in source:
             yield item
     else:
-        raise LocalError(f"items come from an iterable or an async iterable, not from {type(source).__name__}")
+        raise LocalError(f"a source of items is an iterable or an async iterable, not {type(source).__name__}")
 
 
-async def _until_left(items: Any, opened: list[Answer], handler: Handler) -> AsyncGenerator[Any, None]:
-    """Yield what an interceptor returned. At the end, all that it was made of is closed, from the outside in."""
+async def _closing(items: Any, opened: list[Answer], handler: Handler) -> AsyncGenerator[Any, None]:
+    """Yield the items that an interceptor returned. At the end, close all sources, from the outside in."""
     try:
         if not isinstance(items, AsyncIterable):
             what = f"around {handler.name} returned {type(items).__name__}"
-            raise LocalError(f"an interceptor {what}; it returns an async iterable of items")
+            raise LocalError(f"an interceptor {what}; it must return an async iterable of items")
         async for item in items:
             yield item
     finally:

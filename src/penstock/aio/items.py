@@ -1,4 +1,4 @@
-"""Items as their consumers see them."""
+"""The items of one stream, for their consumer."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["Items"]
 
 PAUSE_TURNS: Final = 2
-"""Turns of the loop without an item after which a batch is handed out: a read comes one turn after its poll."""
+"""Turns of the loop without an item after which a batch is returned: a read runs one turn after its poll."""
 
 
 class Items:
     """Items that the peer sends on one stream, for one consumer.
 
-    Iterate over it for single items, or over :meth:`batches` for many at once. Leaving a loop early and
-    beginning another goes on where the first one stopped. More items are requested as they are taken.
+    Iterate over it asynchronously for single items, each a :class:`~penstock.Payload`, or over :meth:`batches` for
+    many at once. If you exit a loop early, another loop continues at the next item. More items are requested as items
+    are consumed. Both raise the error that failed the stream after its last item.
     """
 
     __slots__ = ("_inbound", "_settings")
@@ -40,19 +41,19 @@ class Items:
 
     @property
     def ready(self) -> bool:
-        """Whether the next item has arrived already."""
+        """True if the next item has arrived."""
         inbound = self._inbound
         return inbound is not None and (length_hint(inbound.ready) > 0 or len(inbound.pending) > 0)
 
     def batches(self, max_rows: int | None = None, max_bytes: int | None = None) -> AsyncIterator[pyarrow.RecordBatch]:
         """Return the items as record batches with the columns `data` and `metadata`; needs pyarrow.
 
-        No object is made for an item. A batch is handed out when it is full, when the stream ends, or when the
+        No Python object is created for an item. A batch is yielded when it is full, when the stream ends, or when the
         network pauses.
 
         Args:
-            max_rows: Rows of a batch at most; else `Settings.batch_rows`.
-            max_bytes: Payload bytes of a batch, after which it gets no more rows; else `Settings.batch_bytes`.
+            max_rows: The maximum number of rows of a batch; `Settings.batch_rows` by default.
+            max_bytes: Payload bytes after which a batch gets no more rows; `Settings.batch_bytes` by default.
 
         """
         settings = self._settings
@@ -71,13 +72,13 @@ class Items:
             raise inbound.error
 
     async def _batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
-        # pyarrow is needed by those alone who ask for batches.
+        # Only batches need pyarrow.
         from ..wire.columns import ColumnBuilder
 
         inbound = await self._opened()
         builder = ColumnBuilder()
         while True:
-            # What is not full has everything that came.
+            # A builder that is not full has everything that has arrived.
             if inbound.fill(builder, max_rows, max_bytes):
                 yield builder.finish()
             elif inbound.over and not len(builder):
@@ -89,7 +90,7 @@ class Items:
 
     @staticmethod
     async def _more(inbound: ReceiveBuffer, builder: ColumnBuilder, max_rows: int, max_bytes: int) -> bool:
-        """Wait for rows, where there are some not for long; return whether anything happened."""
+        """Wait for more rows, but only briefly if there are some; return False if none arrived."""
         rows = len(builder)
         inbound.gather(builder, max_rows, max_bytes)
         try:
@@ -105,10 +106,10 @@ class Items:
         return False
 
     async def arrival(self) -> bool:
-        """Wait until there are items that nobody took yet; return False when no more come.
+        """Wait until there are items for :meth:`take`; return False at the end of the stream.
 
         Raises:
-            PenstockError: What failed the stream, once all its items were taken.
+            PenstockError: The error that failed the stream, after all its items were taken.
 
         """
         inbound = await self._opened()
@@ -119,7 +120,7 @@ class Items:
         return bool(inbound.pending)
 
     def take(self, builder: ColumnBuilder) -> None:
-        """Move all items that have arrived to `builder`, without waiting; see :meth:`arrival` for that."""
+        """Move all items that have arrived to `builder`, without waiting. Use :meth:`arrival` to wait for items."""
         if self._inbound is not None:
             self._inbound.fill(builder, NEVER, NEVER)
 

@@ -1,4 +1,4 @@
-"""The event loop: uvloop's where it is installed, else asyncio's own."""
+"""Runs coroutines on uvloop if it is installed, otherwise on asyncio's event loop."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run `main` as :func:`asyncio.run` does, on uvloop where it is installed: that is 10 to 40 % faster.
+    """Run `main` like :func:`asyncio.run`, on uvloop if it is installed, which is 10 to 40 % faster.
 
     Returns:
-        What `main` returns.
+        The result of `main`.
 
     """
     try:

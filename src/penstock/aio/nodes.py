@@ -1,4 +1,4 @@
-"""One of the servers among which requests are shared: its connection, and how it fares."""
+"""The nodes of a balancer: the connection to each server, and its status."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ State: TypeAlias = Literal["up", "resting", "away", "leaving", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """How a node fares.
+    """The status of one node of a :class:`~penstock.Balancer`.
 
     Attributes:
-        url: Which one.
-        state: "up": it gets requests. "resting": it has rejected too many, and gets some when there is no other.
-            "away": it cannot be reached, and is tried. "leaving": it was removed, and what is open may end.
-            "gone": it is tried no more.
-        latency: How long it takes to answer a call, in seconds; 0 when nothing is known.
-        outstanding: How many requests it works on.
-        error: Why it is away or gone.
+        url: The URL of the node.
+        state: "up": it gets requests. "resting": it rejected too many, and gets requests only if no other node is up.
+            "away": it is not connected, and connecting is retried. "leaving": it was removed, and open streams may
+            end. "gone": connecting is not retried any more.
+        latency: The average latency of its responses to calls, in seconds; 0 if unknown.
+        outstanding: The number of requests in progress.
+        error: Why it is away or gone; None otherwise.
 
     """
 
@@ -44,12 +44,12 @@ class NodeStatus:
 
 
 class Node:
-    """A server of a balancer, which rests after so many `rejections` in a row, for as long as the policy says.
+    """A server of a balancer. After `rejections` consecutive rejections it rests, for the delays of the policy.
 
-    `changed` is called when it comes or goes, or fails to come, and when it rests or has rested.
+    `changed` is called when it connects, disconnects or fails to connect, and when a rest begins or ends.
     """
 
-    __slots__ = ("_changed", "_delays", "_most", "_rejections", "_rest", "connector", "latency", "leaving", "url")
+    __slots__ = ("_changed", "_delays", "_limit", "_rejections", "_timer", "connector", "latency", "leaving", "url")
 
     def __init__(
         self,
@@ -61,28 +61,28 @@ class Node:
         changed: Callable[[], None],
     ) -> None:
         self.url = str(url)
-        # Requests wait for any node, and not for this one.
+        # A request waits for any node, not for this one.
         self.connector = Reconnecting(dialer, replace(policy, new_calls="fail"), changed)
         self.latency = latency
         self.leaving = False
         self._changed = changed
-        self._most = rejections
+        self._limit = rejections
         self._rejections = 0
         self._delays = policy.backoff()
-        self._rest: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def outstanding(self) -> int:
-        """How many requests it works on."""
+        """The number of requests in progress."""
         return self.connector.outstanding
 
     @property
     def resting(self) -> bool:
-        """Whether it is spared, if possible."""
-        return self._rest is not None
+        """True while it gets requests only if there is no other node."""
+        return self._timer is not None
 
     def status(self, now: float) -> NodeStatus:
-        """Return how it fares."""
+        """Return its status at time `now`."""
         state: State = "up"
         if self.leaving:
             state = "leaving"
@@ -92,35 +92,35 @@ class Node:
             state = "away"
         elif self.resting:
             state = "resting"
-        return NodeStatus(self.url, state, self.latency.seconds(now), self.outstanding, self.connector.trouble)
+        return NodeStatus(self.url, state, self.latency.seconds(now), self.outstanding, self.connector.last_error)
 
     def answered(self, began: float, now: float) -> None:
-        """Record that it has answered a call that began at `began`."""
+        """Record a response to a call that began at `began`."""
         self.latency.observe(now - began, now)
         if self._rejections:
             self._rejections = 0
             self._delays.reset()
 
     def rejected(self) -> None:
-        """Take note that it has refused a request; too many in a row, and it rests."""
+        """Record a rejected request, and begin a rest after too many in a row."""
         self._rejections += 1
-        if self._rejections >= self._most and self._rest is None:
+        if self._rejections >= self._limit and self._timer is None:
             delay = self._delays.next()
-            logger.warning("%s rejected %d requests in a row; it is spared for %.3g s", self.url, self._most, delay)
-            self._rest = asyncio.get_running_loop().call_later(delay, self._rested)
+            logger.warning("%s rejected %d requests in a row; it rests for %.3g s", self.url, self._limit, delay)
+            self._timer = asyncio.get_running_loop().call_later(delay, self._rested)
             self._changed()
 
     def _rested(self) -> None:
-        """Give it one chance: if that is rejected, too, it rests again, and longer."""
-        self._rest = None
-        self._rejections = self._most - 1
+        """Use the node again; one more rejection begins a longer rest."""
+        self._timer = None
+        self._rejections = self._limit - 1
         self._changed()
 
     async def close(self, grace: float | None) -> None:
-        """Let what is open end within `grace` seconds, and close the connection."""
+        """Close the connection after open streams have ended, or after `grace` seconds."""
         self.leaving = True
         self._changed()
-        if self._rest is not None:
-            self._rest.cancel()
-            self._rest = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         await self.connector.close(grace)

@@ -1,4 +1,4 @@
-"""What is installed around the connections of one server, or of one client: acceptor, hook and taps."""
+"""Installs acceptor, connection hook and taps on the connections of a server or a client."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Observers"]
 
 
 class Observers:
-    """Makes the drivers of connections, with everything that a server or a client has around them."""
+    """Creates the drivers of connections, with the acceptor, hook and taps of a server or a client."""
 
     def __init__(
         self, taps: Iterable[Tap] = (), hook: ConnectionHook | None = None, acceptor: Acceptor | None = None
@@ -54,10 +54,10 @@ class Observers:
         return driver
 
     def refused(self, address: str, reason: str) -> None:
-        """Tell the taps of a link that was closed before it became a connection."""
-        self._all.tell("refused", address, reason)
+        """Report a link to the taps that was closed before it became a connection."""
+        self._all.notify("refused", address, reason)
 
-    async def left(self) -> None:
+    async def exited(self) -> None:
         """Wait until the hooks of closed connections have exited."""
         if self._tasks:
             await ended(self._tasks)

@@ -1,4 +1,4 @@
-"""The other side of a connection, as users see it."""
+"""The peer: the other side of a connection, to which users send requests."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from .streams import Stream, StreamRequest
 
 __all__ = ["Peer", "RequestMetadata", "RoutableMetadata"]
 
-# Members of an enumeration cost a look-up each time.
+# A global is faster to read than a member of an enumeration.
 _CALL = Kind.CALL
 _FIRE = Kind.FIRE
 
 
 class RoutableMetadata(Protocol):
-    """Metadata that holds a route beside other things, such as :class:`penstock.Metadata`."""
+    """Metadata that can include a route, such as :class:`penstock.Metadata`."""
 
     def addressed(self, route: str) -> bytes:
         """Return the metadata of a request for `route`."""
 
 
 RequestMetadata: TypeAlias = "bytes | RoutableMetadata | None"
-"""Metadata beside a request: an entry beside the route, or what holds the route itself."""
+"""Metadata of a request: bytes to send beside the route, or an object that includes the route."""
 
 
 def request_of(route: str, data: bytes | str | Payload, metadata: RequestMetadata) -> tuple[Payload, bool]:
-    """Return what a request carries, and whether its metadata holds the route already."""
+    """Return the payload of a request, and True if its metadata already contains the route."""
     routed = False
     if metadata is not None and not isinstance(metadata, bytes | str):
         metadata = metadata.addressed(route)
@@ -43,31 +43,30 @@ def request_of(route: str, data: bytes | str | Payload, metadata: RequestMetadat
 
 
 def _ready(connector: Connector) -> Driver | None:
-    """Return the driver that takes output now, if there is one."""
+    """Return the current driver; None if there is none, or its flow is paused."""
     driver = connector.current
     return None if driver is None or driver.flow.paused else driver
 
 
 def _pending(driver: Driver, stream_id: int) -> Future[Payload]:
-    """Return the future of a call that was opened, and have its request written."""
+    """Return the future of a call that was opened, and schedule the write of its request."""
     future: Future[Payload] = driver.loop.create_future()
     driver.exchanges.calls[stream_id] = future
-    driver.flow.wake()
+    driver.flow.schedule_write()
     return future
 
 
 class Peer:
-    """Asks the other side of a connection for things. :func:`penstock.connect` makes one.
+    """The other side of a connection, to which requests are sent. :func:`penstock.connect` returns one.
 
-    Data may be bytes, a string (sent as UTF-8) or a :class:`~penstock.Payload`. Metadata beside it becomes an
-    entry beside the route, as the protocol has it; a :class:`~penstock.Metadata` becomes as many as it has. All of
-    the methods raise
+    Data may be bytes, a string (sent as UTF-8) or a :class:`~penstock.Payload`. Metadata of a request is sent beside
+    the route, in the form of the protocol; a :class:`~penstock.Metadata` may have several entries. All requests raise
 
-    * :exc:`~penstock.ApplicationError` when the other side failed what was asked of it,
-    * :exc:`~penstock.SessionClosed`, or the error that closed it, when the connection is closed,
-    * :exc:`~penstock.ConnectError` when there is no connection, and none came in time: nothing was sent,
-    * :exc:`~penstock.UnsupportedKind` when the protocol cannot carry it,
-    * :exc:`~penstock.LeaseMissing` when the connection works with leases, and none came in time.
+    * :exc:`~penstock.ApplicationError` if the peer failed the request,
+    * :exc:`~penstock.SessionClosed`, or the error that closed it, if the connection is closed,
+    * :exc:`~penstock.ConnectError` if there is no connection, and none was made in time: nothing was sent,
+    * :exc:`~penstock.UnsupportedKind` if the protocol does not support the kind of request,
+    * :exc:`~penstock.LeaseMissing` if the connection uses leases, and none arrived in time.
     """
 
     __slots__ = ("_connector", "_interceptors", "_plain")
@@ -75,7 +74,7 @@ class Peer:
     def __init__(self, connector: Connector, interceptors: Iterable[Interceptor] = ()) -> None:
         self._connector = connector
         self._interceptors = list(interceptors)
-        # What asks the other side after the last interceptor.
+        # Sends the request after the last interceptor.
         self._plain: Peer | None = Peer(connector) if self._interceptors else None
 
     def __repr__(self) -> str:
@@ -83,45 +82,45 @@ class Peer:
 
     @property
     def closed(self) -> bool:
-        """Whether it is closed for good: nothing can be asked for any more."""
+        """True if the peer is closed and will not reconnect: all further requests fail."""
         return self._connector.closed
 
     @property
     def outstanding(self) -> int:
-        """How many streams are open, calls included, of both sides."""
+        """The number of open streams of both sides, including calls."""
         return self._connector.outstanding
 
     @property
     def data_mime(self) -> str:
-        """The MIME type of the data, as `Settings.data_mime` has it."""
+        """The MIME type of data: `Settings.data_mime`, or over River that of the URL's codec."""
         return self._connector.settings.data_mime
 
     def call(
         self, route: str, data: bytes | str | Payload = b"", *, metadata: RequestMetadata = None
     ) -> Coroutine[Any, Any, Payload]:
-        """Send one item and return the one that comes back: await it. Canceling the task cancels the call.
+        """Send a request and return its response. Await it. Canceling the task cancels the call.
 
         Args:
-            route: The handler.
+            route: The name of the handler.
             data: The request.
-            metadata: Metadata of the request, unless `data` has its own.
+            metadata: Metadata of the request. Ignored if `data` is a Payload, which has its own.
 
         Returns:
-            The answer; an empty payload where the other side completed without one.
+            The response; an empty payload if the peer completed without one.
 
         """
         payload, routed = request_of(route, data, metadata)
-        return self._ask(_CALL, route, payload, routed, None)
+        return self._send(_CALL, route, payload, routed, None)
 
     def fire(
         self, route: str, data: bytes | str | Payload = b"", *, metadata: RequestMetadata = None
     ) -> Coroutine[Any, Any, None]:
-        """Send one item without waiting for a response: await it, which takes until the link takes more output.
+        """Send a request that has no response. Await it; this waits only until the link accepts output.
 
         The arguments are those of :meth:`call`.
         """
         payload, routed = request_of(route, data, metadata)
-        return self._ask(_FIRE, route, payload, routed, None)
+        return self._send(_FIRE, route, payload, routed, None)
 
     def stream(
         self,
@@ -134,22 +133,22 @@ class Peer:
         endless: bool = False,
         on_push: Callable[[bytes], None] | None = None,
     ) -> Stream:
-        """Return the items that come back for one: use it as ``async with``, and iterate over it.
+        """Return a stream of response items, to use as ``async with`` and iterate over.
 
-        Nothing is sent before the block is entered, or the first item is asked for. Leaving the block cancels what
-        has not come.
+        It is not open yet: the request is sent when the block is entered, or the first item is requested. Exiting the
+        block cancels the stream if it has not completed.
 
         Args:
-            route: The handler.
+            route: The name of the handler.
             data: The request.
-            metadata: Metadata of the request, unless `data` has its own.
-            credit: Items that may be under way; else `Settings.credit`, which grows to `Settings.max_credit` while
-                they are taken fast.
-            manual: Ask for no more than `credit` items, but for what :meth:`Stream.grant` says.
-            endless: Ask for a stream that is not expected to complete, where the protocol tells the two apart
+            metadata: Metadata of the request. Ignored if `data` is a Payload, which has its own.
+            credit: The window: how many items the peer may send ahead. The default is `Settings.credit`, which grows
+                up to `Settings.max_credit` while items are consumed fast.
+            manual: Request only the first `credit` items. Request more with :meth:`Stream.grant`.
+            endless: Request a stream that is not expected to complete, if the protocol has a separate kind for it
                 (ReactiveSocket 0.0: REQUEST_SUB).
-            on_push: Gets metadata that the other side pushes between the items, when its turn comes
-                (ReactiveSocket 0.0); else it is ignored.
+            on_push: Called with metadata that the peer pushes, in order with the items (ReactiveSocket 0.0). Without
+                it, pushed metadata is ignored.
 
         Raises:
             LocalError: `credit` is less than 1.
@@ -167,15 +166,15 @@ class Peer:
         metadata: RequestMetadata = None,
         credit: int | None = None,
     ) -> Stream:
-        """Send items and take items at once. Returns what comes back, to be used as :meth:`stream` says.
+        """Send items and receive items at the same time. The result is a stream like that of :meth:`stream`.
 
         Args:
-            route: The handler.
-            data: The request, which is also the first item that travels.
-            outgoing: The items that follow it: an iterable or async iterable of what `data` may be, or of
-                ``pyarrow.RecordBatch``. The other side's credit sets its pace.
-            metadata: Metadata of the request, unless `data` has its own.
-            credit: Items that may be under way to us; else as for `stream`.
+            route: The name of the handler.
+            data: The request, which is also the first item that is sent.
+            outgoing: The items that follow it: an iterable or async iterable of payloads, bytes, strings, or
+                ``pyarrow.RecordBatch``. It is read only as fast as the peer requests items.
+            metadata: Metadata of the request. Ignored if `data` is a Payload, which has its own.
+            credit: The window for items from the peer; see :meth:`stream`.
 
         Raises:
             LocalError: `credit` is less than 1.
@@ -192,50 +191,48 @@ class Peer:
         *,
         metadata: RequestMetadata = None,
     ) -> Coroutine[Any, Any, Payload]:
-        """Send items and return the one that comes back for all of them: await it.
+        """Send items and return the single response to all of them. Await it.
 
         Args:
-            route: The handler.
-            data: The request, which is also the first item that travels.
-            outgoing: The items that follow it; see :meth:`channel`. What is left of them when the answer
-                comes early is not sent.
-            metadata: Metadata of the request, unless `data` has its own.
+            route: The name of the handler.
+            data: The request, which is also the first item that is sent.
+            outgoing: The items that follow it; see :meth:`channel`. If the response arrives early, the rest is not
+                sent.
+            metadata: Metadata of the request. Ignored if `data` is a Payload, which has its own.
 
         Returns:
-            The answer.
+            The response.
 
         """
         payload, routed = request_of(route, data, metadata)
-        return self._ask(Kind.UPLOAD, route, payload, routed, outgoing)
+        return self._send(Kind.UPLOAD, route, payload, routed, outgoing)
 
     async def push(self, metadata: bytes) -> None:
-        """Send metadata that belongs to the connection as a whole, without waiting for a response.
-
-        No interceptor sees it.
+        """Send metadata that concerns the whole connection. There is no response, and interceptors do not see it.
 
         Args:
-            metadata: In the form of the connection's metadata MIME type.
+            metadata: Bytes of the connection's metadata MIME type.
 
         Raises:
-            UnsupportedKind: The protocol has no such thing.
+            UnsupportedKind: The protocol does not support it.
 
         """
         await self._connector.push(metadata)
 
     async def close(self, grace: float | None = None) -> None:
-        """Close the connection, once what is open has ended, or `grace` seconds later. Twice is fine.
+        """Close the connection after all open streams have ended. May be called more than once.
 
         Args:
-            grace: Else `Settings.close_grace`; 0 fails at once what is open.
+            grace: Seconds after which open streams fail; `Settings.close_grace` by default; 0 fails them at once.
 
         """
         await self._connector.close(grace)
 
     def reset_budget(self) -> None:
-        """Let River connect again when its retry budget is used up.
+        """Refill River's retry budget, so that a peer that has used it up reconnects.
 
-        It has five tries in a row, of which one is given back for each 200 ms that a connection holds. While it is used
-        up, requests fail with a :exc:`~penstock.ConnectError`. Where there is no budget, nothing happens.
+        The budget has five attempts, and each 200 ms of a live connection restore one. While it is used up, requests
+        fail with :exc:`~penstock.ConnectError`. Does nothing if there is no budget.
         """
         self._connector.reset_budget()
 
@@ -243,34 +240,37 @@ class Peer:
 
     @property
     def secret(self) -> bytes:
-        """What another process needs, beside a checkpoint, to resume this session; see `Session.secret`."""
+        """The secret that another process needs with a checkpoint to resume this session; see `Session.secret`."""
         return self._driver.session.secret
 
     def checkpoint(self, stream: Stream, count: int) -> bytes | None:
-        """Return what another process needs to resume this session; see `Session.checkpoint`.
+        """Return the state that another process needs to resume this session; see `Session.checkpoint`.
 
         Args:
-            stream: The stream of which :meth:`commit` will request more.
-            count: How many items.
+            stream: The stream for which :meth:`commit` will request more items.
+            count: How many items it will request.
+
+        Returns:
+            The checkpoint; None if the session cannot be resumed.
 
         """
         return self._driver.session.checkpoint(stream.stream_id, count)
 
     def commit(self) -> None:
-        """Tell the peer that all the last checkpoint covers is safe; see `Session.commit`."""
+        """Confirm to the peer that all data covered by the last checkpoint is stored; see `Session.commit`."""
         driver = self._driver
         driver.session.commit()
-        driver.flow.wake()
+        driver.flow.schedule_write()
 
     def detach(self) -> None:
-        """Give up the connection without ending the session, which the peer keeps for the process that resumes it."""
+        """Drop the connection without closing the session: the peer keeps it for the process that resumes it."""
         self._connector.detach()
 
     def adopt(self) -> Stream | None:
-        """Return the next stream that the session had open at its checkpoint; None when there are no more.
+        """Return the next stream that was open at the checkpoint of the session; None if there are no more.
 
-        All that has arrived since the session was resumed is in it, and so is its end, if that has come. No interceptor
-        sees it.
+        It has all items that have arrived since the session was resumed, and the end if that has arrived. Interceptors
+        do not see it.
         """
         restored = self._driver.exchanges.restored
         return Stream.adopted(self._connector, restored.pop(0)) if restored else None
@@ -280,15 +280,15 @@ class Peer:
         """The driver of the peer's own session."""
         driver = self._connector.latest
         if driver is None:
-            raise LocalError("a balancer has no session of its own; ask one of its nodes by connect()")
+            raise LocalError("a balancer has no session of its own; use connect() for one of its nodes")
         return driver
 
     # Requests.
 
-    async def _ask(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
-        """Ask for what has at most one item for an answer, and return that; for FIRE None.
+    async def _send(self, kind: Kind, route: str, payload: Payload, routed: bool, outgoing: Source | None) -> Any:
+        """Send a request that has at most one response item, and return that; None for FIRE.
 
-        `routed` says that the metadata of `payload` holds the route already; only an UPLOAD has `outgoing` items.
+        `routed` is True if the metadata of `payload` already contains the route. Only an UPLOAD has `outgoing` items.
         """
         if self._interceptors:
             return await self._intercepted(kind, route, payload, routed, outgoing)
@@ -303,7 +303,7 @@ class Peer:
         except SessionClosed as error:
             raise driver.error or error from None
         if kind is _FIRE:
-            driver.flow.wake()
+            driver.flow.schedule_write()
             return None
         future = _pending(driver, stream_id)
         if outgoing is not None:
@@ -335,12 +335,12 @@ class Peer:
             return None
         if not isinstance(result, Payload):
             what = type(result).__name__
-            raise LocalError(f"an interceptor returned {what}; it returns the Payload that is the answer")
+            raise LocalError(f"an interceptor returned {what}; it must return the Payload of the response")
         return result
 
     async def _last(self, request: Request) -> Any:
         assert self._plain is not None
-        return await self._plain._ask(request.kind, request.route, request.payload, request.routed, request.items)
+        return await self._plain._send(request.kind, request.route, request.payload, request.routed, request.items)
 
     def _request(self, kind: Kind, route: str, payload: Payload, routed: bool, items: Source | None) -> Request:
         request = Request(kind, route, payload, self._driver.connection, items)

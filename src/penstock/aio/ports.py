@@ -1,4 +1,4 @@
-"""Interfaces between the parts of a connection: halves of streams, and what takes a session's events."""
+"""Interfaces between the parts of a connection: halves of streams, and sinks of a session's events."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class SendingHalf(Protocol):
 
     @abstractmethod
     def granted(self) -> None:
-        """Continue: the peer requested more items."""
+        """Continue, because the peer requested more items."""
 
     @abstractmethod
     def resumed(self) -> None:
-        """Continue: the link takes output again."""
+        """Continue, because the link accepts output again."""
 
     @abstractmethod
     def canceled(self, metadata: bytes | None = None) -> None:
-        """Stop: the peer canceled, or the stream failed. The half is no longer in the table.
+        """Stop, because the peer canceled, or the stream failed. The half is no longer in the table.
 
         Args:
-            metadata: What the peer sent with it; only ReactiveSocket 0.0 and 0.2 carry it.
+            metadata: Metadata of the cancellation, which only ReactiveSocket 0.0 and 0.2 support.
 
         """
 
@@ -38,23 +38,23 @@ class ReceivingHalf(Protocol):
 
     @abstractmethod
     def item(self, payload: Payload) -> None:
-        """Take an item."""
+        """Receive an item."""
 
     @abstractmethod
     def run(self, run: PayloadRun) -> None:
-        """Take a run of items."""
+        """Receive a run of items."""
 
     @abstractmethod
     def push(self, metadata: bytes) -> None:
-        """Take metadata that was pushed, in order with the items."""
+        """Receive pushed metadata, in order with the items."""
 
     @abstractmethod
     def ended(self, error: Exception | None) -> None:
-        """Mark the stream as finished; `error` is what failed it."""
+        """Mark the stream as finished; `error` is None if it completed."""
 
 
 class Sink(Protocol):
-    """Takes the events of a session."""
+    """Receives the events of a session."""
 
     @abstractmethod
     def take(self, happened: list[Event]) -> None:
@@ -62,12 +62,12 @@ class Sink(Protocol):
 
 
 class Gatekeeper(Sink, Protocol):
-    """A sink that may hold events back, and lives as long as its connection."""
+    """A sink that may hold events until the connection is admitted."""
 
     @property
     @abstractmethod
     def withholds(self) -> bool:
-        """Whether events may be held back."""
+        """True if events may be held back."""
 
     @abstractmethod
     def attached(self, link: Link) -> None:
@@ -75,16 +75,16 @@ class Gatekeeper(Sink, Protocol):
 
     @abstractmethod
     def abandon(self) -> None:
-        """Stop waiting, because this side ends the connection; discard the requests that were held."""
+        """Stop waiting, because this side ends the connection; discard the held requests."""
 
     @abstractmethod
     def closed(self) -> None:
-        """Release what was acquired: the session is over."""
+        """Exit the connection hook, because the session has ended."""
 
     @abstractmethod
     async def entered(self) -> None:
         """Wait until the connection may be used."""
 
     @abstractmethod
-    async def left(self) -> None:
-        """Wait until what was acquired is released."""
+    async def exited(self) -> None:
+        """Wait until the connection hook has exited."""

@@ -6,7 +6,7 @@ from .flow cimport Flow
 
 
 cdef class Half:
-    cdef public Py_ssize_t at
+    cdef public Py_ssize_t offset
     cdef public Py_ssize_t credit
     cdef public Exchanges exchanges
     cdef Flow flow
@@ -17,7 +17,7 @@ cdef class Half:
     cdef public str name
     cdef public bint over
     cdef public object put
-    cdef public Py_ssize_t room
+    cdef public Py_ssize_t burst_left
     cdef public object source
     cdef public object stream_id
 
@@ -28,7 +28,7 @@ cdef class Half:
 
 
 cdef class Pump(Half):
-    cdef public object ahead
+    cdef public object next_item
     cdef public bint running
 
     cpdef step(self)

@@ -1,4 +1,4 @@
-"""The sending half of a stream: moves what a source yields to the session, as credit and the link allow."""
+"""The sending half of a stream: passes items of a source to the session as credit and the link allow."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ __all__ = ["Pump", "Source", "TaskPump", "pump"]
 logger = logging.getLogger("penstock.aio")
 
 Source: TypeAlias = AsyncIterable[Any] | Iterable[Any] | Awaitable[Any]
-"""What yields items: Payload, bytes or str, or many at once as a PayloadRun, a pyarrow.RecordBatch or a pyarrow.Array;
-and between them MetadataPush, which is no item."""
+"""Yields items: Payload, bytes or str, or many at once as a PayloadRun, a pyarrow.RecordBatch or a pyarrow.Array. It
+may also yield MetadataPush, which is not an item."""
 
 BURST_BYTES: Final = 60_000
-"""Sent before the link is asked whether it takes more: one chunk of output."""
+"""Bytes to send before checking whether the link accepts more: one chunk of output."""
 BURSTS: Final = 8
-"""Bursts of one stream before the loop gets a turn, and with it all other streams."""
+"""Bursts of one stream before other streams get a turn of the loop."""
 FRAME_BYTES: Final = 16
-"""About what an item costs beside its data."""
+"""The approximate overhead of an item on the wire."""
 
 _END = object()
 _NOTHING = object()
 
 
 def pump(exchanges: Exchanges, stream_id: int, credit: int, source: Source, name: str = "") -> None:
-    """Send what `source` yields on a stream, then complete it.
+    """Send the items of `source` on a stream, then complete it.
 
-    `name` is that of the handler whose items they are; empty on the side that opened the stream.
+    `name` is the name of the handler that yields them; empty on the side that opened the stream.
 
     Raises:
         LocalError: `source` is not iterable.
@@ -50,16 +50,16 @@ def pump(exchanges: Exchanges, stream_id: int, credit: int, source: Source, name
     elif not isinstance(source, bytes | str | Payload | PayloadRun) and isinstance(source, Iterable):
         half = Pump(exchanges, stream_id, credit, iter(source), name)
     else:
-        raise LocalError(f"items come from an iterable or an async iterable, not from {type(source).__name__}")
+        raise LocalError(f"a source of items is an iterable or an async iterable, not {type(source).__name__}")
     exchanges.outbound[stream_id] = half
     half.start()
 
 
 def many_of(item: object) -> PayloadRun | RowBuffers | WidthRows | None:
-    """Return what carries many items in a form that can be sent in parts; None for a single item."""
+    """Return an object of many items in a form that can be sent in parts; None for a single item."""
     if isinstance(item, PayloadRun):
         return item
-    # A record batch, of pyarrow or of any library that speaks Arrow's C interface.
+    # A record batch of pyarrow, or of any library that implements Arrow's C data interface.
     if hasattr(item, "__arrow_c_array__"):
         from ..wire.columns import rows_of
 
@@ -68,22 +68,22 @@ def many_of(item: object) -> PayloadRun | RowBuffers | WidthRows | None:
 
 
 class Half:
-    """What both pumps have in common: sending one item, or many.
+    """The common part of both pumps: sends one item, or many.
 
     Attributes:
         credit: Items that may be sent now.
-        put: Sends an item; looked up once, because it is called for each.
-        room: Bytes that may be sent before the link is asked again.
-        many: Items that were yielded together, from index `at` on; they go before anything else.
-        fragment_bytes: A larger item travels in fragments or parts.
-        large: That is one item, which may travel in parts: the other streams go first when the link has room again.
+        put: The session's `send`; looked up once, because it is called for each item.
+        burst_left: Bytes that may be sent before the link is checked again.
+        many: Items that were yielded together, to be sent from index `offset` on before any others.
+        fragment_bytes: The size above which an item is sent in fragments or parts.
+        large: `many` is one item that may be sent in parts: other streams go first when the link accepts output again.
         over: Nothing more is sent.
 
     """
 
     __slots__ = (
-        "at", "credit", "exchanges", "flow", "fragment_bytes", "large", "many", "name", "over", "put", "room",
-        "session", "source", "stream_id"
+        "burst_left", "credit", "exchanges", "flow", "fragment_bytes", "large", "many", "name", "offset", "over",
+        "put", "session", "source", "stream_id"
     )  # fmt: skip
 
     def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Any, name: str) -> None:
@@ -95,18 +95,18 @@ class Half:
         self.credit = credit
         self.source = source
         self.name = name
-        self.room = BURST_BYTES
+        self.burst_left = BURST_BYTES
         self.many: PayloadRun | RowBuffers | WidthRows | None = None
-        self.at = 0
+        self.offset = 0
         self.large = False
         self.fragment_bytes = exchanges.flow.settings.fragment_bytes
         self.over = False
 
     def send(self, item: object) -> None:
-        """Send an item, or a burst of many. Needs credit.
+        """Send an item, or a burst of many. There must be credit.
 
         Raises:
-            StreamClosed: The peer wants no more; its event is under way.
+            StreamClosed: The peer has canceled; the event for it has not been handled yet.
 
         """
         if type(item) is Payload:
@@ -123,51 +123,51 @@ class Half:
                 return
             payload = Payload(item)  # type: ignore[arg-type]
         if len(payload.data) > self.fragment_bytes:
-            # What travels in parts is sent part by part, where the protocol lets others have their turn in between.
+            # A large item is sent part by part, so that other streams get turns if the protocol allows it.
             self.many = PayloadRun.of((payload,))
             self.large = True
             self.send_many()
             return
-        self.room -= len(payload.data) + FRAME_BYTES
+        self.burst_left -= len(payload.data) + FRAME_BYTES
         self.credit = self.put(self.stream_id, payload)
 
     def send_many(self) -> None:
-        """Send as much of what was yielded together as there is credit for; of a record batch, a burst at most."""
+        """Send as much of `many` as credit allows; at most a burst of a record batch."""
         session = self.session
         many = self.many
         assert many is not None
         count = len(many)
         if isinstance(many, PayloadRun):
             if many.size > BURST_BYTES and many.width:
-                # Numbers may be many: a burst at a time, as of a record batch.
-                stop = min(self.at + max(BURST_BYTES // max(many.width, FRAME_BYTES // 4), 1), count)
-                self.at += session.send_run(self.stream_id, many.part(self.at, stop))
+                # A run of numbers may be large, so it is sent a burst at a time, like a record batch.
+                stop = min(self.offset + max(BURST_BYTES // max(many.width, FRAME_BYTES // 4), 1), count)
+                self.offset += session.send_run(self.stream_id, many.part(self.offset, stop))
             else:
-                self.at += session.send_run(self.stream_id, many, self.at)
+                self.offset += session.send_run(self.stream_id, many, self.offset)
         elif count:
-            # What is cut now is sent now, while the processor still has it in its cache.
-            # The credit may be 2^63-1, to which nothing can be added.
-            stop = self.at + min(self.credit, count - self.at)
-            run = many.run(self.at, stop, BURST_BYTES, FRAME_BYTES)
-            self.at += session.send_run(self.stream_id, run)
-        if self.at == count:
+            # Only a burst is encoded, and sent while it is in the processor's cache.
+            # The credit may be 2^63-1, so adding to it would overflow.
+            stop = self.offset + min(self.credit, count - self.offset)
+            run = many.run(self.offset, stop, BURST_BYTES, FRAME_BYTES)
+            self.offset += session.send_run(self.stream_id, run)
+        if self.offset == count:
             self.many = None
             self.large = False
-            self.at = 0
-        self.room = 0
+            self.offset = 0
+        self.burst_left = 0
         self.credit = session.credit(self.stream_id)
 
 
 class Pump(Half):
-    """Sends what a plain iterator yields. There is no task: each grant of credit moves it on."""
+    """Sends the items of a plain iterator. There is no task: each grant of credit continues it."""
 
-    __slots__ = ("ahead", "running")
+    __slots__ = ("next_item", "running")
 
     def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Iterator[Any], name: str) -> None:
         super().__init__(exchanges, stream_id, credit, source, name)
-        # An item that was taken while there was no credit for it.
-        self.ahead: object = _NOTHING
-        # The source is being asked for an item.
+        # An item that was taken from the source without credit to send it.
+        self.next_item: object = _NOTHING
+        # True while the source runs.
         self.running = False
 
     def start(self) -> None:
@@ -175,27 +175,27 @@ class Pump(Half):
         self.step()
 
     def granted(self) -> None:
-        """Go on, because the peer asked for more."""
+        """Continue, because the peer requested more items."""
         self.credit = self.session.credit(self.stream_id)
         self.step()
 
     def resumed(self) -> None:
-        """Go on, because the link has room again."""
+        """Continue, because the link accepts output again."""
         if self.large:
-            # Each part fills the link: those who need a turn of the loop to go on would never find room in it.
+            # Each part fills the link. Streams that need a turn of the loop to continue must get it first.
             loop = self.flow.loop
             loop.call_soon(loop.call_soon, self.step)
         else:
             self.step()
 
     def canceled(self, metadata: bytes | None = None) -> None:
-        """Stop: nobody wants more. The half is no longer in the table."""
+        """Stop. The half is no longer in the table."""
         self.over = True
         if not self.running:
             self._close()
 
     def step(self) -> None:
-        """Send what may be sent now; credit, room in the link, or another turn of the loop makes it go on."""
+        """Send as much as possible now; more credit, a writable link, or another turn of the loop continues."""
         if self.over or self.running:
             return
         flow = self.flow
@@ -205,7 +205,7 @@ class Pump(Half):
                 if self.credit <= 0 or flow.paused or self.over:
                     break
                 self.burst()
-                # The end of a stream goes out with the batch.
+                # The end of a stream is written with the batch.
                 if not self.over:
                     flow.write()
             else:
@@ -218,26 +218,26 @@ class Pump(Half):
         self.running = False
         if self.over:
             self._close()
-        flow.wake()
+        flow.schedule_write()
 
     def burst(self) -> None:
-        """Send items until a chunk of output is full, the credit is used, or they are all."""
-        self.room = BURST_BYTES
+        """Send items until a chunk of output is full, the credit is used, or the source ends."""
+        self.burst_left = BURST_BYTES
         if self.many is not None:
             self.send_many()
-        elif self.ahead is not _NOTHING:
-            self.send(self.ahead)
-            self.ahead = _NOTHING
-        while self.credit > 0 and self.room > 0:
+        elif self.next_item is not _NOTHING:
+            self.send(self.next_item)
+            self.next_item = _NOTHING
+        while self.credit > 0 and self.burst_left > 0:
             item = next(self.source, _END)
             if item is _END:
                 self._complete()
                 return
             self.send(item)
-        # One item is taken ahead of credit: a peer that asked for exactly as many as there are learns the end.
+        # One item is taken ahead of credit, so that a peer that requested exactly all items gets the completion.
         if self.credit <= 0 and self.many is None:
-            self.ahead = next(self.source, _END)
-            if self.ahead is _END:
+            self.next_item = next(self.source, _END)
+            if self.next_item is _END:
                 self._complete()
 
     def _complete(self) -> None:
@@ -252,18 +252,18 @@ class Pump(Half):
         try:
             close()
         except Exception:
-            logger.exception("%s failed while it was closed", self.name or "the source of a stream")
+            logger.exception("%s failed while its items were closed", self.name or "the source of a stream")
 
 
 class TaskPump(Half):
-    """Sends what an async iterable yields, in a task."""
+    """Sends the items of an async iterable, in a task."""
 
     __slots__ = ("replaced", "task", "waiter")
 
     def __init__(self, exchanges: Exchanges, stream_id: int, credit: int, source: Source, name: str) -> None:
         super().__init__(exchanges, stream_id, credit, source, name)
         self.task: asyncio.Future[None] | None = None
-        # What the task waits for while it may not send.
+        # The task waits for it while it may not send.
         self.waiter: asyncio.Future[None] | None = None
         # A plain pump has taken over.
         self.replaced = False
@@ -273,12 +273,12 @@ class TaskPump(Half):
         self.task = self.exchanges.start(self._run(), self._finished)
 
     def granted(self) -> None:
-        """Go on, because the peer asked for more."""
+        """Continue, because the peer requested more items."""
         self.credit = self.session.credit(self.stream_id)
         self.resumed()
 
     def resumed(self) -> None:
-        """Go on, because the link has room again."""
+        """Continue, because the link accepts output again."""
         waiter = self.waiter
         if waiter is not None and self.credit > 0 and not self.flow.paused:
             self.waiter = None
@@ -286,7 +286,7 @@ class TaskPump(Half):
                 waiter.set_result(None)
 
     def canceled(self, metadata: bytes | None = None) -> None:
-        """Stop: nobody wants more. The half is no longer in the table."""
+        """Stop. The half is no longer in the table."""
         self.over = True
         if self.task is not None:
             self.task.cancel(metadata)
@@ -301,22 +301,22 @@ class TaskPump(Half):
         items = aiter(source)
         try:
             async for item in items:
-                if self.credit <= 0 or self.room <= 0 or flow.paused:
+                if self.credit <= 0 or self.burst_left <= 0 or flow.paused:
                     await self._ready()
                 self.send(item)
                 while self.many is not None:
                     await self._ready()
                     self.send_many()
-                flow.wake()
+                flow.schedule_write()
         finally:
             await close_items(items)
         self.session.complete(self.stream_id)
 
     async def _ready(self) -> None:
-        """Wait for credit and for room in the link. Other streams get a turn between our bursts."""
+        """Wait for credit and a writable link. Other streams get a turn between bursts."""
         flow = self.flow
         flow.write()
-        if self.room <= 0:
+        if self.burst_left <= 0:
             await asyncio.sleep(0)
         while self.credit <= 0 or flow.paused:
             self.waiter = flow.loop.create_future()
@@ -324,19 +324,19 @@ class TaskPump(Half):
             if self.large:
                 # As in `Pump.resumed`.
                 await asyncio.sleep(0)
-        self.room = BURST_BYTES
+        self.burst_left = BURST_BYTES
 
     def _finished(self, task: asyncio.Future[None]) -> None:
-        """Tell the peer how it ended, and clear up."""
+        """Report a failure to the peer, and remove this half."""
         self.exchanges.tasks.discard(task)
         if isawaitable(self.source) and hasattr(self.source, "close"):
-            # A coroutine has not ended where the task was canceled before its first step.
+            # The coroutine is still open if the task was canceled before its first step.
             self.source.close()
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
-        # Canceled by the peer, or about to learn that: there is nobody to tell.
+        # The peer has canceled, so it needs no error.
         expected = isinstance(error, StreamClosed) or (self.over and task.cancelled())
         if error is not None and not expected:
             self.exchanges.fail(self.stream_id, error, self.name)
         if not self.replaced:
             self.exchanges.half_ended(self, self.stream_id, self.name)
-        self.flow.wake()
+        self.flow.schedule_write()

@@ -1,8 +1,8 @@
-"""What becomes of a peer whose connection breaks: policies, delays, and River's retry budget.
+"""Policies and delays for reconnecting, and River's retry budget.
 
-River says that clients reconnect, and the reference says how: each try takes one from a budget, the delays double from
-try to try, and what was taken comes back bit by bit while a connection holds. A server that lets everybody in and drops
-everybody at once is so not asked for ever.
+River requires clients to reconnect, and its reference implementation defines how: each attempt uses one of a budget,
+delays double with each attempt, and a live connection restores the budget over time. A client therefore stops trying a
+server that accepts connections and drops them immediately.
 """
 
 from __future__ import annotations
@@ -20,44 +20,44 @@ if TYPE_CHECKING:
 
 __all__ = ["Backoff", "BudgetedReconnect", "Reconnect", "RetryBudget", "resuming"]
 
-FIRST: Final = 0.1
-"""Seconds: a server that restarts is hardly faster."""
-LONGEST: Final = 10.0
-"""Seconds: a person who watches waits no longer."""
-RESUME_LONGEST: Final = 0.1
-"""Seconds, while a session waits for a link: it must go on soon after the network is back."""
+FIRST_DELAY: Final = 0.1
+"""The first delay in seconds; a server rarely restarts faster."""
+MAX_DELAY: Final = 10.0
+"""Upper bound in seconds; longer looks like a hang."""
+MAX_RESUME_DELAY: Final = 0.1
+"""Upper bound in seconds while a session waits for a link: it must continue soon after the network is back."""
 FACTOR: Final = 2.0
-"""Seven tries from the first time to the longest."""
+"""The delay grows from FIRST_DELAY to MAX_DELAY in seven attempts."""
 JITTER: Final = 0.5
-"""Enough that clients which lost one server do not come back as one, and no time is cut to nothing."""
+"""Enough to spread the clients of a failed server, while no delay becomes zero."""
 
-TRIES: Final = 5
-"""Tries in a row."""
-RESTORED: Final = 0.2
-"""Seconds after a handshake after which a try is given back, and then another one, as long as the link holds."""
-BASE: Final = 0.15
-"""Seconds before the second try; it doubles from try to try."""
-SPREAD: Final = 0.2
-"""Seconds of which a random part is added."""
-BUDGET_LONGEST: Final = 32.0
-"""Seconds, without the random part."""
+MAX_ATTEMPTS: Final = 5
+"""Consecutive attempts of the budget."""
+RESTORE_SECONDS: Final = 0.2
+"""Seconds of a live connection, counted from its handshake, that restore one attempt."""
+BASE_DELAY: Final = 0.15
+"""Seconds before the second attempt; the delay doubles with each attempt."""
+MAX_SPREAD: Final = 0.2
+"""The maximum random part that is added to a delay, in seconds."""
+MAX_BUDGET_DELAY: Final = 32.0
+"""Upper bound in seconds, without the random part."""
 
 
 class Backoff:
-    """Waiting times that grow, each cut by a random part, so that many clients do not come back at once.
+    """Exponential delays with random jitter, so that many clients do not reconnect at the same time.
 
     Args:
-        first: The first time at most, in seconds.
-        longest: Any time at most, in seconds.
-        factor: How many times longer each time is than the one before, at least 1.
-        jitter: The part of each time, from 0 to 1, of which a random share is cut off.
+        first: The first delay in seconds, before jitter.
+        longest: The maximum delay in seconds, before jitter.
+        factor: The ratio of each delay to the one before, at least 1.
+        jitter: The fraction of each delay, from 0 to 1, of which a random part is subtracted.
 
     """
 
     __slots__ = ("_factor", "_first", "_jitter", "_longest", "_whole")
 
     def __init__(
-        self, first: float = FIRST, longest: float = LONGEST, factor: float = FACTOR, jitter: float = JITTER
+        self, first: float = FIRST_DELAY, longest: float = MAX_DELAY, factor: float = FACTOR, jitter: float = JITTER
     ) -> None:
         self._first = first
         self._longest = longest
@@ -66,96 +66,96 @@ class Backoff:
         self._whole = min(first, longest)
 
     def next(self) -> float:
-        """Return how long to wait now, in seconds: what is due, less its random part."""
+        """Return the next delay in seconds, after jitter."""
         whole = self._whole
         self._whole = min(self._longest, whole * self._factor)
         return whole * random.uniform(1.0 - self._jitter, 1.0)
 
     @property
-    def spent(self) -> bool:
-        """Whether nothing is tried any more before :meth:`refill`."""
+    def used_up(self) -> bool:
+        """True if no attempt is left until :meth:`refill`."""
         return False
 
     @property
     def exhausted(self) -> bool:
-        """Whether somebody waits for :meth:`refill`: the last try has failed."""
+        """True if the last attempt has failed, and a task waits for :meth:`refill`."""
         return False
 
     def linked(self, since: float | None) -> None:
-        """Learn when the newest link was found good, by the loop's clock; None: that is not known."""
+        """Set when the newest link was confirmed as working, in the loop's time; None if unknown."""
 
     def excuse(self) -> None:
-        """Let the next try cost nothing: what ended the last link does not come again."""
+        """Do not count the next attempt, because the cause of the last failure will not recur."""
         self.reset()
 
     async def wait(self) -> None:
-        """Wait until it is time for the next try."""
+        """Wait until the next attempt is due."""
         await asyncio.sleep(self.next())
 
     def refill(self) -> None:
-        """Let it be tried again as if nothing had failed."""
+        """Allow attempts as if none had failed."""
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew, after a success."""
+        """Restart with the first delay, after a success."""
         self._whole = min(self._first, self._longest)
 
 
 def resuming() -> Backoff:
-    """Return the delays between tries to get a link for a session that may still be alive."""
-    return Backoff(longest=RESUME_LONGEST)
+    """Return the default delays between attempts to restore the link of a session."""
+    return Backoff(longest=MAX_RESUME_DELAY)
 
 
 class RetryBudget(Backoff):
-    """The budget of one peer, for links and sessions alike. The first try is taken from it already."""
+    """The budget of one peer, for both links and sessions. It begins with the first attempt already counted."""
 
-    __slots__ = ("_refilled", "_since", "_taken", "_told", "_waiting")
+    __slots__ = ("_last_linked", "_refilled", "_since", "_taken", "_waiting")
 
     def __init__(self) -> None:
         super().__init__()
         self._taken = 1
-        # Since when what was taken is given back; None: it is not.
+        # The time since which attempts are being restored; None if they are not.
         self._since: float | None = None
-        self._told: float | None = None
+        self._last_linked: float | None = None
         self._refilled = asyncio.Event()
         self._waiting = 0
 
     @property
-    def spent(self) -> bool:
-        """Whether there is no try left."""
-        return self.left(asyncio.get_running_loop().time()) == 0
+    def used_up(self) -> bool:
+        """True if no attempt is left."""
+        return self.remaining(asyncio.get_running_loop().time()) == 0
 
     @property
     def exhausted(self) -> bool:
-        """Whether somebody waits for :meth:`refill`: the last try has failed."""
+        """True if the last attempt has failed, and a task waits for :meth:`refill`."""
         return self._waiting > 0 and not self._refilled.is_set()
 
-    def left(self, now: float) -> int:
-        """Return how many tries there are."""
-        return TRIES - self._taken_by(now)
+    def remaining(self, now: float) -> int:
+        """Return how many attempts are left at time `now`."""
+        return MAX_ATTEMPTS - self._taken_by(now)
 
     def linked(self, since: float | None) -> None:
-        """Learn when the newest handshake was answered; None: none was."""
-        if since != self._told:
-            self._since = self._told = since
+        """Set when the newest handshake was answered; None if none was."""
+        if since != self._last_linked:
+            self._since = self._last_linked = since
 
     def take(self, now: float) -> float | None:
-        """Take a try; return the seconds before it, or None if there is none left."""
+        """Use an attempt; return the delay before it in seconds, or None if there is none left."""
         taken = self._taken = self._taken_by(now)
         self._since = None
-        if taken >= TRIES:
+        if taken >= MAX_ATTEMPTS:
             return None
         self._taken += 1
         if taken == 0:
             return 0.0
-        return min(BASE * 2.0 ** (taken - 1), BUDGET_LONGEST) + random.uniform(0.0, SPREAD)
+        return min(BASE_DELAY * 2.0 ** (taken - 1), MAX_BUDGET_DELAY) + random.uniform(0.0, MAX_SPREAD)
 
     def excuse(self) -> None:
-        """Let the next try cost nothing: what ended the last link does not come again."""
+        """Restore one attempt, because the cause of the last failure will not recur."""
         self._taken = max(0, self._taken - 1)
 
     async def wait(self) -> None:
-        """Wait until it is time for the next try; with no try left, until somebody refills the budget."""
+        """Wait until the next attempt is due; without one left, until the budget is refilled."""
         loop = asyncio.get_running_loop()
         while (delay := self.take(loop.time())) is None:
             self._refilled.clear()
@@ -167,30 +167,30 @@ class RetryBudget(Backoff):
         await asyncio.sleep(delay)
 
     def reset(self) -> None:
-        """Nothing: time alone gives back what was taken."""
+        """Do nothing: only time restores attempts."""
 
     def refill(self) -> None:
-        """Give all tries back; whoever waits for one goes on at once."""
+        """Restore all attempts, and wake the tasks that wait for one."""
         self._taken = 0
         self._refilled.set()
 
     def _taken_by(self, now: float) -> int:
-        # The reference counts whole intervals.
-        restored = 0 if self._since is None else int((now - self._since) / RESTORED + 1e-9)
+        # River's reference implementation counts whole intervals.
+        restored = 0 if self._since is None else int((now - self._since) / RESTORE_SECONDS + 1e-9)
         return max(0, self._taken - restored)
 
 
 def _unless_refused(error: Exception) -> bool:
-    """Say that another try may help, unless the server has refused our set-up, and not for want of room."""
+    """Return True unless the server rejected the set-up for a reason that is not temporary."""
     return not isinstance(error, SetupRejected) or error.temporary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconnect:
-    """How to go on with a new session when a connection breaks, and cannot be resumed.
+    """How to reconnect with a new session when a connection breaks and cannot be resumed.
 
-    What is open then fails, because nobody knows how far the server has come with it. What is asked for
-    later goes over the new session::
+    Open streams fail, because the server may have processed part of their requests. Later requests use the new
+    session::
 
         async with penstock.connect(url, reconnect=Reconnect(attempts=20)) as peer: ...
 
@@ -198,28 +198,28 @@ class Reconnect:
     """
 
     attempts: int | None = None
-    """Tries in a row that may fail before the peer is closed; None: any number. A connection that breaks within a
-    second counts as one that failed."""
-    first_delay: float = FIRST
-    """Before the first try."""
-    longest_delay: float = LONGEST
-    """Before any try."""
+    """Consecutive failed attempts after which the peer is closed; None for no limit. A connection that breaks within
+    a second counts as a failed attempt."""
+    first_delay: float = FIRST_DELAY
+    """The delay before the first attempt."""
+    longest_delay: float = MAX_DELAY
+    """The maximum delay before an attempt."""
     factor: float = FACTOR
-    """How many times longer each delay is than the one before."""
+    """The ratio of each delay to the one before."""
     jitter: float = JITTER
-    """The part of each delay, from 0 to 1, of which a random share is cut off: clients do not come back as one."""
+    """The fraction of each delay, from 0 to 1, of which a random part is subtracted: it spreads many clients."""
     new_calls: Literal["wait", "fail"] = "wait"
-    """What is asked for while there is no connection waits for one, or fails at once with a `ConnectError`."""
+    """Whether requests wait while there is no connection, or fail at once with a `ConnectError`."""
     wait_timeout: float | None = 30.0
-    """How long it waits, before it fails with a `ConnectError`: it was not sent. None: as long as it takes."""
+    """How long a request waits before it fails with a `ConnectError` without being sent. None waits indefinitely."""
     initial: bool = False
-    """Whether `connect` goes on trying, too, when its first try fails; else it raises."""
+    """Whether `connect` retries if its first attempt fails; otherwise it raises."""
     retry: Callable[[Exception], bool] = _unless_refused
-    """Called with what broke the connection, or failed a try: whether to try again. By default everything is worth
-    another try but a `SetupRejected`."""
+    """Called with the error that broke the connection or failed an attempt; returns whether to retry. The default
+    retries after all errors but a `SetupRejected` that is not temporary."""
     on_connect: Callable[[Peer], Awaitable[None]] | None = None
-    """Run in a task of its own for each connection that is made, the first one too, to subscribe anew, say. What it
-    raises is logged; it is canceled when the connection breaks."""
+    """Run in a task for each new connection, including the first, for example to resubscribe. Its errors are logged.
+    The task is canceled when the connection breaks."""
 
     def __post_init__(self) -> None:
         if self.attempts is not None and self.attempts < 1:
@@ -237,26 +237,26 @@ class Reconnect:
             raise LocalError(f"Reconnect.new_calls is {self.new_calls!r}; it must be 'wait' or 'fail'")
 
     def backoff(self) -> Backoff:
-        """Return the delays between tries."""
+        """Return the delays between attempts to connect."""
         return Backoff(self.first_delay, self.longest_delay, self.factor, self.jitter)
 
     def resuming(self) -> Backoff:
-        """Return the delays between tries to get a link for a session that may still be alive: none is long."""
-        first, longest = min(self.first_delay, RESUME_LONGEST), min(self.longest_delay, RESUME_LONGEST)
+        """Return the delays between attempts to restore the link of a session, which are short."""
+        first, longest = min(self.first_delay, MAX_RESUME_DELAY), min(self.longest_delay, MAX_RESUME_DELAY)
         return Backoff(first, longest, self.factor, self.jitter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetedReconnect(Reconnect):
-    """The policy of protocols that have a budget."""
+    """The policy of protocols that have a retry budget."""
 
     budget: RetryBudget = field(default_factory=RetryBudget)
-    """Shared by all that connects anew."""
+    """The budget that new sessions and new links share."""
 
     def backoff(self) -> Backoff:
         """Return the budget."""
         return self.budget
 
     def resuming(self) -> Backoff:
-        """Return the budget: links of a session take tries from it, too."""
+        """Return the budget, which new links of a session use, too."""
         return self.budget

@@ -1,4 +1,4 @@
-"""The connector that replaces a session which breaks."""
+"""The connector that creates a new session when one ends."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ __all__ = ["Reconnecting"]
 
 logger = logging.getLogger("penstock.aio")
 
-HELD: Final = 1.0
-"""Seconds after which a connection was a success. Some proxies accept one and drop it at once when there is no
-server behind them: such a try has failed."""
+STABLE_SECONDS: Final = 1.0
+"""Seconds after which an attempt to connect counts as successful. A proxy without a server may accept a connection and
+drop it at once: such an attempt has failed."""
 CLOSE_TIMEOUT: Final = 1.0
 """Seconds that a canceled task has to end."""
 
 
 class Reconnecting(Connector):
-    """The connector of one server, which makes another session when one breaks.
+    """The connector of one server, which creates a new session when one ends.
 
-    `changed` is called when there is a connection, or none any more, when a try has failed, and at the end.
+    `changed` is called when a connection is made or lost, when an attempt has failed, and when the connector closes.
 
     Attributes:
-        peer: What asks the server.
-        trouble: Why there is no connection; None while there is one, or nothing has been tried.
+        peer: The peer that uses this connector.
+        last_error: The error because of which there is no connection; None while there is one, or before any failure.
 
     """
 
     __slots__ = (
-        "_again", "_backoff", "_changed", "_dialer", "_failed", "_hooks", "_known", "_leaving", "_made",
-        "_opened", "_over", "_policy", "_retired", "peer", "trouble"
+        "_backoff", "_changed", "_connected_at", "_dialer", "_failed", "_final_error", "_hooks", "_opened", "_policy",
+        "_reconnect_task", "_replaced", "_resolved", "_retire_tasks", "last_error", "peer"
     )  # fmt: skip
 
     def __init__(self, dialer: Dialer, policy: Reconnect, changed: Callable[[], None] = lambda: None) -> None:
@@ -52,46 +52,46 @@ class Reconnecting(Connector):
         self._backoff = policy.backoff()
         self._failed = 0
         self._opened = False
-        self.trouble: Exception | None = None
-        # Why there will be no connection any more.
-        self._over: Exception | None = None
-        # Set while nobody needs to wait: there is a connection, or there will be none.
-        self._known = asyncio.Event()
-        self._again: asyncio.Task[None] | None = None
+        self.last_error: Exception | None = None
+        # The error of a closed connector.
+        self._final_error: Exception | None = None
+        # Set while requests need not wait: there is a connection, or the connector is closed.
+        self._resolved = asyncio.Event()
+        self._reconnect_task: asyncio.Task[None] | None = None
         self._hooks: dict[Driver, asyncio.Task[None]] = {}
-        # Connections that were replaced, and on which streams may still end; and who sees to their ends.
-        self._leaving: set[Driver] = set()
-        self._retired: set[asyncio.Task[None]] = set()
+        # Connections that were replaced, on which streams may still end, and the tasks that close them.
+        self._replaced: set[Driver] = set()
+        self._retire_tasks: set[asyncio.Task[None]] = set()
         self._renew()
 
     @property
     def closed(self) -> bool:
-        """Whether the peer is closed for good: by this side, or because it is tried no more."""
-        return self._over is not None
+        """True if this side has closed the connector, or it has stopped retrying."""
+        return self._final_error is not None
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection now."""
+        """True if there is a connection with a link."""
         return self.current is not None and self.current.link is not None
 
     @property
     def outstanding(self) -> int:
-        """How many streams are open, calls included, also on connections that were replaced."""
-        return sum(driver.session.open_streams for driver in (*self._leaving, self.latest))
+        """The number of open streams, including calls, also on connections that were replaced."""
+        return sum(driver.session.open_streams for driver in (*self._replaced, self.latest))
 
     @property
     def free(self) -> bool:
-        """Whether a request is sent at once."""
+        """True if a request would be sent at once."""
         return self.current is not None and not self.current.flow.paused
 
-    # What its user asks for.
+    # For users.
 
     async def open(self) -> None:
         """Make the first connection.
 
         Raises:
-            SetupRejected: The server was asked to confirm the set-up, and has refused it.
-            ConnectError: None could be made; with `Reconnect.initial`, as often as the policy has it tried.
+            SetupRejected: With `confirm`: the server rejected the set-up.
+            ConnectError: No connection could be made; with `Reconnect.initial`, after all attempts of the policy.
 
         """
         if not self._policy.initial:
@@ -105,112 +105,112 @@ class Reconnecting(Connector):
             return
         self.begin()
         try:
-            await self._known.wait()
+            await self._resolved.wait()
         except asyncio.CancelledError:
             await self.close(0)
             raise
-        if self._over is not None:
-            raise self._over
+        if self._final_error is not None:
+            raise self._final_error
 
     def begin(self) -> None:
         """Make the first connection in the background."""
-        self._again = self.latest.loop.create_task(self._reconnect(None))
+        self._reconnect_task = self.latest.loop.create_task(self._reconnect(None))
 
     async def driver(self) -> Driver:
-        """Wait for a driver that takes output, as far as the policy allows, and return it.
+        """Wait for a driver that accepts output, if the policy lets requests wait, and return it.
 
         Raises:
-            ConnectError: There is none.
-            SessionError: There will be none any more.
+            ConnectError: There is no connection, and none was made in time.
+            SessionError: The connector has stopped retrying because of this error.
             SessionClosed: This side has closed the peer.
 
         """
         while True:
             driver = self.current
-            if self._over is not None:
-                # It is raised many times, and must not gather the frames of all who saw it.
-                raise self._over.with_traceback(None)
+            if self._final_error is not None:
+                # It is raised many times, and must not accumulate the frames of all callers.
+                raise self._final_error.with_traceback(None)
             if driver is None:
                 await self._wait_for_driver()
             elif driver.flow.paused:
                 if driver.link is None and self._backoff.exhausted:
-                    # The session lives, and nobody looks for a link: it would be waited for in vain.
-                    raise self._exhausted(self.trouble or f"{driver.flow.name}: the connection broke")
+                    # The session is alive, but no task tries to restore its link.
+                    raise self._exhausted(self.last_error or f"{driver.flow.name}: the connection broke")
                 await driver.writable()
             else:
                 return driver
 
     async def close(self, grace: float | None = None) -> None:
-        """Close the connection, or try no more for one. See :meth:`Peer.close`."""
+        """Close the connection, and stop reconnecting. See :meth:`Peer.close`."""
         self._end(SessionClosed("this side closed the connection"))
         tasks = self._stop()
         if tasks:
             await asyncio.wait(tasks, timeout=CLOSE_TIMEOUT)
-        await asyncio.gather(self.latest.close(grace), *(driver.close(grace) for driver in self._leaving))
-        if self._retired:
-            await asyncio.wait(self._retired)
+        await asyncio.gather(self.latest.close(grace), *(driver.close(grace) for driver in self._replaced))
+        if self._retire_tasks:
+            await asyncio.wait(self._retire_tasks)
 
     def reset_budget(self) -> None:
-        """Let it be tried again. See :meth:`Peer.reset_budget`."""
+        """Refill the retry budget. See :meth:`Peer.reset_budget`."""
         self._backoff.refill()
-        if self._over is None and self.current is None:
-            # Whoever asks now waits.
-            self._known.clear()
+        if self._final_error is None and self.current is None:
+            # New requests wait again.
+            self._resolved.clear()
 
     def detach(self) -> None:
-        """Let go of the connection without ending the session. See :meth:`Peer.detach`."""
-        self._end(SessionClosed("this side let go of the session"))
+        """Drop the connection without closing the session. See :meth:`Peer.detach`."""
+        self._end(SessionClosed("this side detached from the session"))
         self._stop()
-        for driver in self._leaving:
+        for driver in self._replaced:
             driver.detach()
         self.latest.detach()
 
     # One connection after another.
 
     async def _wait_for_driver(self) -> None:
-        """Wait until there is another connection, or none any more."""
+        """Wait until there is another connection, or the connector is closed."""
         policy = self._policy
-        why = self.trouble or f"{self.latest.flow.name} has not been reached yet"
+        why = self.last_error or f"{self.latest.flow.name} is not connected yet"
         if policy.new_calls == "fail":
-            raise ConnectError(f"there is no connection at the moment ({why}); another one is being made")
+            raise ConnectError(f"there is no connection at the moment ({why}); Penstock is reconnecting")
         if self._backoff.exhausted:
-            # Not while the last try is under way, or waits for its time.
+            # Not while the last attempt runs, or waits for its delay.
             raise self._exhausted(why)
         try:
             async with asyncio.timeout(policy.wait_timeout):
-                await self._known.wait()
+                await self._resolved.wait()
         except TimeoutError:
-            why = self.trouble or why
+            why = self.last_error or why
             raise ConnectError(f"there was no connection for wait_timeout ({policy.wait_timeout} s): {why}") from None
 
     def _exhausted(self, why: object) -> ConnectError:
-        """Return what is raised when there are no tries left."""
-        return ConnectError(f"the retry budget is used up ({why}); reset_budget() lets it be tried again")
+        """Return the error of requests while no attempt is left."""
+        return ConnectError(f"the retry budget is used up ({why}); call reset_budget() to reconnect")
 
     def _renew(self) -> None:
-        """Begin a session, which has no link yet."""
+        """Create a session, which has no link yet."""
         self.current = None
         self.latest = self._dialer.driver()
         self.latest.on_change = self._driver_changed
-        self._made = inf
+        self._connected_at = inf
 
     def _linked(self) -> None:
-        """Let everybody use the session's first link, unless it has broken already."""
+        """Let requests use the session's first link, unless it has already broken."""
         driver = self.latest
         if driver.state >= DRAINING:
             return
-        self._made = driver.loop.time()
+        self._connected_at = driver.loop.time()
         self.current = driver
         self._opened = True
-        self.trouble = None
-        self._known.set()
+        self.last_error = None
+        self._resolved.set()
         if self._policy.on_connect is not None:
             self._hooks[driver] = driver.loop.create_task(self._run_on_connect())
         self._changed()
 
     def _driver_changed(self, driver: Driver) -> None:
-        """Take note of what became of `driver`; once it takes no more streams, see to another one."""
-        if self._over is not None:
+        """Handle a new state of `driver`; reconnect if it accepts no more streams."""
+        if self._final_error is not None:
             return
         if driver.closed and driver in self._hooks:
             self._hooks.pop(driver).cancel()
@@ -218,28 +218,28 @@ class Reconnecting(Connector):
             return
         if driver.state >= DRAINING:
             self.current = None
-            self._known.clear()
-            self.trouble = driver.error or SessionError("the server is closing the connection")
-            # A first link that breaks as it is made is the business of the one who makes it.
-            if self._again is None or self._again.done():
-                logger.info("%s: %s; connecting anew", driver.flow.name, self.trouble)
-                self._again = driver.loop.create_task(self._reconnect(self.trouble))
+            self._resolved.clear()
+            self.last_error = driver.error or SessionError("the server is closing the connection")
+            # If the first link breaks while the session is opened, the opening task handles it.
+            if self._reconnect_task is None or self._reconnect_task.done():
+                logger.info("%s: %s; reconnecting", driver.flow.name, self.last_error)
+                self._reconnect_task = driver.loop.create_task(self._reconnect(self.last_error))
         self._changed()
 
     async def _reconnect(self, broken: Exception | None) -> None:
-        """Make sessions until one has a link, or it is no use.
+        """Create sessions until one has a link, or the policy stops retrying.
 
         Args:
-            broken: What ended the last one, or is about to; None where there was none.
+            broken: The error that ended the last session, or will end it; None for the first connection.
 
         """
         try:
             if broken is not None:
-                failed = self.latest.loop.time() - self._made < HELD
+                failed = self.latest.loop.time() - self._connected_at < STABLE_SECONDS
                 self._record_failure(broken, failed)
-                # A server that lets streams end has said so to have nothing new, not because it is in trouble.
+                # A server that lets open streams end is closing in order, so reconnecting need not wait.
                 await self._pause(at_once=not (failed or self.latest.closed))
-            while self._over is None:
+            while self._final_error is None:
                 try:
                     await self._dialer.open(self.latest)
                 except SessionError as error:
@@ -253,64 +253,64 @@ class Reconnecting(Connector):
                     self._record_failure(closed, failed=True)
                 await self._pause()
         except PenstockError as error:
-            # What no other try can mend, such as an option that the transport does not know.
+            # Retrying does not help, for example against an unknown option of a transport.
             self._end(error)
         except Exception as error:
-            logger.exception("%s: connecting anew failed", self.latest.flow.name)
-            self._end(SessionError(f"connecting anew failed, with a {type(error).__name__} of Reconnect.retry, maybe"))
+            logger.exception("%s: reconnecting failed", self.latest.flow.name)
+            self._end(SessionError(f"reconnecting failed with {type(error).__name__}; check Reconnect.retry"))
 
     async def _pause(self, at_once: bool = False) -> None:
-        """Have another session, and wait before it is tried, unless that shall be `at_once`."""
-        if self._over is not None:
+        """Replace the session if it cannot be used, and wait for the next attempt, unless `at_once`."""
+        if self._final_error is not None:
             return
         self._backoff.linked(self.latest.session.linked_at)
         if self.latest.state >= DRAINING:
-            self._leaving.add(self.latest)
+            self._replaced.add(self.latest)
             task = self.latest.loop.create_task(self._retire(self.latest))
-            self._retired.add(task)
-            task.add_done_callback(self._retired.discard)
+            self._retire_tasks.add(task)
+            task.add_done_callback(self._retire_tasks.discard)
             restored = self.latest.exchanges.restored
             self._renew()
-            # Streams that nobody has adopted yet have ended: whoever adopts them learns how.
+            # Restored streams that were not adopted have ended. Adopting them later reports their errors.
             self.latest.exchanges.restored = restored
-        if self._backoff.spent:
+        if self._backoff.used_up:
             name = self.latest.flow.name
-            logger.warning("%s: the retry budget is used up; it is tried no more before reset_budget()", name)
-            # Whoever waits is told.
-            self._known.set()
-        if self._backoff.spent or not at_once:
+            logger.warning("%s: the retry budget is used up; no more attempts until reset_budget()", name)
+            # Wake waiting requests, which then fail.
+            self._resolved.set()
+        if self._backoff.used_up or not at_once:
             await self._backoff.wait()
-        if self._over is None:
-            self._known.clear()
+        if self._final_error is None:
+            self._resolved.clear()
 
     async def _retire(self, driver: Driver) -> None:
-        """Let the streams of a connection that was replaced end in peace, and leave nothing behind."""
+        """Wait until the streams of a replaced connection have ended, then close it."""
         try:
             if not driver.closed:
                 await driver.over
-            # Its link may be dead, and its handlers alive.
+            # Its link may be dead while its handlers still run.
             await driver.close(0)
         finally:
-            self._leaving.discard(driver)
+            self._replaced.discard(driver)
 
     def _record_failure(self, error: Exception, failed: bool) -> None:
-        """Decide whether to go on after `error`; `failed`: it was one more try in a row that came to nothing."""
-        self.trouble = error
+        """Decide whether to retry after `error`; `failed` counts it as another consecutive failed attempt."""
+        self.last_error = error
         if failed:
             self._failed += 1
         else:
             self._failed = 0
             self._backoff.reset()
         if self._failed == self._policy.attempts or not self._policy.retry(error):
-            # Before the first connection somebody waits for it, and is told.
+            # Before the first connection, the caller of `open` gets the error.
             level = logging.WARNING if self._opened else logging.INFO
-            logger.log(level, "%s: %s; it is tried no more", self.latest.flow.name, error)
+            logger.log(level, "%s: %s; no more attempts", self.latest.flow.name, error)
             self._end(error)
         else:
             self._changed()
 
     async def _run_on_connect(self) -> None:
-        """Run the hook for a new connection."""
+        """Run `Reconnect.on_connect` for a new connection."""
         assert self._policy.on_connect is not None
         try:
             await self._policy.on_connect(self.peer)
@@ -320,18 +320,18 @@ class Reconnecting(Connector):
     # The end.
 
     def _end(self, error: Exception) -> None:
-        """Take nothing more; whoever waits is told `error`. Only the first end counts."""
-        if self._over is None:
-            self._over = self.trouble = error
+        """Close the connector: all requests fail with `error`. Only the first call has an effect."""
+        if self._final_error is None:
+            self._final_error = self.last_error = error
             self.current = None
-            self._known.set()
+            self._resolved.set()
             self._changed()
 
     def _stop(self) -> set[asyncio.Task[None]]:
-        """Cancel what goes on in the background, and return it; not who calls this."""
+        """Cancel and return the background tasks, except the calling one."""
         tasks = {task for task in self._hooks.values() if not task.done()}
-        if self._again is not None and not self._again.done():
-            tasks.add(self._again)
+        if self._reconnect_task is not None and not self._reconnect_task.done():
+            tasks.add(self._reconnect_task)
         tasks -= {task for task in tasks if task is asyncio.current_task()}
         for task in tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""Serving: links that come in, the sessions that they belong to, and how all of it ends."""
+"""The server: accepts links, finds their sessions, and closes them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ __all__ = ["Server", "serve"]
 
 logger = logging.getLogger("penstock.aio")
 
-LOOK_SECONDS: Final = 0.02
-"""How often a server that is closing looks whether the streams of a session that it keeps have ended."""
+POLL_SECONDS: Final = 0.02
+"""The interval, in seconds, at which a closing server checks whether the streams of a stored session have ended."""
 
 
 def serve(
@@ -49,30 +49,31 @@ def serve(
     taps: Iterable[Tap] = (),
     on_connection: ConnectionHook | None = None,
 ) -> Server:
-    """Serve `service` at every one of `urls`: ``async with serve(service, url) as server``.
+    """Serve `service` at `urls`: ``async with serve(service, url) as server``.
 
     Args:
         service: The handlers.
-        urls: Where, and by which protocols: ``rsocket+tcp://:7878``. Port 0 lets the system choose one.
+        urls: The protocols, transports and addresses to listen on: ``rsocket+tcp://:7878``. Port 0 lets the system
+            choose one.
         settings: Limits and timeouts.
-        ssl: For TLS; else the URL must name `cert` and `key`.
-        acceptor: Looks at the :class:`Setup` of each client before anything of it is served: a function or a
-            coroutine function. Raising :exc:`~penstock.SetupRejected` refuses the client; a service that it
-            returns serves this client instead of `service`.
-        taps: Told what happens on all connections; see :class:`~penstock.Tap`.
-        on_connection: Called with each :class:`~penstock.Connection` once its client has said who it is;
-            returns an async context manager that is entered before any request is answered, and left when the
-            connection is closed. One that raises on entering refuses the connection; an
-            :exc:`~penstock.ApplicationError` or :exc:`~penstock.SessionError` tells the client its text.
+        ssl: The TLS context. Without it, a TLS URL must have `cert` and `key`.
+        acceptor: A function or coroutine function that checks the :class:`~penstock.Setup` of each client before its
+            requests are served. It raises :exc:`~penstock.SetupRejected` to reject the client. It may return a service
+            to use instead of `service` for this client, or an :class:`~penstock.Admitted` with the client's identity.
+        taps: Observers of all connections; see :class:`~penstock.Tap`.
+        on_connection: Called with each :class:`~penstock.Connection` after its set-up was accepted. The async context
+            manager that it returns is entered before any request is answered, and exited when the connection is
+            closed. If entering raises, the connection is refused; the text of an :exc:`~penstock.ApplicationError` or
+            :exc:`~penstock.SessionError` is sent to the client.
 
     Returns:
-        What listens when it is entered or awaited. Leaving the block closes it: what is in flight may end
-        within `Settings.close_grace`.
+        A server that listens when it is entered or awaited. Exiting the block closes it, as :meth:`Server.close` does.
 
     Raises:
-        UrlError: A URL names nothing that we know.
-        ConnectError: Entered or awaited: a place cannot be bound.
-        SessionStoreError: Entered or awaited: `Settings.resume_store` cannot be used.
+        LocalError: There is no URL.
+        UrlError: A URL has an unknown protocol, transport or address.
+        ConnectError: When entered or awaited: an address cannot be bound.
+        SessionStoreError: When entered or awaited: `Settings.resume_store` cannot be used.
 
     """
     if not urls:
@@ -82,7 +83,7 @@ def serve(
 
 
 class Server:
-    """A service, and where it is offered; see :func:`serve`."""
+    """Listens for clients of a service; see :func:`penstock.serve`. After an await, call :meth:`close`."""
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class Server:
         observers: Observers,
     ) -> None:
         self._service = service
-        self._wanted = urls
+        self._urls = urls
         self._settings = settings
         self._ssl = ssl
         self._observers = observers
@@ -107,22 +108,22 @@ class Server:
 
     @property
     def urls(self) -> list[str]:
-        """Where it listens, with the ports that were really bound."""
+        """The URLs that it listens on, with the actual ports."""
         return [str(listener.url) for listener in self._listeners]
 
     @property
     def tapped(self) -> bool:
-        """Whether it has taps."""
+        """True if it has taps."""
         return bool(self._observers.taps)
 
     @property
     def connections(self) -> int:
-        """How many sessions there are, those that wait for their client to come back included."""
+        """The number of sessions, including those that wait for their client to reconnect."""
         return len(self._drivers)
 
     @property
     def peers(self) -> list[Peer]:
-        """The clients of all sessions, to be asked for things where the protocol lets a server ask."""
+        """The clients of all sessions, for requests from the server if the protocol supports them."""
         return [Peer(Direct(driver)) for driver in self._drivers.values()]
 
     def __await__(self) -> Generator[None, None, Server]:
@@ -137,25 +138,25 @@ class Server:
         await self.close()
 
     async def serve_forever(self) -> None:
-        """Wait until the task is canceled."""
+        """Wait until the calling task is canceled."""
         await asyncio.get_running_loop().create_future()
 
     async def close(self, grace: float | None = None) -> None:
-        """Take no more connections, and close those that there are.
+        """Stop listening, and close all connections after their open streams have ended.
 
-        Sessions that `Settings.resume_store` keeps are not closed, but left to the server that comes after this one.
+        Sessions stored in `Settings.resume_store` are not closed: the next server continues them.
 
         Args:
-            grace: How many seconds what is in flight may take to end; else `Settings.close_grace`.
+            grace: Seconds after which open streams fail; `Settings.close_grace` by default; 0 fails them at once.
 
         """
         for listener in self._listeners:
             await listener.close()
         for arrival in list(self._arrivals):
             arrival.refuse("the server is closing")
-        # A session without a link waits for one, and from now on there is none.
-        await asyncio.gather(*(self._part(session, driver, grace) for session, driver in self._drivers.items()))
-        await self._observers.left()
+        # Sessions without a link are closed, too: no more links are accepted.
+        await asyncio.gather(*(self._finish(session, driver, grace) for session, driver in self._drivers.items()))
+        await self._observers.exited()
         if self._expiry is not None:
             self._expiry.cancel()
         if self._background is not None:
@@ -165,8 +166,8 @@ class Server:
             self._folder.close()
             self._folder = None
 
-    async def _part(self, session: Session, driver: Driver, grace: float | None) -> None:
-        """Close a connection, or let go of it where its session is kept."""
+    async def _finish(self, session: Session, driver: Driver, grace: float | None) -> None:
+        """Close a connection, or detach it if its session is stored."""
         if driver.link is None:
             grace = 0
         durable = session.durable
@@ -179,11 +180,11 @@ class Server:
         await driver.close(grace)
 
     async def _drained(self, durable: Durable, driver: Driver, grace: float) -> None:
-        """Wait until the streams of a session have ended and all of it is durable, for `grace` seconds at most."""
+        """Wait up to `grace` seconds until the streams of a session have ended and its state is durable."""
         deadline = driver.loop.time() + grace
-        # Nothing tells when the last stream ends: looking now and then costs the connections that live nothing.
+        # Polling keeps the cost of reporting the last stream's end off live connections.
         while (driver.session.open_streams or not durable.settled) and driver.loop.time() < deadline:  # noqa: ASYNC110
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
         driver.flush()
 
     async def _open(self) -> Server:
@@ -192,7 +193,7 @@ class Server:
         self._service.serving = True
         try:
             self._open_folder()
-            for url in self._wanted:
+            for url in self._urls:
                 messages = transports.carries_messages(url)
                 make = detectors(url.protocol, self._settings, self._folder, messages=messages, options=url.options)
                 listener = await transports.listen(url, self._accepting(make, url.protocol), self._settings, self._ssl)
@@ -203,7 +204,7 @@ class Server:
         return self
 
     def _open_folder(self) -> None:
-        """Take over the sessions that an earlier process has left, if they are kept at all."""
+        """Open the folder of stored sessions, if there is one, for clients of an earlier process to resume."""
         settings = self._settings
         if settings.resume_store and settings.resume_timeout > 0:
             from ..store import SessionFolder
@@ -215,7 +216,7 @@ class Server:
     # Links.
 
     def _accepting(self, make: Callable[[], sessions.Detector], protocol: str) -> transports.Accept:
-        """Return what takes the new links of one listener."""
+        """Return the callback for new links of one listener."""
 
         def accept(address: str) -> _PendingLink | Refused:
             reason = self._limits.refuses(address, asyncio.get_running_loop().time())
@@ -234,12 +235,12 @@ class Server:
         self._observers.refused(address, reason)
 
     def arrived(self, arrival: _PendingLink, session: Session, link: Link) -> None:
-        """Hand the link of `arrival` to the session that it belongs to."""
+        """Attach the link of `arrival` to its session."""
         self._arrivals.discard(arrival)
-        self._limits.known(arrival.address)
+        self._limits.identified(arrival.address)
         driver = self._drivers.get(session)
         if driver is None:
-            # A session that an earlier process left is no new one.
+            # A session that an earlier process stored is not a new one.
             durable = session.durable
             reason = "" if durable is not None and durable.kept else self._limits.full(arrival.address)
             if reason:
@@ -264,9 +265,9 @@ class Server:
         return driver
 
     def _refuse(self, session: Session, link: Link, address: str, reason: str) -> None:
-        """End a new session because its address, or the server, is full; the client learns the limit."""
+        """Reject a new session because its address, or the server, is at a limit, which the client is told."""
         self._note_refusal(address, reason)
-        # What the session has said meanwhile would be taken for acceptance.
+        # The client would take the session's pending output for acceptance.
         session.take_output()
         session.close(asyncio.get_running_loop().time(), SetupRejected.full(reason, REJECTED))
         for chunk in session.take_output():
@@ -275,26 +276,26 @@ class Server:
         link.close()
 
     def lost(self, arrival: _PendingLink, reason: str) -> None:
-        """Forget a link that was lost before anybody knew whose it is."""
+        """Remove a link that was lost before its session was known."""
         self._arrivals.discard(arrival)
         self._observers.refused(arrival.address, reason)
-        self._limits.known(arrival.address)
+        self._limits.identified(arrival.address)
 
-    def guessed(self, address: str) -> None:
-        """Count a link that began with what is nothing here, or with a token that nobody has."""
-        self._limits.guessed(address, asyncio.get_running_loop().time())
+    def unrecognized(self, address: str) -> None:
+        """Count a link that began with an unknown protocol or an unknown token."""
+        self._limits.unrecognized(address, asyncio.get_running_loop().time())
 
     def _unlinked(self, session: Session) -> None:
-        """Let a session wait for another link; where too many do, end the one that has waited longest."""
+        """Let a session wait for another link; if too many wait, end the one that has waited longest."""
         oldest = self._limits.unlinked(session)
         if oldest is None:
             return
         driver = self._drivers[oldest]
         limit = self._settings.max_sessions
         error = LimitExceeded(
-            f"max_sessions ({limit}) sessions were without a connection, this one for the longest time"
+            f"more than max_sessions ({limit}) sessions were without a link, this one for the longest time"
         )
-        logger.warning("%s: a session is given up: %s", driver.flow.name, error)
+        logger.warning("%s: session ended: %s", driver.flow.name, error)
         driver.session.close(driver.loop.time(), error)
         driver.flush()
 
@@ -304,12 +305,12 @@ class Server:
 
 
 class _PendingLink:
-    """The receiver of a link of which nobody knows yet whose it is."""
+    """The receiver of a link whose session is not known yet."""
 
     def __init__(self, server: Server, detector: sessions.Detector, address: str, protocol: str) -> None:
         self.address = address
         self.protocol = protocol
-        # What the detector has read, for taps; it bounds how much that may be.
+        # The data that the detector has read, for taps. The detector limits its size.
         self.read: list[bytes] = []
         self._server = server
         self._detector = detector
@@ -317,17 +318,17 @@ class _PendingLink:
         self._timer: asyncio.TimerHandle | None = None
 
     def link_made(self, link: Link) -> None:
-        """Give the peer some time to say who it is."""
+        """Start the timer for the peer's first message."""
         self._link = link
         loop = asyncio.get_running_loop()
         self._detector.identity = certificate_of(link) or b""
         self._detector.link_up(loop.time())
         due = self._detector.next_timer()
         if due is not None:
-            self._timer = loop.call_at(due, self.refuse, "it did not say who it is in time")
+            self._timer = loop.call_at(due, self.refuse, "no complete first message arrived in time")
 
     def received(self, data: bytes) -> None:
-        """Look whether it is known now."""
+        """Pass data to the detector until the session is known."""
         link = self._link
         if link is None:
             return
@@ -336,7 +337,7 @@ class _PendingLink:
         try:
             session = self._detector.receive(data, asyncio.get_running_loop().time())
         except ProtocolError as error:
-            self._server.guessed(self.address)
+            self._server.unrecognized(self.address)
             self.refuse(str(error))
             return
         if session is not None:
@@ -350,12 +351,12 @@ class _PendingLink:
         """Nothing is written yet."""
 
     def link_lost(self, error: Exception | None) -> None:
-        """Forget it."""
+        """Remove the link."""
         self._stop()
-        self._server.lost(self, str(error or "it was closed before it said who it is"))
+        self._server.lost(self, str(error or "the link was closed before its first message was complete"))
 
     def refuse(self, reason: str) -> None:
-        """Close the link, with one line in the log."""
+        """Close the link, and log `reason`."""
         logger.warning("%s refused: %s", self.address or "a peer", reason)
         self._stop()
         self._server.lost(self, reason)

@@ -1,4 +1,4 @@
-"""What a side offers to its peers: handlers by kind and route."""
+"""Services: tables of handlers by kind and route."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ H = TypeVar("H", bound=Callable[..., Any])
 
 
 class Service:
-    """Handlers for what peers ask. One service may serve any number of connections, over any protocols.
+    """The handlers of requests. One service may serve any number of connections, over any protocols.
 
-    Register handlers by decorating them::
+    Register handlers with decorators::
 
         @service.call("quotes.latest")
         def latest(request: Payload) -> Payload: ...
 
-    A handler is a plain function, which is the fastest, a coroutine function, or where it sends many items a
-    generator or async generator; it may also return any iterable or async iterable. Items are
-    :class:`~penstock.Payload`, bytes or strings, or many at once as a ``pyarrow.RecordBatch``. The empty route
-    answers requests that name none.
+    A handler is a plain function, which is the fastest, or a coroutine function. A handler of many items may also be a
+    generator or async generator, or return any iterable or async iterable. Items are :class:`~penstock.Payload`, bytes
+    or strings, or many at once as a ``pyarrow.RecordBatch``. The handler with the empty route answers requests without
+    a route.
 
-    A handler that is annotated by other types is typed: its requests are decoded, and its answers encoded, as the MIME
-    type of the connection's data says, or that of the request itself; see :class:`~penstock.TypedPeer`. Types, or JSON
-    Schemas, may also be given with the route: `init` is the request's, `request` that of the items behind it,
-    `response` that of the answer or of each of its items, and `errors` are those it may raise, subclasses of
+    A handler with other annotated types is typed: its requests are decoded and its responses encoded, in the format of
+    the connection's data MIME type, or of the request's own; see :class:`~penstock.TypedPeer`. Types, or JSON Schemas,
+    may also be passed to the decorator: `init` for the request, `request` for the items after it, `response` for the
+    response or each of its items, and `errors` for the errors that it may raise, subclasses of
     :class:`~penstock.TypedError`.
 
-    A handler fails its stream by raising. Only an :exc:`~penstock.ApplicationError` tells the peer its text;
-    any other exception is logged here, and the peer learns just that the handler failed.
+    A handler fails its stream by raising. Only the text of an :exc:`~penstock.ApplicationError` is sent to the peer.
+    Any other exception is logged, and the peer is told only that the handler failed.
 
     Args:
-        interceptors: What stands around all of its handlers, the first being the outermost; see
-            :meth:`intercept`. A service without any calls its handlers directly.
+        interceptors: Functions around all handlers, the outermost first; see :meth:`intercept`. A service without
+            interceptors calls its handlers directly.
 
     Attributes:
-        interceptors: All of them.
-        serving: Somebody serves it: its interceptors are not to change any more.
-        typed: One of its handlers is typed.
+        interceptors: The interceptors, the outermost first.
+        serving: True once a server or client uses the service: interceptors can no longer be added.
+        typed: True if any handler is typed.
 
     """
 
@@ -62,24 +62,24 @@ class Service:
     def call(
         self, route: str, *, init: Any = None, response: Any = None, errors: Iterable[Any] = ()
     ) -> Callable[[H], H]:
-        """Answer calls: ``handler(request)`` returns one item, or a coroutine for it.
+        """Register a handler of calls: ``handler(request)`` returns one item, or an awaitable of it.
 
-        Use it as a decorator; the handler is returned as it is.
+        Use it as a decorator. It returns the handler unchanged.
 
         Args:
-            route: Its name. A service has one handler of a route and kind.
-            init: The type or JSON Schema of the request; else what the handler's annotation says.
-            response: The same, of the answer.
-            errors: Those that it may raise, by name: subclasses of :class:`~penstock.TypedError`.
+            route: The name of the handler. A service has one handler for each route and kind.
+            init: The type or JSON Schema of the request; the handler's annotation by default.
+            response: The type or JSON Schema of the response; the handler's annotation by default.
+            errors: The errors that the handler may raise: subclasses of :class:`~penstock.TypedError`.
 
         Raises:
-            LocalError: The route is taken or no string, or the handler cannot be called so.
+            LocalError: The route is taken or not a string, or the handler takes other arguments.
 
         """
         return self._register(Kind.CALL, route, Types(init, None, response, tuple(errors)))
 
     def fire(self, route: str, *, init: Any = None) -> Callable[[H], H]:
-        """Take what is fired: ``handler(request)`` returns nothing, and nobody learns whether it failed.
+        """Register a handler of requests without a response: ``handler(request)``. Its errors are only logged.
 
         Use it as a decorator. Arguments and errors are those of :meth:`call`.
         """
@@ -88,7 +88,7 @@ class Service:
     def stream(
         self, route: str, *, init: Any = None, response: Any = None, errors: Iterable[Any] = ()
     ) -> Callable[[H], H]:
-        """Answer with a stream: ``handler(request)`` yields items, or returns what yields them.
+        """Register a handler of streams: ``handler(request)`` yields items, or returns an iterable of them.
 
         Use it as a decorator. Arguments and errors are those of :meth:`call`; `response` is the type of each item.
         """
@@ -97,62 +97,60 @@ class Service:
     def upload(
         self, route: str, *, init: Any = None, request: Any = None, response: Any = None, errors: Iterable[Any] = ()
     ) -> Callable[[H], H]:
-        """Take many items: ``handler(request, items)`` returns one; `items` are those after the request.
+        """Register a handler of uploads: ``handler(request, items)`` returns one item for many.
 
-        Use it as a decorator. Arguments and errors are those of :meth:`call`; `request` is the type of each item after
-        the request.
+        `items` is a :class:`~penstock.Items` of the items after the request. Use it as a decorator. Arguments and
+        errors are those of :meth:`call`; `request` is the type of each item after the request.
         """
         return self._register(Kind.UPLOAD, route, Types(init, request, response, tuple(errors)))
 
     def channel(
         self, route: str, *, init: Any = None, request: Any = None, response: Any = None, errors: Iterable[Any] = ()
     ) -> Callable[[H], H]:
-        """Take many items and send many: ``handler(request, items)`` yields them; `items` follow the request.
+        """Register a handler of channels: ``handler(request, items)`` receives items and yields items.
 
-        Use it as a decorator. Arguments and errors are those of :meth:`call`; `request` is the type of each item after
-        the request, `response` that of each item that is sent.
+        `items` is as for :meth:`upload`. Use it as a decorator. Arguments and errors are those of :meth:`call`;
+        `request` is the type of each item after the request, `response` that of each item that the handler yields.
         """
         return self._register(Kind.CHANNEL, route, Types(init, request, response, tuple(errors)))
 
     def push(self, handler: Callable[[bytes], None]) -> Callable[[bytes], None]:
-        """Take metadata that a peer pushes for the whole connection: ``handler(metadata)``, a plain function.
+        """Register a plain function ``handler(metadata)`` for metadata that a peer pushes for the whole connection.
 
-        Use it as a decorator. What the handler raises is logged.
+        Use it as a decorator. Its errors are logged.
 
         Raises:
-            LocalError: The service has a push handler already.
+            LocalError: The service already has a push handler.
 
         """
         if self._push is not None:
-            raise LocalError("there is a push handler already; a service has one")
+            raise LocalError("the service already has a push handler; it can have only one")
         self._push = handler
         return handler
 
     def intercept(self, interceptor: Interceptor) -> Interceptor:
-        """Put ``async def interceptor(request, next)`` around every handler, within those that are there already.
+        """Add ``async def interceptor(request, next)`` around every handler, inside the existing interceptors.
 
-        It sees every request, also those that no handler is there for, and returns what ``await next(request)``
-        does, or something in its place; see :class:`~penstock.Request`. Pushed metadata does not pass it.
+        It receives every :class:`~penstock.Request`, including those without a handler, but not pushed metadata. It
+        returns the result of ``await next(request)``, or a replacement of the same kind. It may be used as a decorator.
 
         Raises:
-            LocalError: It takes other arguments, or the service is being served without it.
+            LocalError: It takes other arguments, or the service is already in use.
 
         """
         if self.serving:
-            raise LocalError(
-                "the service is served already, without this interceptor; add it before serve() or connect()"
-            )
+            raise LocalError("the service is already in use; add interceptors before serve() or connect()")
         check_interceptor(interceptor)
         self.interceptors.append(interceptor)
         return interceptor
 
     def find(self, kind: int, route: str, calls_by_streams: bool = False) -> Handler | None:
-        """Return the handler of a request. An upload asks like a channel, and a call by some protocols like a stream.
+        """Return the handler of a request. Uploads arrive as channels, and calls as streams in some protocols.
 
         Args:
-            kind: How it asks.
-            route: Whom it asks.
-            calls_by_streams: This is such a protocol.
+            kind: The kind of the request.
+            route: The route of the request.
+            calls_by_streams: True if calls arrive as streams.
 
         """
         handler = self._handlers[kind].get(route)
@@ -163,23 +161,23 @@ class Service:
         return handler
 
     def kind_of(self, route: str) -> Kind | None:
-        """Return the kind of the handler of that route, for protocols whose requests do not say it; FIRE is none."""
+        """Return the kind of a route's handler other than FIRE, for protocols whose requests do not have a kind."""
         return self._kinds.get(route)
 
     def pushed(self, metadata: bytes) -> None:
-        """Hand pushed metadata to the push handler; without one it is ignored."""
+        """Pass pushed metadata to the push handler; without one it is ignored."""
         if self._push is not None:
             self._push(metadata)
 
     def routes(self) -> list[tuple[Kind, str]]:
-        """Return what is offered, sorted."""
+        """Return the kind and route of each handler, sorted."""
         return sorted((Kind(kind), route) for kind, handlers in self._handlers.items() for route in handlers)
 
     def schema(self, handshake: Any = None) -> dict[str, Any]:
-        """Return what is known of the data of all handlers, in the form that River's reference exports.
+        """Return the schema of all handlers, in the format that River's reference implementation exports.
 
         Args:
-            handshake: The type, or the JSON Schema, of what a client says of itself when it connects.
+            handshake: The type or JSON Schema of a client's handshake metadata.
 
         Raises:
             LocalError: A type has no JSON Schema.
@@ -198,7 +196,7 @@ class Service:
 
     def _register(self, kind: Kind, route: str, given: Types) -> Callable[[H], H]:
         if not isinstance(route, str):
-            raise LocalError(f"a route is a string, as in @service.{kind.name.lower()}('name'), not {route!r}")
+            raise LocalError(f"a route is a string, such as @service.{kind.name.lower()}('name'), not {route!r}")
 
         def decorate(function: H) -> H:
             _check(function, kind, route)
@@ -206,24 +204,22 @@ class Service:
             if taken is None and kind >= Kind.UPLOAD:
                 taken = self._handlers[Kind.UPLOAD].get(route) or self._handlers[Kind.CHANNEL].get(route)
             if taken is not None:
-                raise LocalError(f"{taken.name} is registered already; choose another route")
+                raise LocalError(f"{taken.name} is already registered; choose another route")
             self._handlers[kind][route] = self._handler(function, kind, route, given)
             if kind != Kind.FIRE:
-                # Of several, the one with the least items.
+                # Of several kinds, the one with the fewest items.
                 self._kinds[route] = min(kind, self._kinds.get(route, kind))
             return function
 
         return decorate
 
     def _handler(self, function: Callable[..., Any], kind: Kind, route: str, given: Types) -> Handler:
-        """Return what runs `function`: itself, unless it is typed."""
+        """Return the handler that calls `function`."""
         types = types_of(function, kind, given)
         if not types.typed:
             return Handler(function, kind, route, types)
         if self.serving and not self.typed:
-            raise LocalError(
-                "the service is served already, without typed handlers; add them before serve() or connect()"
-            )
+            raise LocalError("the service is already in use; add its first typed handler before serve() or connect()")
         from .typed import TypedHandler
 
         handler = TypedHandler(function, kind, route, types)
@@ -232,10 +228,10 @@ class Service:
 
 
 def _check(function: Callable[..., Any], kind: Kind, route: str) -> None:
-    """Refuse a function that cannot answer requests of `kind`, here and not when the first one comes.
+    """Check at registration that a function can handle requests of `kind`.
 
     Raises:
-        LocalError: It takes other arguments, or yields where one item is due.
+        LocalError: It takes other arguments, or yields items although its kind has a single response.
 
     """
     what = f"the {kind.name.lower()} handler {route!r}"
@@ -244,7 +240,7 @@ def _check(function: Callable[..., Any], kind: Kind, route: str) -> None:
     try:
         signature.bind(*wanted)
     except TypeError as error:
-        raise LocalError(f"{what} is called with ({', '.join(wanted)}): {error}") from None
+        raise LocalError(f"{what} must accept ({', '.join(wanted)}): {error}") from None
     yields = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
     if yields and kind not in (Kind.STREAM, Kind.CHANNEL):
-        raise LocalError(f"{what} yields items, but it must return; register it as a stream or channel")
+        raise LocalError(f"{what} yields items, but its kind returns one; register it as a stream or channel")

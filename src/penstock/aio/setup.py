@@ -1,4 +1,4 @@
-"""What a server's acceptor sees and returns, and the connection for which a handler runs."""
+"""The arguments and results of a server's acceptor, and the current connection of handlers."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a client sends when it connects, and what is known of its link.
+    """The set-up of a client, as its server's acceptor sees it.
 
     Attributes:
-        payload: Data and metadata of the set-up.
-        metadata_mime: MIME type of the connection's metadata.
-        data_mime: MIME type of the connection's data.
-        strict: The client must be rejected if any of this is not understood (ReactiveSocket 0.2, S flag).
-        understood: Both MIME types are known.
+        payload: The data and metadata of the set-up.
+        metadata_mime: The MIME type of the connection's metadata.
+        data_mime: The MIME type of the connection's data.
+        strict: The client must be rejected if a MIME type is not supported (ReactiveSocket 0.2, S flag).
+        understood: Both MIME types are supported.
         address: The client's address.
         certificate: The client's TLS certificate in DER form; None without one.
-        protocol: The client's protocol, as URLs name it: ``rsocket``.
-        previous: The identity that the acceptor returned for this client before, where the protocol has it asked again
-            (River: at every handshake of a session); None the first time.
+        protocol: The name of the protocol in URLs: ``rsocket``.
+        previous: The identity that the acceptor returned for this client before, if the protocol repeats the set-up
+            (River: with each handshake of a session); None the first time.
 
     """
 
@@ -51,11 +51,11 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """What an acceptor may return for a client that it admits.
+    """The result of an acceptor that admits a client.
 
     Attributes:
-        identity: Who the client is: handlers find it as `identity` of their :class:`~penstock.Connection`.
-        service: What serves the client; None: the server's service.
+        identity: The client's identity: handlers read it as `identity` of their :class:`~penstock.Connection`.
+        service: The service for the client; None for the server's service.
 
     """
 
@@ -65,14 +65,14 @@ class Admitted:
 
 Verdict: TypeAlias = "Service | Admitted | None"
 Acceptor = Callable[[Setup], "Verdict | Awaitable[Verdict]"]
-"""Inspects a set-up: a function or a coroutine function. It raises to reject the client: the text of a SetupRejected
-reaches the client, any other error only tells it that it was rejected. It may return the service for this connection,
-or an :class:`Admitted`, which tells handlers who the client is; None means the server's service. A coroutine that takes
-longer than `Settings.acceptor_timeout` is canceled, and its connection closed."""
+"""Checks a set-up: a function or coroutine function, which raises to reject the client. The text of a SetupRejected is
+sent to the client; after any other error the client is told only that it was rejected. It may return the service for
+this connection, or an :class:`Admitted` with the identity of the client; None selects the server's service. A coroutine
+that takes longer than `Settings.acceptor_timeout` is canceled, and its connection is closed."""
 
 
 ConnectionHook: TypeAlias = Callable[[Connection], AbstractAsyncContextManager[Any]]
-"""Returns what is entered when a connection is established, and exited when it is closed."""
+"""Returns an async context manager that is entered when a connection is established, and exited when it is closed."""
 
 # RSocket 1.0, Error Codes.
 UNSUPPORTED: Final = 0x002
@@ -80,17 +80,17 @@ REJECTED: Final = 0x003
 
 
 def accept(setup: Setup) -> None:
-    """Accept everybody, unless a strict client uses an unknown MIME type: the acceptor of servers without one."""
+    """Accept all clients but strict ones with an unsupported MIME type. The default acceptor."""
     if setup.strict and not setup.understood:
         what = f"metadata is {setup.metadata_mime!r} and data is {setup.data_mime!r}"
-        raise SetupRejected(f"not understood, and the set-up is strict: {what}", UNSUPPORTED)
+        raise SetupRejected(f"a strict set-up has an unsupported MIME type: {what}", UNSUPPORTED)
 
 
 def rejection(error: Exception) -> SetupRejected:
-    """Return what a client is told when its acceptor raises `error`: nothing, unless that is a SetupRejected."""
+    """Return the rejection to send when an acceptor raises `error`. It has a text only for a SetupRejected."""
     if isinstance(error, SetupRejected):
         return error if error.code is not None else SetupRejected(error.message, REJECTED)
-    return SetupRejected("the server refused the set-up", REJECTED)
+    return SetupRejected("the server rejected the set-up", REJECTED)
 
 
 def certificate_of(link: Link) -> bytes | None:
@@ -101,17 +101,17 @@ def certificate_of(link: Link) -> bytes | None:
 
 
 CURRENT: Final[ContextVar[Connection]] = ContextVar("penstock.current_connection")
-"""Set while events of a connection are handed out; tasks that begin then inherit it."""
+"""Set while events of a connection are dispatched; tasks that start then inherit it."""
 
 
 def current_connection() -> Connection:
-    """Return the connection for which the calling handler runs.
+    """Return the connection of the request that the calling handler serves.
 
     Raises:
-        LocalError: The caller is not a handler.
+        LocalError: The caller is not a handler, interceptor or connection hook.
 
     """
     connection = CURRENT.get(None)
     if connection is None:
-        raise LocalError("no connection is known here: call this in a handler")
+        raise LocalError("there is no current connection; call current_connection() in a handler")
     return connection

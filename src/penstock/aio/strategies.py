@@ -1,4 +1,4 @@
-"""Which of several nodes gets the next request. Pure: the time is an argument."""
+"""Strategies that select the node for the next request. They use no clock: the time is an argument."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ..errors import LocalError
 __all__ = ["STRATEGIES", "Candidate", "LeastLoaded", "PeakEwma", "RoundRobin", "Strategy", "strategy_named"]
 
 UNKNOWN: Final = 1_000.0
-"""Seconds for which a node is taken that has a request and has never answered one: it gets no second one while
-others can be had."""
+"""The assumed latency in seconds of a node that has a request but has not responded yet: other nodes are preferred for
+the next one."""
 
 
 class PeakEwma:
-    """How long a node takes to answer: an average that forgets, rises at once, and sinks slowly.
+    """The average latency of a node, which rises at once and decays exponentially.
 
-    An answer that is slower than the average becomes the average, so that a node in trouble is spared after one
-    answer; faster ones pull it down by and by. While a node is asked nothing its average sinks, so that it gets
-    another chance. An answer counts half after `half_life` seconds. Twitter's Finagle balances by such averages.
+    A response slower than the average becomes the average, so that a slow node gets fewer requests after one response.
+    Faster responses lower it gradually. It also decays while a node gets no requests, so that the node is tried again.
+    The weight of a response halves in `half_life` seconds. Twitter's Finagle uses the same kind of average.
     """
 
     __slots__ = ("_at", "_half_life", "_seconds")
@@ -30,18 +30,18 @@ class PeakEwma:
         self._at = 0.0
 
     def observe(self, seconds: float, now: float) -> None:
-        """Take note of an answer that took so many seconds, and came now."""
+        """Record a response that arrived at time `now` after `seconds`."""
         weight = self._weight(now)
         self._seconds = max(seconds, self._seconds * weight + seconds * (1.0 - weight))
         self._at = now
 
     def exceed(self, seconds: float, now: float) -> None:
-        """Take note that an answer was given up after so many seconds: it would have taken longer."""
+        """Record that a response would have taken longer than `seconds`, because the call was canceled."""
         if seconds > self.seconds(now):
             self.observe(seconds, now)
 
     def seconds(self, now: float) -> float:
-        """Return the average, in seconds; 0 when nothing is known."""
+        """Return the average in seconds; 0 if there is none."""
         return self._seconds * self._weight(now)
 
     def _weight(self, now: float) -> float:
@@ -49,48 +49,48 @@ class PeakEwma:
 
 
 class Candidate(Protocol):
-    """A node that may be chosen."""
+    """A node that may be selected."""
 
     @property
     def latency(self) -> PeakEwma:
-        """How long it takes to answer."""
+        """Its average latency."""
 
     @property
     def outstanding(self) -> int:
-        """How many requests it works on."""
+        """The number of requests in progress."""
 
 
 class Strategy(Protocol):
-    """A way to choose."""
+    """Selects a node for each request."""
 
     def pick(self, candidates: Sequence[Candidate], now: float) -> int:
-        """Return the index of the node that gets the next request; there is at least one."""
+        """Return the index of the node for the next request. `candidates` is not empty."""
 
 
 class RoundRobin:
-    """Each node in turn."""
+    """Selects each node in turn."""
 
-    __slots__ = ("_turn",)
+    __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        self._turn = -1
+        self._last = -1
 
     def pick(self, candidates: Sequence[Candidate], now: float) -> int:
-        """Return the index of the one behind the last."""
-        self._turn = (self._turn + 1) % len(candidates)
-        return self._turn
+        """Return the index after the last one."""
+        self._last = (self._last + 1) % len(candidates)
+        return self._last
 
 
 class LeastLoaded(RoundRobin):
-    """The node where a request waits least: its latency, times the requests that it works on and this one.
+    """Selects the node with the lowest load: its latency times the requests in progress, including this one.
 
-    One that has never answered is asked once, to get to know it. Equals take turns.
+    A node that has not responded yet gets one request, to measure it. Nodes with equal load take turns.
     """
 
     __slots__ = ()
 
     def pick(self, candidates: Sequence[Candidate], now: float) -> int:
-        """Return the index of the node with the least load."""
+        """Return the index of the node with the lowest load."""
         first = best = super().pick(candidates, now)
         least = load(candidates[first], now)
         for index in (*range(first + 1, len(candidates)), *range(first)):
@@ -101,7 +101,7 @@ class LeastLoaded(RoundRobin):
 
 
 def load(candidate: Candidate, now: float) -> float:
-    """Return what a node's latency and work come to."""
+    """Return the load of a node with one more request."""
     seconds = candidate.latency.seconds(now)
     if not seconds:
         return UNKNOWN * candidate.outstanding
@@ -112,12 +112,12 @@ STRATEGIES: Final[dict[str, type[RoundRobin]]] = {"round-robin": RoundRobin, "le
 
 
 def strategy_named(name: str) -> Strategy:
-    """Return a new strategy of that name.
+    """Return a new strategy with this name.
 
     Raises:
-        LocalError: There is none.
+        LocalError: The name is unknown.
 
     """
     if name not in STRATEGIES:
-        raise LocalError(f"unknown strategy {name!r}; known are {', '.join(STRATEGIES)}")
+        raise LocalError(f"unknown strategy {name!r}; use one of {', '.join(STRATEGIES)}")
     return STRATEGIES[name]()

@@ -22,9 +22,9 @@ __all__ = ["Stream", "StreamRequest"]
 
 
 class StreamRequest(NamedTuple):
-    """What a STREAM or CHANNEL shall be opened with; see :meth:`penstock.Peer.stream` and `channel`.
+    """The request of a STREAM or CHANNEL that is not open yet; see :meth:`penstock.Peer.stream` and `channel`.
 
-    `routed` says that the metadata of `payload` holds the route already: no other is put beside it.
+    `routed` is True if the metadata of `payload` already contains the route.
     """
 
     kind: Kind
@@ -39,23 +39,24 @@ class StreamRequest(NamedTuple):
 
 
 class Stream(Items):
-    """A stream or channel that this side opens: an async context manager, and iterable.
+    """A stream or channel that this side opens; :meth:`penstock.Peer.stream` and `channel` return one.
 
-    It is opened when the block is entered, or else when the first item is asked for. Leaving the block,
-    or a loop that stands alone, cancels what has not come.
+    Use it as an async context manager and iterate over it. It is opened when the block is entered, or without a block
+    when the first item is requested. Exiting the block, or the loop if there is no block, cancels the stream if it has
+    not completed. Opening and iterating raise the errors listed at :class:`~penstock.Peer`.
 
     Args:
-        connector: Finds the connection over which it goes.
-        wanted: What to open it with, whatever interceptors make of the request.
-        request: What interceptors see; None where there are none.
-        interceptors: They open it, and may put something around its items; the first is the outermost.
+        connector: Finds the connection.
+        wanted: The request, before interceptors change it.
+        request: The request that interceptors receive; None without interceptors.
+        interceptors: Functions around the opening of the stream, the outermost first.
 
     Raises:
-        LocalError: The credit that is wanted is less than 1.
+        LocalError: The requested credit is less than 1.
 
     """
 
-    __slots__ = ("_around", "_ask", "_connector", "_credit", "_entered", "_most", "_plain", "_request", "_wanted")
+    __slots__ = ("_chain", "_connector", "_credit", "_entered", "_limit", "_plain", "_request", "_wanted", "_wrapped")
 
     def __init__(
         self,
@@ -66,8 +67,8 @@ class Stream(Items):
     ) -> None:
         settings = connector.settings
         credit = wanted.credit
-        # A window that somebody chose is theirs; ours may grow.
-        self._most = 0 if wanted.manual or credit is not None else settings.max_credit
+        # Only a window that the user has not set may grow.
+        self._limit = 0 if wanted.manual or credit is not None else settings.max_credit
         if credit is None:
             credit = settings.credit
         elif credit < 1:
@@ -78,10 +79,10 @@ class Stream(Items):
         self._credit = credit
         self._entered = False
         self._request = request
-        self._ask = None if request is None else chain(interceptors, self._open_plain)
-        # What interceptors have opened, and what they made of its items, unless they left them alone.
+        self._chain = None if request is None else chain(interceptors, self._open_plain)
+        # The stream that the last interceptor opened, and its items if an interceptor has wrapped them.
         self._plain: Stream | None = None
-        self._around: AsyncIterator[Payload] | None = None
+        self._wrapped: AsyncIterator[Payload] | None = None
 
     async def __aenter__(self) -> Stream:
         await self._opened()
@@ -91,40 +92,38 @@ class Stream(Items):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._leave()
+        await self._end()
 
     def __aiter__(self) -> AsyncIterator[Payload]:
-        return self._items() if self._entered else self._items_until_left()
+        return self._items() if self._entered else self._items_until_exit()
 
     @classmethod
     def adopted(cls, connector: Connector, inbound: ReceiveBuffer) -> Stream:
-        """Return a stream that another process opened. It asks for nothing by itself: :meth:`grant` does."""
+        """Return a stream that another process opened. It requests no items until :meth:`grant` is called."""
         stream = cls(connector, StreamRequest(Kind.STREAM, "", Payload(), credit=1, manual=True))
         stream._inbound = inbound
         return stream
 
     @property
     def stream_id(self) -> int:
-        """Its number on the wire; 0 before it is open."""
+        """The stream id on the wire; 0 before the stream is open."""
         return 0 if self._inbound is None else self._inbound.stream_id
 
     @property
     def over(self) -> bool:
-        """Whether no more items come; some that came may still wait to be taken."""
+        """True if no more items will arrive. Items that have arrived may not be consumed yet."""
         return self._inbound is not None and self._inbound.over
 
     @property
     def error(self) -> Exception | None:
-        """What failed the stream, once it is over."""
+        """The error that failed the stream; None while it is open, or if it completed."""
         return None if self._inbound is None else self._inbound.error
 
     def grant(self, count: int) -> None:
-        """Let the peer send `count` more items: for streams that were opened with `manual=True`.
-
-        A stream that is over is left alone.
+        """Request `count` more items on a stream that was opened with `manual=True`. No effect after its end.
 
         Args:
-            count: At least 1.
+            count: The number of items, at least 1.
 
         Raises:
             LocalError: The stream is not open yet, or `count` is less than 1.
@@ -136,13 +135,13 @@ class Stream(Items):
             self._inbound.exchanges.request(self._inbound.stream_id, count)
 
     def cancel(self, metadata: bytes | None = None) -> None:
-        """Want no more items; those that have arrived can still be taken. A stream that is over is left alone.
+        """Cancel the stream. Items that have arrived can still be consumed. No effect after its end.
 
         Args:
-            metadata: What to tell the other side about it (ReactiveSocket 0.0 and 0.2); None: nothing.
+            metadata: Metadata of the cancellation, which only ReactiveSocket 0.0 and 0.2 support.
 
         Raises:
-            LocalError: The protocol has no room for `metadata` there.
+            LocalError: The protocol does not support `metadata` here.
 
         """
         if self._plain is not None:
@@ -154,52 +153,52 @@ class Stream(Items):
         """Send metadata that concerns this stream (ReactiveSocket 0.0), in order with its items.
 
         Args:
-            metadata: In the form of the connection's metadata MIME type.
+            metadata: Bytes of the connection's metadata MIME type.
 
         Raises:
             LocalError: The stream is not open yet.
-            UnsupportedKind: The protocol has no such thing.
+            UnsupportedKind: The protocol does not support it.
 
         """
         if self._inbound is None:
             raise LocalError("push() on a stream that is not open; enter its block first")
         exchanges = self._inbound.exchanges
         exchanges.session.push(metadata, self._inbound.stream_id)
-        exchanges.flow.wake()
+        exchanges.flow.schedule_write()
 
     async def arrival(self) -> bool:
-        """Wait until there are items that nobody took yet. See :meth:`Items.arrival`."""
-        if self._ask is not None:
+        """Wait until there are items to take; see :meth:`Items.arrival`. Not available if interceptors wrap items."""
+        if self._chain is not None:
             await self._opened()
-        if self._around is not None:
-            raise LocalError("arrival() on a stream whose items go through an interceptor; iterate over it")
+        if self._wrapped is not None:
+            raise LocalError("arrival() on a stream whose items an interceptor wraps; iterate over it instead")
         return await super().arrival()
 
     def _items(self) -> AsyncGenerator[Payload, None]:
-        return super()._items() if self._ask is None else self._intercepted_items()
+        return super()._items() if self._chain is None else self._intercepted_items()
 
     def _batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
-        batches = super()._batches if self._ask is None else self._intercepted_batches
+        batches = super()._batches if self._chain is None else self._intercepted_batches
         return batches(max_rows, max_bytes)
 
-    async def _items_until_left(self) -> AsyncGenerator[Payload, None]:
+    async def _items_until_exit(self) -> AsyncGenerator[Payload, None]:
         items = self._items()
         try:
             async for payload in items:
                 yield payload
         finally:
             await items.aclose()
-            await self._leave()
+            await self._end()
 
-    async def _leave(self) -> None:
-        """End what is still open."""
+    async def _end(self) -> None:
+        """Cancel the stream, and close the items of interceptors."""
         self.cancel()
-        await close_items(self._around)
+        await close_items(self._wrapped)
 
     async def _opened(self) -> ReceiveBuffer:
         if self._inbound is not None:
             return self._inbound
-        if self._ask is not None:
+        if self._chain is not None:
             return await self._open_intercepted()
         driver = self._connector.current
         if driver is None or driver.flow.paused:
@@ -216,20 +215,20 @@ class Stream(Items):
         except SessionClosed as error:
             raise driver.error or error from None
         self._inbound = driver.exchanges.inbound[stream_id] = ReceiveBuffer(
-            driver.exchanges, stream_id, self._credit, self._most, wanted.manual
+            driver.exchanges, stream_id, self._credit, self._limit, wanted.manual
         )
         self._inbound.on_push = wanted.on_push
         if outgoing is not None:
             pump(driver.exchanges, stream_id, 0, outgoing)
-        driver.flow.wake()
+        driver.flow.schedule_write()
         return self._inbound
 
     # With interceptors.
 
     async def _open_plain(self, request: Request) -> Stream:
-        """Open it as the interceptors want it, and return what yields the items as they come."""
+        """Open the stream with the request as interceptors have changed it, and return it."""
         if self._plain is not None:
-            raise LocalError(f"an interceptor asked twice for one {request.kind.name.lower()}; ask the peer again")
+            raise LocalError(f"an interceptor called next() twice for one {request.kind.name.lower()}; call it once")
         wanted = self._wanted._replace(
             route=request.route, payload=request.payload, routed=request.routed, outgoing=request.items
         )
@@ -237,11 +236,11 @@ class Stream(Items):
         return self._plain
 
     async def _open_intercepted(self) -> ReceiveBuffer:
-        assert self._ask is not None and self._request is not None
+        assert self._chain is not None and self._request is not None
         try:
-            result = await self._ask(self._request)
+            result = await self._chain(self._request)
             if result is not self._plain:
-                self._around = aiter(_items_of(result))
+                self._wrapped = aiter(_items_of(result))
         except BaseException:
             self.cancel()
             raise
@@ -249,7 +248,7 @@ class Stream(Items):
         return self._inbound
 
     def _nothing(self) -> ReceiveBuffer:
-        """Return the receiving half of a stream that was never opened, because an interceptor answered itself."""
+        """Return the receive buffer of a stream that was not opened, because an interceptor replaced its items."""
         assert self._connector.latest is not None
         inbound = ReceiveBuffer(self._connector.latest.exchanges, 0, 1, 1, True)
         inbound.ended(None)
@@ -257,20 +256,20 @@ class Stream(Items):
 
     async def _intercepted_items(self) -> AsyncGenerator[Payload, None]:
         await self._opened()
-        async for payload in super()._items() if self._around is None else self._around:
+        async for payload in super()._items() if self._wrapped is None else self._wrapped:
             yield payload
 
     async def _intercepted_batches(self, max_rows: int, max_bytes: int) -> AsyncGenerator[pyarrow.RecordBatch, None]:
         await self._opened()
-        if self._around is None:
+        if self._wrapped is None:
             async for batch in super()._batches(max_rows, max_bytes):
                 yield batch
             return
-        # pyarrow is needed by those alone who ask for batches.
+        # Only batches need pyarrow.
         from ..wire.columns import ColumnBuilder
 
         builder = ColumnBuilder()
-        async for payload in self._around:
+        async for payload in self._wrapped:
             builder.append_payload(payload)
             if len(builder) >= max_rows or builder.size >= max_bytes or not self.ready:
                 yield builder.finish()
@@ -280,5 +279,5 @@ class Stream(Items):
 
 def _items_of(result: object) -> AsyncIterable[Payload]:
     if not isinstance(result, AsyncIterable):
-        raise LocalError(f"an interceptor returned {type(result).__name__}; it returns an async iterable of items")
+        raise LocalError(f"an interceptor returned {type(result).__name__}; it must return an async iterable of items")
     return result

@@ -1,4 +1,4 @@
-"""A session whose taps see what it does."""
+"""A session that reports its events to taps."""
 
 from __future__ import annotations
 
@@ -32,57 +32,57 @@ OBSERVED: Final = {
     "take_events": {*vars(Tap)},
     "take_output": {"sent", "items_sent"},
 }
-"""The methods of a session that tell taps anything, and which methods of taps. All others are forwarded."""
+"""The methods of a session that call taps, and the methods of taps that they call. All others are forwarded."""
 
 
 class Taps:
-    """Several taps that are told the same. One that raises is told no more."""
+    """Calls several taps. A tap that raises is not called again."""
 
     def __init__(self, taps: Iterable[Tap]) -> None:
-        # The taps that define each method: most have no use for most of what happens.
+        # For each method, only the taps that define it: most taps ignore most events.
         self._methods: dict[str, list[Callable[..., None]]] = {what: [] for what in vars(Tap)}
         for tap in taps:
             for what, methods in self._methods.items():
                 if what[0] != "_" and getattr(type(tap), what) is not getattr(Tap, what):
                     methods.append(getattr(tap, what))
 
-    def want(self, names: Set[str]) -> bool:
+    def any_defines(self, names: Set[str]) -> bool:
         """Return whether any tap defines one of these methods."""
         return any(self._methods[name] for name in names)
 
-    def tell(self, what: str, *arguments: object) -> None:
+    def notify(self, what: str, *arguments: object) -> None:
         """Call the method `what` of every tap."""
         for method in self._methods[what]:
             try:
                 method(*arguments)
             except Exception:
                 tap = getattr(method, "__self__", method)
-                logger.exception("the tap %r failed; it is told no more of this", tap)
+                logger.exception("the tap %r failed; it is disabled for this connection", tap)
                 self._drop(tap)
 
     def _drop(self, tap: object) -> None:
-        # New lists: one of the old ones is being gone through.
+        # New lists, because one of the old ones is being iterated over.
         for what, methods in self._methods.items():
             self._methods[what] = [method for method in methods if getattr(method, "__self__", method) is not tap]
 
 
 class _Stream:
-    """A stream that is open: which halves are, and how the responder's has ended."""
+    """An open stream: which halves are open, and how the responder's has ended."""
 
-    __slots__ = ("answering", "asking", "kind", "ours", "outcome")
+    __slots__ = ("kind", "ours", "outcome", "request_open", "response_open")
 
-    def __init__(self, kind: Kind, ours: bool, asking: bool) -> None:
+    def __init__(self, kind: Kind, ours: bool, request_open: bool) -> None:
         self.kind = kind
         self.ours = ours
-        self.asking = asking
-        self.answering = kind != Kind.FIRE
+        self.request_open = request_open
+        self.response_open = kind != Kind.FIRE
         self.outcome = Outcome.COMPLETED
 
 
 class TappedSession:
-    """A :class:`penstock.session.Session` that passes everything on to another one, and counts on the way.
+    """A :class:`penstock.session.Session` that forwards to another one, and reports its events to taps.
 
-    No books are kept for methods that no tap defines.
+    Nothing is recorded for methods that no tap defines.
     """
 
     link_wanted = property(attrgetter("_session.link_wanted"))
@@ -95,50 +95,50 @@ class TappedSession:
         self._early: list[bytes] = []
         self._attached = self._is_open = self._is_closed = False
         self._items_sent = 0
-        self._counts = self._taps.want({*STREAMS, "items_received"})
+        self._counts = self._taps.any_defines({*STREAMS, "items_received"})
         for name, method_of in VERBS.items():
-            if name != "take_events" and not self._taps.want(OBSERVED.get(name, set())):
-                # It is looked up here, and costs no call of ours.
+            if name != "take_events" and not self._taps.any_defines(OBSERVED.get(name, set())):
+                # Looked up once, so that a call goes directly to the session.
                 setattr(self, name, method_of(session))
 
     # Links.
 
     def attached(self) -> None:
-        """Learn that there is a link, or another one."""
+        """Report a new link."""
         if self._attached:
-            self._tell("resumed")
+            self._notify("resumed")
         elif self._connection.is_client:
             self._open()
         self._attached = True
 
     def arrived(self, data: bytes) -> None:
-        """Learn what a link had brought before it was known whose it is; the session has it already."""
+        """Report data that a link received before its session was known. The session has it already."""
         if self._is_open:
-            self._tell("received", data)
+            self._notify("received", data)
         else:
             self._early.append(data)
 
     def detached(self) -> None:
-        """Learn that this side let go of the session."""
+        """Report that this side has detached from the session."""
         self._close(None)
 
     def receive(self, data: bytes, now: float) -> None:
-        """Take what the link brought."""
+        """Receive bytes from the link."""
         if data:
-            self._tell("received", data)
+            self._notify("received", data)
         self._session.receive(data, now)
 
     def take_output(self) -> list[bytes]:
         """Return the bytes to write."""
         if self._items_sent:
-            self._tell_items_sent()
+            self._notify_items_sent()
         output = self._session.take_output()
         for chunk in output:
-            self._tell("sent", chunk)
+            self._notify("sent", chunk)
         return output
 
     def take_events(self) -> list[Event]:
-        """Return what happened."""
+        """Return the events since the last call."""
         happened = self._session.take_events()
         if happened:
             if self._counts:
@@ -176,11 +176,11 @@ class TappedSession:
                 self._established(event)
             elif isinstance(event, Closed):
                 if items:
-                    self._tell("items_received", items)
+                    self._notify("items_received", items)
                     items = 0
                 self._close(event.error)
         if items:
-            self._tell("items_received", items)
+            self._notify("items_received", items)
 
     # Verbs.
 
@@ -207,7 +207,7 @@ class TappedSession:
         return count
 
     def complete(self, stream_id: int) -> None:
-        """End our half."""
+        """End the outbound half of a stream."""
         self._session.complete(stream_id)
         self._end_half(stream_id, True)
 
@@ -217,7 +217,7 @@ class TappedSession:
         self._end(stream_id, outcome_of(error))
 
     def cancel(self, stream_id: int, metadata: bytes | None = None) -> None:
-        """Want no more items."""
+        """Cancel the inbound half of a stream."""
         self._session.cancel(stream_id, metadata)
         stream = self._streams.get(stream_id)
         if stream is not None and stream.ours:
@@ -228,35 +228,35 @@ class TappedSession:
 
     # Streams.
 
-    def _begin(self, stream_id: int, kind: Kind, ours: bool, asking: bool) -> None:
-        self._streams[stream_id] = stream = _Stream(kind, ours, asking)
-        self._tell("stream_opened", kind, ours)
-        if not asking:
-            self._look(stream_id, stream)
+    def _begin(self, stream_id: int, kind: Kind, ours: bool, request_open: bool) -> None:
+        self._streams[stream_id] = stream = _Stream(kind, ours, request_open)
+        self._notify("stream_opened", kind, ours)
+        if not request_open:
+            self._check_done(stream_id, stream)
 
     def _end_half(self, stream_id: int, sending: bool) -> None:
-        """Note that the half in which we send, or that in which the peer does, is over."""
+        """Record the end of the half in which this side sends, or of that in which the peer sends."""
         stream = self._streams.get(stream_id)
         if stream is not None:
             if sending == stream.ours:
-                stream.asking = False
+                stream.request_open = False
             else:
-                stream.answering = False
-            self._look(stream_id, stream)
+                stream.response_open = False
+            self._check_done(stream_id, stream)
 
     def _end(self, stream_id: int, outcome: Outcome) -> None:
-        """Note that the whole stream is over. What comes after the whole answer does not change the outcome."""
+        """Record the end of a stream. Errors after the last response item do not change its outcome."""
         stream = self._streams.get(stream_id)
         if stream is not None:
-            if stream.answering:
+            if stream.response_open:
                 stream.outcome = outcome
-            stream.answering = stream.asking = False
-            self._look(stream_id, stream)
+            stream.response_open = stream.request_open = False
+            self._check_done(stream_id, stream)
 
-    def _look(self, stream_id: int, stream: _Stream) -> None:
-        if not stream.asking and not stream.answering:
+    def _check_done(self, stream_id: int, stream: _Stream) -> None:
+        if not stream.request_open and not stream.response_open:
             del self._streams[stream_id]
-            self._tell("stream_ended", stream.kind, stream.ours, stream.outcome)
+            self._notify("stream_ended", stream.kind, stream.ours, stream.outcome)
 
     # The connection.
 
@@ -270,31 +270,31 @@ class TappedSession:
 
     def _open(self) -> None:
         self._is_open = True
-        self._tell("opened")
+        self._notify("opened")
         for data in self._early:
-            self._tell("received", data)
+            self._notify("received", data)
         self._early.clear()
 
     def _close(self, error: Exception | None) -> None:
         if self._is_open and not self._is_closed:
-            self._tell_items_sent()
-            self._tell("closed", error)
+            self._notify_items_sent()
+            self._notify("closed", error)
         elif not self._is_closed:
-            self._taps.tell("refused", self._connection.address, str(error or "it was closed"))
+            self._taps.notify("refused", self._connection.address, str(error or "the link was closed"))
         self._is_closed = True
 
-    def _tell_items_sent(self) -> None:
+    def _notify_items_sent(self) -> None:
         if self._items_sent:
             count, self._items_sent = self._items_sent, 0
-            self._tell("items_sent", count)
+            self._notify("items_sent", count)
 
-    def _tell(self, what: str, *arguments: Any) -> None:
+    def _notify(self, what: str, *arguments: Any) -> None:
         if self._is_open:
-            self._taps.tell(what, self._connection, *arguments)
+            self._taps.notify(what, self._connection, *arguments)
 
 
 def outcome_of(error: Exception) -> Outcome:
-    """Return how a stream ended that ended with `error`."""
+    """Return the outcome of a stream that ended with `error`."""
     if isinstance(error, CanceledError):
         return Outcome.CANCELED
     return Outcome.REJECTED if isinstance(error, Rejected) else Outcome.FAILED

@@ -1,4 +1,4 @@
-"""Typed handlers: their requests are decoded, and what they answer is encoded."""
+"""Typed handlers: their requests are decoded, and their responses encoded."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..schema.formats import JSON, KNOWN, Format, format_of
 from .annotations import Types, takes_payload
 from .handlers import Handler, close_items
 
-__all__ = ["TypedHandler", "each", "each_later"]
+__all__ = ["TypedHandler", "each", "each_async"]
 
 AS_IT_IS: Final = (Payload, MetadataPush, PayloadRun)
-"""What a typed handler may also return or yield: it is encoded already."""
+"""Results of typed handlers that are not encoded."""
 
 
 class TypedHandler(Handler):
-    """A handler that works with values, not bytes. It can be called when it is bound to a connection.
+    """A handler that receives and returns values, not bytes. It must be bound to a connection before it is called.
 
     Raises:
         LocalError: One of its types cannot be decoded.
@@ -42,9 +42,9 @@ class TypedHandler(Handler):
             self._items = None if types.request is None else Converter(types.request)
         except LocalError as error:
             raise LocalError(f"{self.name}: {error}") from None
-        # A Payload is what the handler wants to see, and its schema is what the payload must match.
+        # The handler receives the Payload itself, whose data must match the schema.
         self._raw = takes_payload(function)
-        # A coroutine of its user is only made where it is awaited.
+        # A coroutine function is called only where its result is awaited.
         self._begin = self._begin_later if inspect.iscoroutinefunction(function) else self._begin_now
         self._encode = self._encoded_items if kind.answers_items else self._encoded
 
@@ -70,10 +70,10 @@ class TypedHandler(Handler):
     async def _awaited(self, form: Format, result: Awaitable[Any]) -> Any:
         return self._encode(form, await result)
 
-    # What goes in.
+    # Requests.
 
     def _arguments(self, connection: Connection, payload: Payload, items: Any) -> tuple[Format, tuple[Any, ...]]:
-        """Return how the data is encoded, and what the function is called with."""
+        """Return the format of the data, and the arguments of the function."""
         form = _format(connection, payload)
         request: Any = payload
         if self._init is not None:
@@ -85,7 +85,7 @@ class TypedHandler(Handler):
             items = _decoded_items(self._items, form, items, connection)
         return form, (request, items)
 
-    # What comes out.
+    # Responses.
 
     def _encoded(self, form: Format, value: Any) -> Any:
         if type(value) in AS_IT_IS:
@@ -95,8 +95,8 @@ class TypedHandler(Handler):
     def _encoded_items(self, form: Format, items: Any) -> Any:
         encode = partial(self._encoded_item, form)
         if isinstance(items, AsyncIterable):
-            return each_later(encode, items)
-        # What cannot be iterated over, or is one item, is refused where items are sent.
+            return each_async(encode, items)
+        # The pump rejects a result that is not iterable, or is a single item.
         single = not isinstance(items, Iterable) or isinstance(items, str | bytes | Payload | PayloadRun)
         return items if single else each(encode, items)
 
@@ -106,17 +106,17 @@ class TypedHandler(Handler):
 
 
 def _unbound(*arguments: Any) -> Any:
-    raise LocalError("a typed handler is called through Service.find of a connection: bind it first")
+    raise LocalError("a typed handler was called before it was bound to a connection; call Handler.bound() first")
 
 
 @lru_cache(maxsize=1_024)
 def _may_be_awaited(cls: type) -> bool:
-    """Return whether `isawaitable`, which takes long, is to look at what is of this class."""
+    """Return False if instances of a class cannot be awaitable; this saves the slow `isawaitable`."""
     return issubclass(cls, (Awaitable, GeneratorType))
 
 
 def each(convert: Callable[[Any], Any], items: Iterable[Any]) -> Generator[Any, None, None]:
-    """Yield each item as `convert` returns it, and close `items` at the end."""
+    """Yield the result of `convert` for each item, and close `items` at the end."""
     try:
         for item in items:
             yield convert(item)
@@ -126,8 +126,8 @@ def each(convert: Callable[[Any], Any], items: Iterable[Any]) -> Generator[Any, 
             close()
 
 
-async def each_later(convert: Callable[[Any], Any], items: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
-    """Yield each item as `convert` returns it, and close `items` at the end."""
+async def each_async(convert: Callable[[Any], Any], items: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+    """Yield the result of `convert` for each item, and close `items` at the end."""
     try:
         async for item in items:
             yield convert(item)
@@ -136,19 +136,19 @@ async def each_later(convert: Callable[[Any], Any], items: AsyncIterable[Any]) -
 
 
 def _format(connection: Connection, payload: Payload) -> Format:
-    """Return how the data of a request, and of all that belongs to it, is encoded.
+    """Return the format of a request's data, which its items and responses also use.
 
     Raises:
-        Invalid: In a way that we do not know.
+        Invalid: The format is unknown.
 
     """
     try:
         mime = data_mime(connection, payload.metadata)
     except FrameError as error:
-        raise Invalid(message=f"the metadata is no composite metadata: {error}") from None
+        raise Invalid(message=f"the metadata is not valid composite metadata: {error}") from None
     form = format_of(mime)
     if form is None:
-        raise _invalid(connection, JSON, Mismatch(f"data of type {mime!r} is not understood; use {KNOWN}"))
+        raise _invalid(connection, JSON, Mismatch(f"unknown data MIME type {mime!r}; use {KNOWN}"))
     return form
 
 
@@ -167,9 +167,9 @@ async def _decoded_items(
 
 
 def _invalid(connection: Connection, form: Format, error: Mismatch) -> ApplicationError:
-    """Return what a peer is told whose data does not fit."""
+    """Return the error to send to a peer whose data does not match its type."""
     message = f"the data does not match its schema: {error}"
     if not spec_of(connection.protocol).word_codes:
         return Invalid(message=message, data=problems_in_json(error))
-    # River, Clients, servers, and RPCs: INVALID_REQUEST; the extras are the reference's.
+    # River, Clients, servers, and RPCs: INVALID_REQUEST; the extras are those of the reference implementation.
     return Invalid(INVALID_REQUEST, message, form.encode(validation_extras(error)))

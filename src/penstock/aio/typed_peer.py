@@ -1,4 +1,4 @@
-"""Typed calls: what a peer is asked is encoded, and what it answers decoded."""
+"""Typed peers: requests are encoded, and responses decoded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..schema.named import TypedError, named_error
 from .handlers import close_items
 from .peer import Peer, RequestMetadata
 from .streams import Stream
-from .typed import each, each_later
+from .typed import each, each_async
 
 __all__ = ["TypedPeer", "TypedStream", "typed"]
 
@@ -35,28 +35,30 @@ class _StreamOptions(_Options, total=False):
 
 
 def typed(peer: Peer, mime: str = "") -> TypedPeer:
-    """Return what asks `peer` for things by values instead of bytes.
+    """Return a peer that sends and receives values instead of bytes.
 
     Args:
         peer: The peer.
-        mime: How data is encoded; else as the connection says, by `Settings.data_mime`, or by the codec of River's URL.
+        mime: The MIME type of the encoding. The default is that of the connection: `Settings.data_mime`, or the codec
+            of River's URL.
 
     Raises:
-        LocalError: There is no such encoding.
+        LocalError: The encoding is unknown.
 
     """
     return TypedPeer(peer, mime)
 
 
 class TypedPeer:
-    """Asks a peer for things by values, and gives values back; :func:`penstock.typed` makes one.
+    """A peer that sends and receives values; :func:`penstock.typed` returns one.
 
-    Values may be of any type that msgspec knows, above all its structs; a :class:`~penstock.Payload` goes as it is.
-    `returns` is the type of what comes back, or a JSON Schema; without it, it is what JSON has: dicts and lists. An
-    error whose name one of `errors` has is raised as that. Metadata that names a MIME type for the data has its way.
+    Values may be of any type that msgspec supports, such as its structs. A :class:`~penstock.Payload` is sent
+    unchanged. `returns` is the type or JSON Schema of the response; without it, values are those of JSON, such as dicts
+    and lists. `errors` are subclasses of :class:`~penstock.TypedError`: an error of the peer with the name of one of
+    them is raised as that class. Metadata may set another MIME type for the data of a request.
 
-    All methods raise what those of :class:`~penstock.Peer` do, :exc:`~penstock.Mismatch` when what comes back is of
-    another type, and :exc:`~penstock.LocalError` when a value cannot be encoded.
+    All methods raise the errors of :class:`~penstock.Peer`, :exc:`~penstock.Mismatch` if a response is not of the
+    expected type, and :exc:`~penstock.LocalError` if a value cannot be encoded.
 
     Args:
         peer: The peer.
@@ -80,17 +82,17 @@ class TypedPeer:
     async def call(
         self, route: str, data: Any = None, *, returns: Any = Any, errors: Errors = (), metadata: RequestMetadata = None
     ) -> Any:
-        """Send a value and return the one that comes back. See :meth:`Peer.call`."""
-        form, answer = self._formed(metadata), _converter(returns)
+        """Send a value and return the response value. Arguments are those of the class and of :meth:`Peer.call`."""
+        form, answer = self._format(metadata), _converter(returns)
         try:
             payload = await self._peer.call(route, _data(form, data), metadata=metadata)
         except ApplicationError as error:
-            raise _named(error, errors, form) from None
+            raise _as_named(error, errors, form) from None
         return answer.decode(form, payload.data)
 
     async def fire(self, route: str, data: Any = None, *, metadata: RequestMetadata = None) -> None:
-        """Send a value, of which nobody learns what became. See :meth:`Peer.fire`."""
-        form = self._formed(metadata)
+        """Send a value without waiting for a response. Arguments are those of the class and of :meth:`Peer.fire`."""
+        form = self._format(metadata)
         await self._peer.fire(route, _data(form, data), metadata=metadata)
 
     @overload
@@ -111,13 +113,13 @@ class TypedPeer:
         errors: Errors = (),
         metadata: RequestMetadata = None,
     ) -> Any:
-        """Send values and return the one that comes back for all of them. See :meth:`Peer.upload`."""
-        form, answer = self._formed(metadata), _converter(returns)
+        """Send values and return the response value. Arguments are those of the class and of :meth:`Peer.upload`."""
+        form, answer = self._format(metadata), _converter(returns)
         request, items = _data(form, data), _each(form, outgoing)
         try:
             payload = await self._peer.upload(route, request, items, metadata=metadata)
         except ApplicationError as error:
-            raise _named(error, errors, form) from None
+            raise _as_named(error, errors, form) from None
         return answer.decode(form, payload.data)
 
     @overload
@@ -138,8 +140,8 @@ class TypedPeer:
         metadata: RequestMetadata = None,
         credit: int | None = None,
     ) -> TypedStream[Any]:
-        """Return the values that come back for one. See :meth:`Peer.stream`."""
-        form, answer = self._formed(metadata), _converter(returns)
+        """Return a stream of response values. Arguments are those of the class and of :meth:`Peer.stream`."""
+        form, answer = self._format(metadata), _converter(returns)
         request = _data(form, data)
         stream = self._peer.stream(route, request, metadata=metadata, credit=credit)
         return TypedStream(stream, form, answer, tuple(errors))
@@ -163,23 +165,23 @@ class TypedPeer:
         metadata: RequestMetadata = None,
         credit: int | None = None,
     ) -> TypedStream[Any]:
-        """Send values and take values at once. See :meth:`Peer.channel`."""
-        form, answer = self._formed(metadata), _converter(returns)
+        """Send values and receive values. Arguments are those of the class and of :meth:`Peer.channel`."""
+        form, answer = self._format(metadata), _converter(returns)
         request, items = _data(form, data), _each(form, outgoing)
         stream = self._peer.channel(route, request, items, metadata=metadata, credit=credit)
         return TypedStream(stream, form, answer, tuple(errors))
 
-    def _formed(self, metadata: RequestMetadata) -> Format:
-        """Return how the data of a request is encoded."""
+    def _format(self, metadata: RequestMetadata) -> Format:
+        """Return the format of the data of a request."""
         mime = getattr(metadata, "mime", None)
         return self._form if mime is None else _known(str(mime))
 
 
 class TypedStream(Generic[T]):
-    """Values that come back on a stream: use it as ``async with``, and iterate over it. See :class:`~penstock.Stream`.
+    """The values of a stream: use it as ``async with``, and iterate over it. See :class:`~penstock.Stream`.
 
     Attributes:
-        raw: The stream of payloads beneath.
+        raw: The underlying stream of payloads.
 
     """
 
@@ -195,7 +197,7 @@ class TypedStream(Generic[T]):
         try:
             await self.raw.__aenter__()
         except ApplicationError as error:
-            raise _named(error, self._errors, self._form) from None
+            raise _as_named(error, self._errors, self._form) from None
         return self
 
     async def __aexit__(
@@ -212,52 +214,52 @@ class TypedStream(Generic[T]):
             async for payload in items:
                 yield self._answer.decode(self._form, payload.data)
         except ApplicationError as error:
-            raise _named(error, self._errors, self._form) from None
+            raise _as_named(error, self._errors, self._form) from None
         finally:
             await close_items(items)
 
     def cancel(self) -> None:
-        """Want no more values."""
+        """Cancel the stream. Values that have arrived can still be consumed."""
         self.raw.cancel()
 
 
 def _known(mime: str) -> Format:
     form = format_of(mime)
     if form is None:
-        message = f"values cannot be sent as {mime!r}; connect with Settings(data_mime='application/json')"
+        message = f"values cannot be encoded as {mime!r}; connect with Settings(data_mime='application/json')"
         raise LocalError(f"{message}, or another of {KNOWN}")
     return form
 
 
 def _converter(wanted: Any) -> Converter:
     try:
-        return _kept_converter(wanted)
+        return _cached_converter(wanted)
     except TypeError:
-        # A JSON Schema, or what is no type at all.
+        # A JSON Schema cannot be hashed. Anything else that is not a type is rejected here.
         return Converter(wanted)
 
 
 @lru_cache(maxsize=1_024)
-def _kept_converter(wanted: Any) -> Converter:
+def _cached_converter(wanted: Any) -> Converter:
     return Converter(wanted)
 
 
 def _data(form: Format, value: Any) -> bytes | Payload:
-    """Return a value as it travels."""
+    """Encode a value, unless it is a payload."""
     return value if isinstance(value, Payload) else Converter.encode(form, value)
 
 
 def _each(form: Format, outgoing: Values) -> Values:
-    """Return values as they travel, when their turn comes."""
+    """Encode each value when it is sent."""
     encode = partial(_data, form)
     if isinstance(outgoing, AsyncIterable):
-        return each_later(encode, outgoing)
+        return each_async(encode, outgoing)
     if isinstance(outgoing, str | bytes):
-        raise LocalError(f"values come from an iterable or an async iterable, not from {type(outgoing).__name__}")
+        raise LocalError(f"a source of values is an iterable or an async iterable, not {type(outgoing).__name__}")
     return each(encode, outgoing)
 
 
-def _named(error: ApplicationError, errors: Errors, form: Format) -> ApplicationError:
-    """Return an error as the class that has its name, where one has."""
+def _as_named(error: ApplicationError, errors: Errors, form: Format) -> ApplicationError:
+    """Return an error as an instance of the class with its name, if there is one."""
     classes = {cls.NAME: cls for cls in errors}
     return named_error(error, classes, form) if classes else error
