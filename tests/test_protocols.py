@@ -17,10 +17,10 @@ from penstock.protocols import (
     Dump,
     ProtocolSpec,
     client_session,
+    connection_settings,
     data_mime,
     detectors,
     dump_of,
-    fitting,
     spec_of,
 )
 from penstock.rsocket.dialect import DIALECTS
@@ -117,13 +117,13 @@ def test_a_setting_that_the_protocol_cannot_honor_is_refused(protocol: str, hono
 
 
 def test_a_checkpoint_of_something_else_is_refused() -> None:
-    with pytest.raises(LocalError, match="no checkpoint"):
+    with pytest.raises(LocalError, match="invalid session checkpoint"):
         client_session("rsocket", Settings(resume=True), random=bytes(16), checkpoint=b"something", secret=b"s")
 
 
 @pytest.mark.parametrize("protocol", ["rsocket", "river"])
 def test_a_checkpoint_without_its_secret_is_refused(protocol: str) -> None:
-    with pytest.raises(LocalError, match="without the secret"):
+    with pytest.raises(LocalError, match="secret of the checkpoint"):
         client_session(protocol, Settings(resume=True), random=bytes(16), checkpoint=b"something")
 
 
@@ -164,6 +164,6 @@ def test_the_mime_type_of_data_is_that_of_the_request_or_of_the_connection() -> 
 
 def test_the_data_of_river_is_what_its_codec_says() -> None:
     settings = Settings(data_mime="text/plain")
-    assert fitting("rsocket", settings, {}) is settings
-    assert fitting("river", settings, {}).data_mime == "application/vnd.river+json"
-    assert fitting("river", settings, {"codec": "msgpack"}).data_mime == "application/vnd.river+msgpack"
+    assert connection_settings("rsocket", settings, {}) is settings
+    assert connection_settings("river", settings, {}).data_mime == "application/vnd.river+json"
+    assert connection_settings("river", settings, {"codec": "msgpack"}).data_mime == "application/vnd.river+msgpack"

@@ -66,7 +66,7 @@ class WebSocketLink:
             width=width,
             # Nobody has said yet who they are.
             first_max_bytes=None if client or not width else settings.max_setup_frame_bytes,
-            pass_over=spec.passes_over,
+            pass_over=spec.skips_oversized,
         )
         self._paused = False
         # Our Close is sent, or the link aborted; and the time that what is to follow may take.
