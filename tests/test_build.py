@@ -106,7 +106,7 @@ def test_pure_imports_no_extension() -> None:
 
 def test_source_finder_hides_what_is_only_compiled(tmp_path: Path) -> None:
     (tmp_path / f"ghost{SUFFIX}").touch()
-    with pytest.raises(ModuleNotFoundError, match="has no source"):
+    with pytest.raises(ModuleNotFoundError, match="has no Python source"):
         _build.SourceFinder.find_spec("penstock.ghost", [str(tmp_path)])
 
 

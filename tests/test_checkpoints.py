@@ -21,13 +21,13 @@ def test_where_there_is_no_secret_there_is_no_private_part() -> None:
 )
 def test_what_is_no_checkpoint_is_refused(data: bytes) -> None:
     for read in (split, dissect):
-        with pytest.raises(LocalError, match=f"these {len(data)} bytes are no checkpoint of a session"):
+        with pytest.raises(LocalError, match=f"invalid session checkpoint \\({len(data)} bytes\\)"):
             read(data)
 
 
 @pytest.mark.parametrize("private", [b"junk", b"\x92\x07", b"\x92\x07\x07"])
 def test_a_damaged_private_part_is_refused(private: bytes) -> None:
-    with pytest.raises(LocalError, match="no checkpoint"):
+    with pytest.raises(LocalError, match="invalid session checkpoint"):
         dissect(join(b"public", private))
 
 

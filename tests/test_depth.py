@@ -182,5 +182,5 @@ def test_only_bytes_are_looked_at(build: Build, depth: Any) -> None:
             depth.skip_msgpack(b"\x01", -1)
         with pytest.raises(IndexError):
             depth.skip_json(b"1", -1)
-        with pytest.raises(ValueError, match="depth of 300"):
+        with pytest.raises(ValueError, match="depth limit is 300"):
             depth.msgpack_too_deep(b"", 300)
