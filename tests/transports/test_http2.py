@@ -284,7 +284,7 @@ async def test_both_sides_name_the_type_of_the_protocol(protocol: str, type: str
 @pytest.mark.parametrize(("protocol", "type"), TYPES[3:])
 async def test_client_of_another_type_learns_which_one_is_spoken(protocol: str, type: str) -> None:
     async with listening(f"{protocol}+h2c://127.0.0.1:0") as place:
-        with pytest.raises(ConnectError, match=f"this server speaks {protocol}, whose content-type is {type}; .*415"):
+        with pytest.raises(ConnectError, match=f"this server serves {protocol}, whose content-type is {type}; .*415"):
             await connected(f"rsocket+h2c://127.0.0.1:{place.port}")
 
 
@@ -292,7 +292,7 @@ async def test_client_of_another_type_learns_which_one_is_spoken(protocol: str, 
     ("status", "message"),
     [
         ("404", "nothing at that path"),
-        ("405", "takes no POST"),
+        ("405", "accepts no POST"),
         ("403", "origin"),
         ("415", "application/rsocket"),
         ("503", "no more connections"),
@@ -321,7 +321,7 @@ async def test_a_server_that_speaks_something_else_is_one_clear_error() -> None:
         server = await place.next()
         await server.until(lambda: server.reads > 0)
         server.link.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        with pytest.raises(ConnectError, match="does it speak HTTP/2 there"):
+        with pytest.raises(ConnectError, match="check that it uses HTTP/2"):
             await connecting
         await server.lost()
 

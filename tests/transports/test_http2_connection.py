@@ -98,7 +98,7 @@ async def test_frames_that_carry_nothing_are_counted(frame: Callable[[], bytes])
         raw.send(frame() * (LOW.max_control_frames + 1))
         error = await given_up(raw, server, ErrorCodes.ENHANCE_YOUR_CALM)
         assert isinstance(error, LimitExceeded)
-        assert "more than max_control_frames (50) frames that carry nothing" in str(error)
+        assert "more than max_control_frames (50) frames without data" in str(error)
 
 
 async def test_some_of_them_are_fine() -> None:
@@ -161,7 +161,7 @@ async def test_headers_that_are_too_large_are_given_up() -> None:
         assert len(block) < 5_000
         raw.send(HeadersFrame(3, block, flags=["END_HEADERS"]).serialize())
         error = await given_up(raw, server, ErrorCodes.ENHANCE_YOUR_CALM)
-        assert isinstance(error, LinkLost) and "the peer broke HTTP/2" in str(error)
+        assert isinstance(error, LinkLost) and "the peer violated HTTP/2" in str(error)
 
 
 async def test_a_frame_that_is_too_long_is_given_up_before_it_is_there() -> None:
@@ -169,7 +169,7 @@ async def test_a_frame_that_is_too_long_is_given_up_before_it_is_there() -> None
     async with open_link() as (raw, server, _):
         raw.send((FRAME_BYTES + 1).to_bytes(3) + b"\0\0\0\0\0\1")
         error = await given_up(raw, server, ErrorCodes.FRAME_SIZE_ERROR)
-        assert "a frame of 65537 bytes, where 65536 are allowed" in str(error)
+        assert "a frame of 65537 bytes; at most 65536 are allowed" in str(error)
 
 
 async def test_more_data_than_the_window_allows_is_given_up() -> None:
@@ -194,7 +194,7 @@ async def test_who_does_not_speak_http_2_is_closed(junk: bytes) -> None:
         writer.close()
         assert junk not in said
         error = await server.lost()
-        assert isinstance(error, LinkLost) and "the peer broke HTTP/2" in str(error)
+        assert isinstance(error, LinkLost) and "the peer violated HTTP/2" in str(error)
         assert server.told == ["lost"]
 
 

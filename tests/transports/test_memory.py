@@ -106,7 +106,7 @@ async def test_nothing_else_is_known_of_a_link() -> None:
 
 async def test_a_name_is_taken_once_and_free_again() -> None:
     async with listening(URL):
-        with pytest.raises(ConnectError, match="memory://place: it is in use; choose another name"):
+        with pytest.raises(ConnectError, match="memory://place: the name is in use; choose another one"):
             async with listening(URL):
                 pass
     async with listening(URL):
@@ -115,9 +115,9 @@ async def test_a_name_is_taken_once_and_free_again() -> None:
 
 async def test_nobody_there_is_an_error_and_nobody_in_another_loop_is_there() -> None:
     async with listening(URL):
-        with pytest.raises(ConnectError, match="nothing in this event loop listens there"):
+        with pytest.raises(ConnectError, match="nothing in this event loop listens on this name"):
             await connected("rsocket+memory://elsewhere")
-        with pytest.raises(ConnectError, match="nothing in this event loop listens there"):
+        with pytest.raises(ConnectError, match="nothing in this event loop listens on this name"):
             await asyncio.to_thread(asyncio.run, connected(URL))
 
 
@@ -129,8 +129,8 @@ async def test_who_is_refused_learns_so_at_once() -> None:
 
 
 async def test_what_stays_in_a_process_is_not_encrypted() -> None:
-    with pytest.raises(LocalError, match="never leaves this process"):
+    with pytest.raises(LocalError, match="stays within this process"):
         await connected(URL, ssl=ssl.create_default_context())
-    with pytest.raises(UrlError, match="unknown option 'cert'; memory has none"):
+    with pytest.raises(UrlError, match="unknown option 'cert'; memory has no options"):
         async with listening(f"{URL}?cert=x"):
             pass

@@ -73,7 +73,7 @@ async def test_a_reader_that_is_slow_slows_its_writer(certificates: Certificates
         client.link.write(data)
         assert client.told == ["made", "paused"]
         # The server has got the five bytes of its greeting, too.
-        held = server.link._held
+        held = server.link._unread
         await until(lambda: sum(len(piece) for piece, _ in held) >= streams.WINDOW_BYTES - 5)
         await turns(200)
         # The window is full and stays so: aioquic alone would have opened it twice as far.
@@ -148,7 +148,7 @@ async def test_silence_ends_a_connection(certificates: Certificates) -> None:
 
 async def test_a_port_in_use_is_one_clear_error(url: str) -> None:
     async with listening(url) as place:
-        with pytest.raises(ConnectError, match="it is in use; stop what listens there"):
+        with pytest.raises(ConnectError, match="the address is in use; stop the other server"):
             async with listening(place.url):
                 pass
 
@@ -168,7 +168,7 @@ async def test_every_address_of_a_name_is_served(host: str, certificates: Certif
 
 
 async def test_an_ssl_context_is_wrong_use(url: str, certificates: Certificates) -> None:
-    with pytest.raises(UrlError, match=r"takes no ssl=\.\.\.; name whom to trust with \?ca=FILE"):
+    with pytest.raises(UrlError, match=r"does not use ssl=\.\.\.; pass the CA with \?ca=FILE"):
         await connected("rsocket+quic://localhost:1", ssl=certificates.client)
     with pytest.raises(UrlError, match=r"takes no ssl=\.\.\.; add \?cert=FILE&key=FILE"):
         async with listening("rsocket+quic://localhost:0", ssl=certificates.server):

@@ -15,10 +15,10 @@ QUIC = "rsocket+quic://localhost:0"
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("", r"needs a certificate: add \?cert=FILE&key=FILE"),
+        ("", r"needs a certificate; add \?cert=FILE&key=FILE"),
         ("?cert=/nowhere.pem", "the certificates cannot be read: No such file"),
         ("?cert={folder}/junk.pem", "the certificates cannot be read"),
-        ("?cert={folder}/cert.pem", "there is no private key in the file of the certificate; add &key=FILE"),
+        ("?cert={folder}/cert.pem", "the certificate file has no private key; add &key=FILE"),
         ("?crt=x", "unknown option 'crt'; known are cert, key"),
     ],
 )

@@ -32,7 +32,7 @@ class Carrier:
             self.asked.append("end")
             link.end_sent()
 
-    def allow(self, link: StreamLink, count: int) -> None:
+    def extend_window(self, link: StreamLink, count: int) -> None:
         self.allowed += count
 
     def progress(self, link: StreamLink) -> tuple[int, int]:

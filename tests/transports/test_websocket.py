@@ -173,7 +173,7 @@ async def test_a_text_message_closes_the_connection() -> None:
         await client.send("text")
         assert await close_code(client) == 1003
         error = await server.lost()
-        assert isinstance(error, ProtocolError) and "messages are binary" in str(error)
+        assert isinstance(error, ProtocolError) and "messages must be binary" in str(error)
         assert server.data == prefixed(b"good")
 
 
