@@ -79,7 +79,7 @@ def test_a_damaged_session_is_refused_and_the_others_live(place: Path, caplog: p
 
 def test_a_second_server_is_kept_out(place: Path) -> None:
     folder = SessionFolder(place)
-    with pytest.raises(SessionStoreError, match="another server keeps its sessions there"):
+    with pytest.raises(SessionStoreError, match="another server stores its sessions there"):
         SessionFolder(place)
     folder.close()
     SessionFolder(place).close()

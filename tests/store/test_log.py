@@ -56,7 +56,7 @@ def test_damage_before_the_end_is_refused() -> None:
 
 @pytest.mark.parametrize("data", [b"", MAGIC[:-1], b"penstock session 2\n"])
 def test_what_is_no_log_is_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match="does not begin"):
+    with pytest.raises(ValueError, match="not the log of a session"):
         split(data)
 
 
@@ -125,7 +125,7 @@ def test_where_writing_anew_fails_the_old_stays(log: Log, monkeypatch: pytest.Mo
 
 def test_damage_is_told_with_the_file(log: Log) -> None:
     log.path.write_bytes(b"junk")
-    with pytest.raises(SessionStoreError, match=r"one\.session: it does not begin"):
+    with pytest.raises(SessionStoreError, match=r"one\.session: not the log of a session"):
         log.read()
     log.close()
     log.path.unlink()
