@@ -207,7 +207,7 @@ FILES = sorted(path for path in SRC.rglob("*.p*") if path.suffix in {".py", ".py
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SRC).as_posix())
-def test_file_imports_only_what_its_layer_may(path: Path) -> None:
+def test_file_imports_only_allowed_layers(path: Path) -> None:
     source, module = path.read_text(), module_name(path)
     assert check(source, module, is_package=path.stem == "__init__", cython=path.suffix != ".py") == []
 
@@ -217,7 +217,7 @@ def test_every_folder_is_a_layer() -> None:
     assert folders <= FOLDERS
 
 
-def test_every_folder_says_what_it_may_import() -> None:
+def test_every_folder_states_its_allowed_imports() -> None:
     for path in (SRC / "penstock").glob("*/__init__.py"):
         assert "May import" in str(ast.get_docstring(ast.parse(path.read_text()))), path
 
@@ -352,7 +352,7 @@ def test_file_above_the_families_names_no_protocol(place: str) -> None:
 
 
 @pytest.mark.parametrize("place", ABOVE)
-def test_file_above_the_waist_sniffs_at_no_session(place: str) -> None:
+def test_file_above_the_waist_does_not_inspect_session_types(place: str) -> None:
     assert sniffing_in(ABOVE[place].read_text()) == []
 
 
@@ -376,10 +376,10 @@ def test_checker_sees_a_protocol(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", ["driver = Driver()", "def f():\n    'Over RSocket.'", "Option(help='For River.')"])
-def test_checker_passes_over_what_names_no_protocol(source: str) -> None:
+def test_checker_accepts_code_without_protocol_names(source: str) -> None:
     assert protocols_in(source) == []
 
 
-def test_checker_sees_a_session_that_is_sniffed_at() -> None:
+def test_checker_finds_session_type_checks() -> None:
     assert sniffing_in("getattr(driver.session, 'linked_at', None)") and sniffing_in("isinstance(session, Durable)")
     assert not sniffing_in("isinstance(event, Closed)")

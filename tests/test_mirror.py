@@ -85,7 +85,7 @@ def test_every_test_has_its_source() -> None:
     assert [test for test in sorted(actual_tests() - expected) if not is_one_subject(test, expected)] == []
 
 
-def test_subjects_lie_beside_the_tests_of_their_source() -> None:
+def test_subject_files_are_beside_their_source_test() -> None:
     whole = {"journal/test_collect.py"}
     assert is_one_subject("journal/test_collect_river.py", whole)
     assert not is_one_subject("journal/test_collecting.py", whole)

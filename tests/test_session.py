@@ -30,7 +30,7 @@ def test_every_protocol_keeps_the_waist(build: Build, protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_session_has_all_that_the_waist_names(build: Build, protocol: str) -> None:
+def test_every_session_implements_the_waist(build: Build, protocol: str) -> None:
     session = build.module("penstock.protocols").client_session(protocol, Settings(), random=bytes(16))
     for name in (*filter(lambda name: not name.startswith("_"), vars(Session)), *Session.__annotations__):
         assert hasattr(session, name), name
@@ -45,7 +45,7 @@ def test_sessions_without_rehandshake_say_so(build: Build, protocol: str) -> Non
         session.rehandshake(0.0)
 
 
-def test_every_verb_says_what_it_does() -> None:
+def test_every_verb_has_a_docstring() -> None:
     for protocol in (Session, Detector):
         for verb in promised(protocol):
             assert inspect.getdoc(getattr(protocol, verb)), verb

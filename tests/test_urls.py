@@ -24,7 +24,7 @@ from penstock.urls import TRANSPORTS, Url, parse_url
         ("rsocket+memory://name", Url("rsocket", "memory", path="name")),
     ],
 )
-def test_a_url_has_its_parts_and_comes_back(text: str, url: Url) -> None:
+def test_url_is_parsed_and_formatted(text: str, url: Url) -> None:
     assert parse_url(text) == url
     assert parse_url(str(url)) == url
 
@@ -50,7 +50,7 @@ def test_a_url_has_its_parts_and_comes_back(text: str, url: Url) -> None:
         ("rsocket+unix://", "has no path"),
     ],
 )
-def test_a_typo_is_told_in_a_line_that_says_what_to_do(text: str, message: str) -> None:
+def test_invalid_url_raises_with_a_correction(text: str, message: str) -> None:
     with pytest.raises(UrlError, match=message) as refused:
         parse_url(text)
     assert "\n" not in str(refused.value)
@@ -82,7 +82,7 @@ def test_no_error_shows_a_password(text: str) -> None:
     assert "…@" in str(refused.value)
 
 
-def test_a_place_is_shown_without_protocol_and_options() -> None:
+def test_place_omits_protocol_and_options() -> None:
     assert parse_url("rsocket+tls://[::1]:7878?ca=x").place == "tls://[::1]:7878"
     assert parse_url("rsocket+tcp://h:0").with_port(7878).place == "tcp://h:7878"
 

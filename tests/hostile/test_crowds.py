@@ -126,9 +126,7 @@ async def test_links_that_say_nothing_have_a_limit_of_their_own(scheme: str) -> 
 
 @pytest.mark.parametrize("url", ["river+tcp://127.0.0.1:0", "rsocket+tcp://127.0.0.1:0"])
 @pytest.mark.parametrize("stored", [False, True])
-async def test_the_session_that_has_waited_longest_goes_and_its_client_learns_why(
-    url: str, stored: bool, tmp_path: Path
-) -> None:
+async def test_oldest_waiting_session_is_ended_with_a_reason(url: str, stored: bool, tmp_path: Path) -> None:
     # THREATS 94
     store = str(tmp_path) if stored else ""
     settings = Settings(max_sessions=2, resume_store=store, **PATIENT)

@@ -173,9 +173,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-async def test_a_flood_costs_no_memory_and_nobody_else_their_service(
-    case: Case, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_flood_uses_no_memory_and_others_are_served(case: Case, caplog: pytest.LogCaptureFixture) -> None:
     async with attack(case.dialect, **case.limits) as attacker:
         if case.first:
             await attacker.say(case.first)

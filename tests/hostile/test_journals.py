@@ -261,7 +261,7 @@ def test_marks_that_lie(tmp_path: Path) -> None:
             assert isinstance(error, JournalCorrupt), error
 
 
-def test_a_segment_full_of_beginnings_takes_no_time_and_no_memory(tmp_path: Path) -> None:
+def test_segment_of_batch_starts_is_read_in_linear_time(tmp_path: Path) -> None:
     # THREATS 98: each four bytes look like the beginning of a batch of 1 MiB.
     folder = write(tmp_path, 5)
     start = b"\xff\xff\xff\xff" + struct.pack("<I", 1 << 20)

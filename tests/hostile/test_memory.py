@@ -19,7 +19,7 @@ BESIDES = 40 * MIB
 
 
 @pytest.mark.parametrize("limit", ["max_reassembly_bytes", "max_process_reassembly_bytes"])
-def test_parts_without_end_cost_no_more_than_the_limit(build: Build, limit: str) -> None:
+def test_endless_fragments_stay_within_the_limit(build: Build, limit: str) -> None:
     # THREATS 101
     environment = {**os.environ, "PENSTOCK_PURE": "1" if build.name == "plain" else ""}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), environment.get("PYTHONPATH", "")])

@@ -99,7 +99,7 @@ async def test_a_publisher_that_breaks_a_rule_is_caught(protocol: str, rule: str
         assert result.why
 
 
-async def test_what_cannot_be_seen_is_skipped() -> None:
+async def test_unsupported_rules_are_skipped() -> None:
     async with sound("rsocket", "tests.plain") as published:
         less = replace(published, failing=None, endless=None)
         results = {each.rule.number: each for each in await check_publisher(less)}
@@ -107,7 +107,7 @@ async def test_what_cannot_be_seen_is_skipped() -> None:
         assert results["1.4"].outcome == "skipped"
 
 
-async def test_rules_of_nobody_and_of_the_other_side_are_refused() -> None:
+async def test_unknown_rules_and_other_sides_rules_raise() -> None:
     async with sound("rsocket", "tests.plain") as published:
         with pytest.raises(LocalError, match="no such rule"):
             await check_publisher(published, ["9.9"])

@@ -136,6 +136,6 @@ async def test_a_client_that_takes_one_by_one_has_nothing_late() -> None:
     assert result.outcome == "skipped"
 
 
-def test_every_rule_of_a_subscriber_has_its_check_and_somebody_who_breaks_it() -> None:
+def test_every_subscriber_rule_detects_a_violation() -> None:
     mine = {number for number, rule in RULES.items() if rule.side == "subscriber"}
     assert set(SUBSCRIBER_RULES) == mine == {rule for rule, _ in BROKEN}

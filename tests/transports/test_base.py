@@ -61,7 +61,7 @@ def untrusted() -> ssl.SSLCertVerificationError:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, OSError) else "",
 )
-def test_what_prevents_a_connection_is_one_line_that_says_what_to_do(error: OSError, what_to_do: str) -> None:
+def test_connect_errors_have_one_line_with_advice(error: OSError, what_to_do: str) -> None:
     with pytest.raises(ConnectError) as raised, connect_errors(URL, Settings(connect_timeout=3)):
         raise error
     assert str(raised.value) == f"cannot connect to tcp://example.org:7878: {what_to_do}"
@@ -76,7 +76,7 @@ def test_what_prevents_a_connection_is_one_line_that_says_what_to_do(error: OSEr
         (errno.EMFILE, os.strerror(errno.EMFILE)),
     ],
 )
-def test_what_prevents_listening_is_one_line_that_says_what_to_do(number: int, what_to_do: str) -> None:
+def test_listen_errors_have_one_line_with_advice(number: int, what_to_do: str) -> None:
     with pytest.raises(ConnectError) as raised, listen_errors(URL):
         raise system_error(number)
     assert str(raised.value) == f"cannot listen on tcp://example.org:7878: {what_to_do}"
@@ -89,7 +89,7 @@ def test_errors_of_ours_are_left_as_they_are() -> None:
             raise UrlError("ours")
 
 
-def test_options_that_nobody_knows_are_named_with_those_that_are_known() -> None:
+def test_unknown_option_error_lists_known_ones() -> None:
     check_options(URL, frozenset({"ca", "zone", "more"}))
     with pytest.raises(UrlError, match="unknown option 'zone'; known are ca, more"):
         check_options(URL, frozenset({"more", "ca"}))
@@ -105,7 +105,7 @@ def test_a_link_that_breaks_is_lost_and_one_that_ends_is_not() -> None:
     assert (link_error(None), link_error(bug)) == (None, bug)
 
 
-def test_a_link_that_nobody_wants_is_broken_when_it_is_made() -> None:
+def test_discard_aborts_the_link() -> None:
     told: list[str] = []
 
     class Link:

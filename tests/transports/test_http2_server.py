@@ -183,7 +183,7 @@ async def test_refused_stream_is_answered_with_503() -> None:
         assert await raw.status() == 503
 
 
-async def test_refused_connection_is_told_the_limit() -> None:
+async def test_refused_connection_receives_the_limit() -> None:
     # THREATS 94
     async with listening(H2C, SHORT_TIMEOUT) as place:
         place.refusing = True
@@ -237,7 +237,7 @@ async def test_closed_listener_takes_no_streams_of_open_connections() -> None:
         assert await server.lost() is None
 
 
-async def test_no_more_streams_than_places_are_open_at_once() -> None:
+async def test_open_streams_are_limited() -> None:
     async with listening(H2C, Settings(max_connections_per_address=2)) as place, raw_client(place.port) as raw:
         await raw.next(events.RemoteSettingsChanged)
         assert raw.h2.remote_settings.max_concurrent_streams == 2

@@ -61,7 +61,7 @@ def test_a_close_takes_as_long_as_output_moves(size: int, stalls_at: float, leas
     run(main())
 
 
-def test_a_link_that_is_closed_is_left_alone() -> None:
+def test_cancel_stops_the_linger_timer() -> None:
     async def main() -> None:
         closing = Closing(0)
         linger = Linger(1.0, closing.progress, closing.abort)

@@ -20,7 +20,7 @@ def tcp_pair() -> tuple[socket.socket, socket.socket]:
 
 
 @LINUX
-def test_tcp_tells_what_the_peer_has_confirmed() -> None:
+def test_tcp_progress_counts_acknowledged_bytes() -> None:
     left, right = tcp_pair()
     with left, right:
         assert tcp_progress(left) == (0, 1)  # Its connection request counts as one.
@@ -38,7 +38,7 @@ def test_tcp_tells_what_the_peer_has_confirmed() -> None:
 
 
 @LINUX
-def test_other_sockets_tell_what_waits() -> None:
+def test_unix_sockets_report_their_send_queue() -> None:
     left, right = socket.socketpair()
     with left, right:
         left.send(b"x" * 10_000)
@@ -46,7 +46,7 @@ def test_other_sockets_tell_what_waits() -> None:
         assert held >= 10_000 and confirmed is None
 
 
-def test_nothing_is_known_of_what_is_no_socket() -> None:
+def test_progress_without_socket_is_unknown() -> None:
     left, right = tcp_pair()
     left.close()
     right.close()

@@ -39,17 +39,17 @@ async def test_a_large_payload_travels(url: str, certificates: Certificates) -> 
         await interactions.check_a_large_payload(world)
 
 
-async def test_what_nobody_wants_any_more_is_canceled(url: str, certificates: Certificates) -> None:
+async def test_unneeded_stream_is_canceled(url: str, certificates: Certificates) -> None:
     async with serving(url, certificates.to_client) as world:
         await interactions.check_a_cancel(world)
 
 
-async def test_a_slow_consumer_is_not_sent_what_it_does_not_ask_for(url: str, certificates: Certificates) -> None:
+async def test_slow_consumer_gets_only_requested_items(url: str, certificates: Certificates) -> None:
     async with serving(url, certificates.to_client) as world:
         await interactions.check_a_slow_consumer(world)
 
 
-async def test_a_server_that_goes_away_ends_its_sessions(url: str, certificates: Certificates) -> None:
+async def test_server_close_ends_its_sessions(url: str, certificates: Certificates) -> None:
     async with serving(url, certificates.to_client) as world:
         call = asyncio.create_task(world.peer.call("never"))
         await world.reached.wait()
@@ -58,7 +58,7 @@ async def test_a_server_that_goes_away_ends_its_sessions(url: str, certificates:
             await call
 
 
-async def test_a_session_goes_on_over_another_connection(url: str, certificates: Certificates) -> None:
+async def test_session_resumes_over_another_connection(url: str, certificates: Certificates) -> None:
     async with serving(url, certificates.to_client, Settings(resume=True)) as world:
         await interactions.check_another_link(world)
 
@@ -86,7 +86,7 @@ async def test_a_reader_that_is_slow_slows_its_writer(certificates: Certificates
         assert client.link.get_write_buffer_size() == 0
 
 
-async def test_what_quic_has_not_sent_waits_in_the_link(certificates: Certificates) -> None:
+async def test_unsent_quic_output_waits_in_the_link(certificates: Certificates) -> None:
     async with quic_link(certificates) as (client, server, _):
         data = bytes(3_000_000)
         client.link.write(data)
@@ -99,7 +99,7 @@ async def test_what_quic_has_not_sent_waits_in_the_link(certificates: Certificat
 # Ends.
 
 
-async def test_what_was_written_before_a_link_is_closed_arrives(certificates: Certificates) -> None:
+async def test_output_before_close_arrives(certificates: Certificates) -> None:
     async with quic_link(certificates) as (client, server, _):
         client.link.write(b"last words" * 1_000)
         client.link.close()

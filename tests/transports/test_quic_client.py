@@ -19,7 +19,7 @@ def url(certificates: Certificates) -> str:
     return f"rsocket+quic://127.0.0.1:0?{certificates.server_options}"
 
 
-async def test_nobody_there_is_one_clear_error(certificates: Certificates) -> None:
+async def test_connect_without_server_raises_connect_error(certificates: Certificates) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -37,7 +37,7 @@ async def test_a_server_that_never_answers_is_given_up(certificates: Certificate
             await connected(url, Settings(connect_timeout=0.2))
 
 
-async def test_a_client_gets_on_with_a_server_that_is_not_of_ours(certificates: Certificates) -> None:
+async def test_client_works_with_another_http2_server(certificates: Certificates) -> None:
     configuration = QuicConfiguration(is_client=False, alpn_protocols=["rsocket"])
     configuration.load_cert_chain(certificates.folder / "cert.pem", certificates.folder / "key.pem")
     came: list[Raw] = []

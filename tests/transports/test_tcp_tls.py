@@ -33,7 +33,7 @@ async def test_bytes_travel_encrypted_and_a_close_loses_none(certificates: Certi
         await client.lost()
 
 
-async def test_a_link_knows_the_certificate_of_its_peer(certificates: Certificates) -> None:
+async def test_link_has_the_certificate_of_its_peer(certificates: Certificates) -> None:
     async with listening(TLS, ssl=certificates.server) as place:
         client = await connected(place.url, ssl=certificates.client)
         server = await place.next()

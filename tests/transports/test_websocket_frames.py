@@ -37,7 +37,7 @@ MESSAGES = [b"", b"a", b"x" * 125, b"y" * 126, b"z" * 0xFFFF, b"long" * 20_000]
 
 
 @given(st.data())
-def test_what_is_too_long_is_passed_over_and_the_rest_is_read(data: st.DataObject) -> None:
+def test_oversized_message_is_skipped(data: st.DataObject) -> None:
     masked = data.draw(st.booleans())
     sizes = data.draw(st.lists(st.sampled_from([0, 5, 1_000, 1_001, 20_000, 70_000]), min_size=1, max_size=5))
     sent, expected = b"", b""
@@ -62,7 +62,7 @@ def test_what_is_too_long_is_passed_over_and_the_rest_is_read(data: st.DataObjec
 
 
 @BOTH
-def test_what_is_passed_over_is_not_held(masked: bool) -> None:
+def test_skipped_message_is_not_buffered(masked: bool) -> None:
     frames = FrameReader(masked=masked, max_bytes=1_000, width=4, skip_long=True)
     sent = frame(Opcode.BINARY, bytes(30_000_000), masked)
     tracemalloc.start()
@@ -74,7 +74,7 @@ def test_what_is_passed_over_is_not_held(masked: bool) -> None:
 
 
 @pytest.mark.parametrize("cut", range(8, 16))
-def test_what_is_passed_over_is_not_held_wherever_its_head_is_cut(cut: int) -> None:
+def test_skipped_message_with_split_header_is_not_buffered(cut: int) -> None:
     # THREATS 92
     frames = reader(True, 1_000, skip_long=True)
     sent = frame(Opcode.BINARY, bytes(10_000_000), True)
@@ -89,7 +89,7 @@ def test_what_is_passed_over_is_not_held_wherever_its_head_is_cut(cut: int) -> N
 
 
 @BOTH
-def test_a_first_message_and_one_beyond_its_length_are_not_passed_over(masked: bool) -> None:
+def test_first_and_inexpressible_messages_are_not_skipped(masked: bool) -> None:
     frames = FrameReader(masked=masked, max_bytes=1_000, width=4, skip_long=True, first_max_bytes=100)
     frames.feed(frame(Opcode.BINARY, bytes(1_000_000), masked)[:100])
     # The first message of a client is its own matter; see first_max_bytes.
@@ -121,7 +121,7 @@ def test_the_library_reads_our_messages(masked: bool) -> None:
 
 
 @given(st.data())
-def test_what_comes_in_many_frames_and_cut_anywhere_is_read(data: st.DataObject) -> None:
+def test_fragmented_messages_are_reassembled(data: st.DataObject) -> None:
     masked = data.draw(st.booleans())
     messages = data.draw(st.lists(st.lists(st.binary(max_size=200), min_size=1, max_size=4), max_size=6))
     sent = b""
@@ -154,7 +154,7 @@ def test_each_frame_of_a_client_has_a_key_of_its_own() -> None:
     assert len({*keys, both[2:6], both[12:16]}) == 22
 
 
-def test_small_messages_are_written_together_and_large_ones_alone() -> None:
+def test_only_small_messages_are_joined() -> None:
     large = bytes(100_000)
     chunks = message_frames([b"a", b"b", large, b"c"], False)
     assert [len(chunk) for chunk in chunks] == [3 + 3 + 10, len(large), 3]
@@ -207,13 +207,13 @@ def test_a_mistake_is_named_by_its_code_and_ends_the_reading(sent: bytes, code: 
     assert frames.feed(good) == b""
 
 
-def test_a_client_that_does_not_mask_is_told() -> None:
+def test_unmasked_client_frames_are_a_protocol_error() -> None:
     frames = reader(masked=True)
     assert frames.feed(frame(Opcode.BINARY, b"x")) == b""
     assert frames.violation is not None and frames.violation.code == CloseCode.PROTOCOL_ERROR
 
 
-def test_a_message_that_is_too_long_is_refused_by_its_head_alone() -> None:
+def test_oversized_message_fails_by_its_header() -> None:
     # THREATS 8
     frames = reader(max_bytes=10)
     frames.feed(frame(Opcode.BINARY, bytes(10)))
@@ -222,7 +222,7 @@ def test_a_message_that_is_too_long_is_refused_by_its_head_alone() -> None:
     assert frames.violation == Close(CloseCode.MESSAGE_TOO_BIG, "a message has at most 10 bytes here")
 
 
-def test_parts_that_are_too_long_together_are_refused_by_the_head_of_the_last() -> None:
+def test_oversized_fragments_fail_by_the_last_header() -> None:
     frames = reader(max_bytes=10)
     frames.feed(frame(Opcode.BINARY, bytes(6), fin=False) + b"\x00\x05")
     assert frames.violation == Close(CloseCode.MESSAGE_TOO_BIG, "a message has at most 10 bytes here")
@@ -248,14 +248,14 @@ def test_no_message_is_longer_than_its_length_can_say() -> None:
 # Control frames.
 
 
-def test_the_longest_message_is_no_limit_for_control_frames() -> None:
+def test_message_limit_does_not_apply_to_control_frames() -> None:
     frames = reader(max_bytes=10)
     frames.feed(frame(Opcode.BINARY, bytes(10), fin=False) + frame(Opcode.PING, bytes(125)))
     assert (frames.violation, frames.ping) == (None, bytes(125))
 
 
 @BOTH
-def test_a_flood_of_pings_leaves_one_to_answer(masked: bool) -> None:
+def test_only_the_last_ping_is_kept(masked: bool) -> None:
     # THREATS 8
     frames = reader(masked)
     frames.feed(b"".join(frame(Opcode.PING, b"%d" % number, masked) for number in range(1_000)))

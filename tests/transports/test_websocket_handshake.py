@@ -55,7 +55,7 @@ def answered(handshake: ServerHandshake, request: bytes) -> tuple[int, bytes]:
 
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-def test_both_sides_agree_and_leave_what_comes_behind(cut: Cut) -> None:
+def test_handshake_succeeds_and_keeps_the_rest(cut: Cut) -> None:
     here, there = client(), server()
     assert [there.feed(piece) for piece in cut(here.request)][-1] is True
     *waiting, done = [here.feed(piece) for piece in cut(there.answer)]
@@ -69,7 +69,7 @@ def test_both_sides_agree_and_leave_what_comes_behind(cut: Cut) -> None:
 # The client's.
 
 
-def test_the_request_names_path_host_subprotocol_and_no_extension() -> None:
+def test_request_has_path_host_and_subprotocol() -> None:
     request = request_of(client())
     headers = request.headers
     assert (request.path, headers["Host"], headers["Sec-WebSocket-Protocol"]) == ("/feed", "localhost:7878", "rsocket")
@@ -122,7 +122,7 @@ def test_headers_that_the_handshake_needs_are_its_own(name: str) -> None:
         ("HTTP/1.1 x", "the answer is not HTTP"),
     ],
 )
-def test_a_refusal_says_the_status_and_what_to_do(line: str, message: str) -> None:
+def test_refusal_shows_the_status_and_advice(line: str, message: str) -> None:
     with pytest.raises(ConnectError, match=message) as refused:
         client().feed(f"{line}\r\nContent-Length: 1000\r\n\r\n".encode())
     assert str(refused.value).startswith("cannot connect to ws://localhost:7878/feed: ")
@@ -241,7 +241,7 @@ def test_a_client_may_name_the_servers_own_address(host: str, origin: str, statu
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /feed HTTP/1.1\r\nHost: a\r\n"])
-def test_a_server_that_closes_says_so_in_the_middle_of_a_request(said: bytes) -> None:
+def test_closing_server_answers_incomplete_requests(said: bytes) -> None:
     there = server()
     assert not there.feed(said)
     answer = there.unavailable()
@@ -258,7 +258,7 @@ def test_other_paths_are_not_found(path: str) -> None:
     assert answered(server(), opening(f"ws://localhost:7878{path}"))[0] == 404
 
 
-def test_a_query_belongs_to_no_path_and_escapes_mean_their_letters() -> None:
+def test_path_ignores_query_and_decodes_escapes() -> None:
     assert server().feed(opening("ws://localhost/fe%65d?x=y"))
     assert server(url="rsocket+ws://h:1").feed(opening("ws://h/"))
 
@@ -278,7 +278,7 @@ def test_a_query_belongs_to_no_path_and_escapes_mean_their_letters() -> None:
     ],
     ids=["plain", "PUT", "HTTP/1.0", "old", "no key", "body", "HTTP/2", "no HTTP", "endless"],
 )
-def test_what_opens_no_websocket_gets_a_proper_answer(request_: bytes, status: int) -> None:
+def test_invalid_handshake_gets_an_error_status(request_: bytes, status: int) -> None:
     found, answer = answered(server(), request_)
     assert found == status
     assert answer.startswith(b"HTTP/1.1 ") and b"\r\nConnection: close\r\n" in answer

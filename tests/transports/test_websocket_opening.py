@@ -47,7 +47,7 @@ async def test_another_path_is_one_clear_error_on_both_sides(caplog: pytest.LogC
     assert "refused a peer: the opening request was answered with 404 Not Found" in caplog.text
 
 
-async def test_a_plain_request_is_told_to_upgrade() -> None:
+async def test_plain_request_is_answered_with_426() -> None:
     async with listening(WS) as place, raw_connection(place.port) as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
         answer = await reader.read()
@@ -113,7 +113,7 @@ async def test_closed_listener_ends_handshakes_and_keeps_links() -> None:
         await server.lost()
 
 
-async def test_refused_client_is_told_the_limit() -> None:
+async def test_refused_client_receives_the_limit() -> None:
     # THREATS 94
     async with listening(WS) as place:
         place.refusing = True
