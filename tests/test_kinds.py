@@ -12,7 +12,7 @@ def test_responders_send_items_in_streams_and_channels() -> None:
 
 
 def test_kind_numbers_are_stable() -> None:
-    # Checkpoints in journals hold them.
+    # Checkpoints in journals contain these numbers.
     assert [(kind.name, int(kind)) for kind in Kind] == [
         ("CALL", 1),
         ("FIRE", 2),

@@ -103,7 +103,7 @@ RSOCKET = {"resume", "lease", "metadata_mime", "client_ids", "lenient", "length_
         ("reactivesocket-0.2", RSOCKET),
         ("reactivesocket-0.0", RSOCKET - {"resume"}),
         ("reactive-streams", {"extensions", "element_sizes"}),
-        # Its sessions outlive their links in any case.
+        # Its sessions always outlive their links.
         ("river", {"resume"}),
     ],
 )
@@ -138,7 +138,7 @@ def test_detectors_of_one_server_share_its_sessions() -> None:
         server = acceptor.receive(first, 0.0)
         assert server is not None
         closed = [event for event in server.take_events() if type(event).__name__ == "Closed"]
-        # The second set-up names a token that is taken (THREATS 27).
+        # The second set-up has a token that is in use (THREATS 27).
         assert [event.error.code for event in closed] == expected
 
 

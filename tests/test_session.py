@@ -11,7 +11,7 @@ from tests.builds import Build
 
 
 def promised(protocol: type) -> dict[str, list[str]]:
-    """Return what the waist offers, each with the names of its parameters."""
+    """Return the methods of the waist, with the names of their parameters."""
     return {
         name: list(inspect.signature(member).parameters)
         for name, member in vars(protocol).items()
@@ -25,7 +25,7 @@ def test_every_protocol_keeps_the_waist(build: Build, protocol: str) -> None:
     session = protocols.client_session(protocol, Settings(), random=bytes(16))
     for found, waist in ((session, Session), (protocols.detectors(protocol, Settings())(), Detector)):
         for verb, parameters in promised(waist).items():
-            # Sessions lend methods of their parts, so it is the instance that counts: its methods are bound.
+            # Sessions use methods of their parts, so the bound methods of the instance are checked.
             assert list(inspect.signature(getattr(found, verb)).parameters) == parameters[1:], verb
 
 

@@ -15,7 +15,7 @@ MARKS = "\u061c\u200e\u200f"
 
 
 def steers(character: str) -> bool:
-    """Whether a character moves the cursor, breaks a line, turns the direction, or cannot be written at all."""
+    """Return True if a character moves the cursor, breaks a line, changes the direction, or cannot be encoded."""
     if unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs"):
         return character not in "\t\n"
     return unicodedata.bidirectional(character) in DIRECTIONS or character in MARKS

@@ -1,4 +1,4 @@
-"""Connections that begin badly, or never, over real sockets: they end, and leave nothing behind."""
+"""Connections over real sockets with an invalid start, or none: they end and release their resources."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ALL = pytest.mark.parametrize("dialect", [V1, V02, V00])
 
 
 async def nothing_left(attacker: Attack) -> None:
-    """Wait until the server has forgotten the attacker."""
+    """Wait until the server has removed the attacker's connection."""
     server = attacker.server
     await until(lambda: not server._drivers and not server._arrivals and not server._limits)
 
 
 def goodbye(dialect: str) -> bytes:
-    """Return how the last word to a peer begins that has broken the protocol, behind its length."""
+    """Return the start of the last frame to a peer that violated the protocol, after its length."""
     return bytes.fromhex("0000000200000000000000000000 0001" if dialect == V00 else "000000002c0000000101")
 
 
@@ -40,7 +40,7 @@ async def test_a_first_frame_byte_by_byte_is_not_waited_for(dialect: str) -> Non
 
 @ALL
 async def test_incomplete_first_frame_times_out(dialect: str) -> None:
-    # THREATS 1: the dialect is known by then, and the answer is of it.
+    # THREATS 1: the dialect is already known, and the answer uses it.
     async with attack(dialect, set_up=False, first_frame_timeout=0.05) as attacker:
         await attacker.say(opening(DIALECTS[dialect])[:20])
         assert b"no whole first frame came" in await attacker.heard()
@@ -62,7 +62,7 @@ async def test_a_length_that_no_header_fits_is_answered_and_closed(dialect: str,
 @ALL
 async def test_announced_frame_uses_no_memory_and_times_out(dialect: str) -> None:
     # THREATS 3
-    # The set-up says how long silence may be, in the dialects that have a word for it.
+    # The set-up has the keepalive lifetime, in the dialects that support it.
     async with attack(dialect, lifetime=0.05, idle_timeout=0.05) as attacker:
         tracemalloc.start()
         try:

@@ -14,7 +14,7 @@ ONE, TWO, THREE = "1" * 64, "2" * 64, "3" * 64
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder in which an earlier server has left two sessions."""
+    """A folder with two sessions of an earlier server."""
     folder = SessionFolder(tmp_path / "a" / "sessions")
     for name in (ONE, TWO):
         log = folder.create(name)
@@ -31,7 +31,7 @@ def test_next_server_finds_the_logs(place: Path) -> None:
     found = folder.open(ONE)
     assert found is not None
     assert found[1] == [ONE.encode()]
-    # It is open already, and this one never was.
+    # The first log is already open, and the second does not exist.
     assert folder.open(ONE) is None and folder.open(THREE) is None
     assert len(folder) == 2
     found[0].close()

@@ -15,7 +15,7 @@ from tests.testing.faulty import COUNT, faulty
 from tests.testing.serving import FAMILY, assert_kept
 
 HANGS = {"1.2", "1.5", "1.8", "3.8", "3.9", "3.12"}
-"""Faults that are found because something never comes, or never ends."""
+"""Faults that are detected because an event never happens."""
 
 
 def service() -> Service:
@@ -88,7 +88,7 @@ async def test_a_server_without_faults_keeps_every_rule(protocol: str) -> None:
         (protocol, rule)
         for protocol in FAMILY
         for rule in PUBLISHER_RULES
-        # A subscribe with an id that is open ends a session of ours, and so the faulty server's.
+        # A subscribe with the id of an open stream ends our session, and so the faulty server's.
         if (protocol, rule) != ("reactive-streams", "1.10")
     ],
 )
