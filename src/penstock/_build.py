@@ -24,10 +24,7 @@ class SourceFinder:
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return the spec of the source of module `name`; None outside this package.
-
-        Raises ModuleNotFoundError if the module has no source.
-        """
+        """Return the spec of the source of module `name`, or raise ModuleNotFoundError; None outside this package."""
         if path is None or not name.startswith(PACKAGE + "."):
             return None
         for folder in path:

@@ -66,14 +66,8 @@ class Payload:
 class MetadataPush:
     """Metadata sent between the items of a stream, without being an item (ReactiveSocket 0.0).
 
-    A handler yields it to send it. A consumer receives it by `on_push` of :meth:`penstock.Peer.stream`.
-
-    Args:
-        metadata: The bytes. A string is encoded as UTF-8.
-
-    Raises:
-        LocalError: `metadata` does not contain bytes.
-
+    A handler yields it to send it. A consumer receives it by `on_push` of :meth:`penstock.Peer.stream`. A string is
+    encoded as UTF-8. Raises LocalError if `metadata` does not contain bytes.
     """
 
     __slots__ = ("metadata",)
@@ -189,8 +183,7 @@ class PayloadRun:
             end = view[at + 2]
             if not -1 <= first <= middle <= end <= limit or middle < 0:
                 raise LocalError(
-                    f"item {at // 3} of the run has the offsets {first}, {middle}, {end}, which are not within its"
-                    f" {limit} bytes"
+                    f"item {at // 3} of the run: invalid offsets {first}, {middle}, {end} in {limit} bytes"
                 )
             size += end - (middle if first < 0 else first)
         return size

@@ -167,10 +167,7 @@ class Dump(Protocol):
         """
 
     def encoder(self, prefix: int, codec: str) -> Callable[[Mapping[str, object]], bytes]:
-        """Return a function that encodes objects such as those of `frames`, in order.
-
-        The function raises LocalError for an object that cannot be encoded.
-        """
+        """Return a function that encodes objects such as those of `frames`, in order, or raises LocalError."""
 
     def detected(self, head: bytes, settings: Settings) -> Dump | None:
         """Return the dump for the version of a client's first bytes; None while it is unknown."""

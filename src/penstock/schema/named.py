@@ -36,10 +36,9 @@ class TypedError(ApplicationError):
 
     Attributes:
         NAME: The code of the class.
-        extras: As above.
 
     Raises:
-        LocalError: A subclass has no valid code, `extras` cannot be encoded, or TypedError itself is instantiated.
+        LocalError: The code is invalid, `extras` cannot be encoded, or TypedError itself is instantiated.
 
     """
 

@@ -29,11 +29,7 @@ _int = struct.Struct("=i")
 class Linger:
     """Aborts a closing link when its output makes no more progress.
 
-    Args:
-        seconds: The time for the peer to close too, when at most `BACKLOG_BYTES` wait; also the interval of the checks.
-        progress: `Link.progress`.
-        abort: `Link.abort`.
-
+    The peer may take `seconds` to close too, when at most `BACKLOG_BYTES` wait.
     """
 
     __slots__ = ("_abort", "_ends", "_loop", "_moved_at", "_progress", "_seconds", "_taken", "_timer", "_was_waiting")
